@@ -1,0 +1,119 @@
+//! What can be wrong with a source, each on one line.
+
+use std::path::PathBuf;
+
+use super::Adapter;
+
+/// Why a source was not found, not read or not edited.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// `--adapter` names none of [`Adapter::ALL`].
+    #[error("unknown adapter '{name}': the adapters are {}", known_adapters())]
+    UnknownAdapter {
+        /// The name that was given.
+        name: String,
+    },
+    /// The adapter detects nothing by itself.
+    #[error("no path given for the {} adapter", .adapter.name())]
+    PathNeeded {
+        /// The adapter that needs a path.
+        adapter: Adapter,
+    },
+    /// No layout has stories for the change.
+    #[error(
+        "no stories found for change '{change}': there is no {}; changes found: {}",
+        .looked_for.join(" and no "), listed(.changes)
+    )]
+    NoStories {
+        /// The change that was asked for.
+        change: String,
+        /// The paths that do not exist, relative to the top.
+        looked_for: Vec<String>,
+        /// The changes that have stories, sorted.
+        changes: Vec<String>,
+    },
+    /// More than one layout has stories for the change.
+    #[error("more than one story file found for change '{change}': {}", listed(.paths))]
+    Ambiguous {
+        /// The change that was asked for.
+        change: String,
+        /// The files found, relative to the top.
+        paths: Vec<String>,
+    },
+    /// There is no such file.
+    #[error("no story file at '{path}'")]
+    Missing {
+        /// The path of the source.
+        path: String,
+    },
+    /// The path is a directory.
+    #[error("cannot read stories from '{path}': it is a directory")]
+    Directory {
+        /// The path of the source.
+        path: String,
+    },
+    /// The path is a pipe, a socket or a device.
+    #[error("cannot read stories from '{path}': it is not a regular file")]
+    NotRegular {
+        /// The path of the source.
+        path: String,
+    },
+    /// The file is larger than 16 MiB.
+    #[error("cannot read stories from '{path}': it is larger than {limit} bytes")]
+    TooLarge {
+        /// The path of the source.
+        path: String,
+        /// The largest size that is read, in bytes.
+        limit: u64,
+    },
+    /// The file exists and reading it failed.
+    #[error("cannot read stories from '{path}': {cause}")]
+    Unreadable {
+        /// The path of the source.
+        path: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The path is relative, yet leads out of the repository.
+    #[error("cannot edit '{path}': it leads to '{}', outside the repository", .target.display())]
+    Outside {
+        /// The path of the source.
+        path: String,
+        /// Where it leads, without symlinks.
+        target: PathBuf,
+    },
+    /// Ticking a box would make it something else, such as a link.
+    #[error("cannot tick the box at '{path}' line {line}: it would no longer be a box")]
+    Untickable {
+        /// The path of the source.
+        path: String,
+        /// The 1-based line of the box.
+        line: usize,
+    },
+    /// Writing the ticked file failed; the old content is still there.
+    #[error("cannot write '{path}': {cause}")]
+    Unwritable {
+        /// The path of the source.
+        path: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The file was written, and something else wrote it at the same time.
+    #[error("cannot confirm the ticks in '{path}': it was changed at the same time")]
+    Overwritten {
+        /// The path of the source.
+        path: String,
+    },
+}
+
+fn known_adapters() -> String {
+    Adapter::ALL.map(Adapter::name).join(", ")
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}

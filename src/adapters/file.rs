@@ -1,0 +1,133 @@
+//! Reading a story file whole, and replacing it in one step.
+//!
+//! Invariants: only regular files are opened, so nothing here waits for a
+//! writer; a file is either the old or the new one, never half of each.
+//!
+//! This module must not know what the bytes mean.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::Path;
+
+use super::SourceError;
+
+/// The largest file that is read, in bytes.
+const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Reads the regular file at `path`, which messages call `shown`.
+///
+/// # Errors
+/// The file is missing, a directory, not a regular file, too large, unreadable.
+pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
+    let metadata = fs::metadata(path).map_err(|cause| read_error(shown, cause))?;
+    let shown_path = || shown.to_owned();
+    if metadata.is_dir() {
+        return Err(SourceError::Directory { path: shown_path() });
+    }
+    if !metadata.is_file() {
+        return Err(SourceError::NotRegular { path: shown_path() });
+    }
+    // The limit is checked on what was read: the file may be growing.
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
+        .map_err(|cause| read_error(shown, cause))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(SourceError::TooLarge {
+            path: shown_path(),
+            limit: LIMIT,
+        });
+    }
+    Ok(bytes)
+}
+
+/// The error for a file that could not be looked at or opened.
+pub(super) fn read_error(shown: &str, cause: io::Error) -> SourceError {
+    let path = shown.to_owned();
+    match cause.kind() {
+        // A file where a directory is needed: there is nothing at this path.
+        ErrorKind::NotFound | ErrorKind::NotADirectory => SourceError::Missing { path },
+        _ => SourceError::Unreadable { path, cause },
+    }
+}
+
+/// Replaces the content of the file at `path`, which must not be a symlink.
+///
+/// The mode stays. The result is read back and compared.
+///
+/// # Errors
+/// The new file cannot be written beside the old one or cannot take its place;
+/// something else wrote the file in the same moment.
+pub(super) fn replace(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), SourceError> {
+    write_beside_and_rename(path, bytes).map_err(|cause| SourceError::Unwritable {
+        path: shown.to_owned(),
+        cause,
+    })?;
+    if read(path, shown)? != bytes {
+        return Err(SourceError::Overwritten {
+            path: shown.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let permissions = fs::metadata(path)?.permissions();
+    let mut new = tempfile::Builder::new()
+        .prefix(".git-ralph-")
+        .tempfile_in(directory)?;
+    new.write_all(bytes)?;
+    new.as_file().set_permissions(permissions)?;
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_missing_directory_and_special_files_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+
+        let missing = read(&dir.path().join("none"), "none").unwrap_err();
+        assert_eq!(missing.to_string(), "no story file at 'none'");
+        let below_a_file = read(&file.join("x"), "file/x").unwrap_err();
+        assert!(matches!(below_a_file, SourceError::Missing { .. }));
+        let directory = read(dir.path(), "d").unwrap_err();
+        assert!(matches!(directory, SourceError::Directory { .. }));
+        #[cfg(unix)]
+        {
+            let socket = dir.path().join("socket");
+            let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+            let special = read(&socket, "socket").unwrap_err();
+            assert!(matches!(special, SourceError::NotRegular { .. }));
+        }
+    }
+
+    #[test]
+    fn reads_up_to_the_limit_and_no_further() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large.md");
+        let file = File::create(&path).unwrap();
+        file.set_len(LIMIT).unwrap();
+        assert_eq!(read(&path, "large.md").unwrap().len() as u64, LIMIT);
+        file.set_len(LIMIT + 1).unwrap();
+        let error = read(&path, "large.md").unwrap_err();
+        assert!(matches!(error, SourceError::TooLarge { limit: LIMIT, .. }));
+    }
+
+    #[test]
+    fn a_failed_replacement_leaves_the_old_file_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = dir.path().join("taken");
+        fs::create_dir(&taken).unwrap();
+        let error = replace(&taken, "taken", b"new").unwrap_err();
+        assert!(matches!(error, SourceError::Unwritable { .. }));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

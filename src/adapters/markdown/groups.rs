@@ -1,0 +1,222 @@
+//! How boxes become stories: by section, or each outermost box by itself.
+//!
+//! Invariant: the groups divide the boxes into consecutive runs; every box is
+//! in exactly one group, and no group is empty.
+//!
+//! This module must not know ids.
+
+use std::ops::Range;
+
+use super::super::Grouping;
+use super::document::Document;
+use super::outline::{CheckBox, Heading, Outline};
+
+/// The title of the story of the boxes above the first section.
+const PREAMBLE: &str = "preamble";
+
+/// The boxes of one story.
+pub(super) struct Group {
+    pub(super) title: String,
+    /// The 1-based line of the heading or of the first box.
+    pub(super) line: usize,
+    /// What stands below the title.
+    pub(super) body: Range<usize>,
+    /// The indices of its boxes.
+    pub(super) boxes: Range<usize>,
+    /// The indices of those that are its tasks.
+    pub(super) tasks: Range<usize>,
+}
+
+/// The groups of `outline` in the order of the file.
+pub(super) fn groups(document: &Document<'_>, outline: &Outline, grouping: Grouping) -> Vec<Group> {
+    match section_level(outline, grouping) {
+        Some(level) => by_section(document, outline, level),
+        None => by_item(&outline.boxes),
+    }
+}
+
+/// The level of the headings that make stories; none when each item makes one.
+fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
+    let topmost = match grouping {
+        Grouping::Item => return None,
+        Grouping::Auto => 2,
+        Grouping::Group => 1,
+    };
+    let sections: Vec<(usize, usize)> = (1..=6)
+        .map(|level| (level, sections_with_boxes(outline, level)))
+        .collect();
+    let divided = sections.iter().find(|(_, count)| *count >= 2);
+    let deepest = || {
+        let mut deepest_first = sections.iter().rev();
+        deepest_first.find(|(level, count)| *level >= topmost && *count > 0)
+    };
+    divided.or_else(deepest).map(|(level, _)| *level)
+}
+
+/// How many sections of `level` have boxes, those below deeper headings included.
+fn sections_with_boxes(outline: &Outline, level: usize) -> usize {
+    cuts(outline, level)
+        .filter(|cut| cut.heading.level == level && !cut.boxes.is_empty())
+        .count()
+}
+
+/// A heading with all that follows up to a heading that is not deeper than `level`.
+struct Cut<'a> {
+    heading: &'a Heading,
+    boxes: Range<usize>,
+    /// Where the next cut begins, if there is one.
+    end: Option<usize>,
+}
+
+/// The file cut at every heading that is not deeper than `level`.
+fn cuts(outline: &Outline, level: usize) -> impl Iterator<Item = Cut<'_>> {
+    let mut headings = outline
+        .headings
+        .iter()
+        .filter(move |heading| heading.level <= level)
+        .peekable();
+    std::iter::from_fn(move || {
+        let heading = headings.next()?;
+        let next = headings.peek();
+        let boxes_end = next.map_or(outline.boxes.len(), |next| next.boxes_before);
+        Some(Cut {
+            heading,
+            boxes: heading.boxes_before..boxes_end,
+            end: next.map(|next| next.range.start),
+        })
+    })
+}
+
+/// One group a section. Boxes above the first section with boxes are the
+/// preamble; boxes that a higher heading takes out of all sections are a group
+/// under that heading.
+fn by_section(document: &Document<'_>, outline: &Outline, level: usize) -> Vec<Group> {
+    let (_, start) = document.markdown();
+    let mut sections = cuts(outline, level)
+        .skip_while(|cut| cut.heading.level != level || cut.boxes.is_empty())
+        .filter(|cut| !cut.boxes.is_empty())
+        .peekable();
+    let preamble = sections.peek().and_then(|first| {
+        let first_box = outline.boxes.first()?;
+        let boxes = 0..first.heading.boxes_before;
+        (!boxes.is_empty()).then(|| Group {
+            title: PREAMBLE.to_owned(),
+            line: first_box.line,
+            body: start..first.heading.range.start,
+            tasks: boxes.clone(),
+            boxes,
+        })
+    });
+    let sections = sections.map(|cut| {
+        let body_start = document.line_start_from(cut.heading.range.end);
+        let end_of_file = document.text().len();
+        Group {
+            title: cut.heading.title.clone(),
+            line: cut.heading.line,
+            body: body_start..cut.end.unwrap_or(end_of_file),
+            tasks: cut.boxes.clone(),
+            boxes: cut.boxes,
+        }
+    });
+    preamble.into_iter().chain(sections).collect()
+}
+
+/// One group an outermost box. The boxes inside of it are its tasks, or the
+/// box itself where there are none.
+fn by_item(boxes: &[CheckBox]) -> Vec<Group> {
+    let mut start = 0;
+    boxes
+        .chunk_by(|_, next| !next.outermost)
+        .filter_map(|family| {
+            let head = family.first()?;
+            let boxes = start..start + family.len();
+            start = boxes.end;
+            let inner = boxes.start + 1..boxes.end;
+            Some(Group {
+                title: head.text.clone(),
+                line: head.line,
+                body: head.body.clone(),
+                tasks: if inner.is_empty() { boxes.clone() } else { inner },
+                boxes,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each group as its title and the number of its boxes.
+    fn grouped(text: &str, grouping: Grouping) -> Vec<(String, usize)> {
+        let document = Document::new(text.as_bytes());
+        let outline = Outline::of(&document);
+        groups(&document, &outline, grouping)
+            .into_iter()
+            .map(|group| (group.title, group.boxes.len()))
+            .collect()
+    }
+
+    fn expect(text: &str, grouping: Grouping, expected: &[(&str, usize)]) {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(title, boxes)| ((*title).to_owned(), *boxes))
+            .collect();
+        assert_eq!(grouped(text, grouping), expected, "{text}");
+    }
+
+    #[test]
+    fn the_highest_level_with_two_sections_with_boxes_makes_the_stories() {
+        let text = "# T\n## A\n- [ ] 1\n### B\n- [ ] 2\n### C\n- [ ] 3\n## Notes\ntext\n## D\n- [ ] 4\n";
+        expect(text, Grouping::Auto, &[("A", 3), ("D", 1)]);
+        let two_parts = "# A\n## B\n- [ ] 1\n## C\n- [ ] 2\n# D\n- [ ] 3\n";
+        expect(two_parts, Grouping::Auto, &[("A", 2), ("D", 1)]);
+    }
+
+    #[test]
+    fn boxes_above_the_first_story_are_the_preamble() {
+        let text = "# T\n- [ ] 0\n## Empty\n## A\n- [ ] 1\n## B\n- [ ] 2\n";
+        expect(text, Grouping::Auto, &[("preamble", 1), ("A", 1), ("B", 1)]);
+    }
+
+    #[test]
+    fn boxes_outside_of_all_sections_belong_to_their_own_heading() {
+        let text = "## A\n### B\n- [ ] 1\n### C\n- [ ] 2\n# D\n- [ ] 3\n";
+        expect(text, Grouping::Auto, &[("B", 1), ("C", 1), ("D", 1)]);
+    }
+
+    #[test]
+    fn with_one_section_the_deepest_level_is_taken() {
+        let text = "# T\n## A\n- [ ] 0\n### B\n- [ ] 1\n- [ ] 2\n## Notes\n";
+        expect(text, Grouping::Auto, &[("preamble", 1), ("B", 2)]);
+    }
+
+    #[test]
+    fn without_sections_each_outermost_box_is_a_story() {
+        let text = "# T\n- [ ] 1\n  - [ ] 1.1\n- plain\n  - [ ] 2\n";
+        expect(text, Grouping::Auto, &[("1", 2), ("2", 1)]);
+        expect("- [ ] a\n", Grouping::Auto, &[("a", 1)]);
+        expect("", Grouping::Auto, &[]);
+        expect("## A\n## B\n", Grouping::Auto, &[]);
+    }
+
+    #[test]
+    fn the_grouping_can_be_forced() {
+        let text = "## A\n- [ ] 1\n## B\n- [ ] 2\n  - [ ] 3\n";
+        expect(text, Grouping::Item, &[("1", 1), ("2", 2)]);
+        let titled = "# T\n- [ ] 1\n- [ ] 2\n";
+        expect(titled, Grouping::Group, &[("T", 2)]);
+        expect("- [ ] 1\n", Grouping::Group, &[("1", 1)]);
+    }
+
+    #[test]
+    fn the_tasks_of_an_item_are_the_boxes_in_it_or_itself() {
+        let document = Document::new(b"- [ ] 1\n  - [ ] 2\n- [ ] 3\n");
+        let outline = Outline::of(&document);
+        let tasks: Vec<_> = groups(&document, &outline, Grouping::Item)
+            .into_iter()
+            .map(|group| group.tasks)
+            .collect();
+        assert_eq!(tasks, [1..2, 2..3]);
+    }
+}

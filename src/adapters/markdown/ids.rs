@@ -1,0 +1,242 @@
+//! Names for stories and tasks that stay the same when lines move.
+//!
+//! An id is what a title begins with to be called by (`2`, `1.1`, `T001`), if
+//! no other title begins so, else the slug of the title, else that with a
+//! number. Ids of one list are unique and never empty.
+//!
+//! This module must not know where titles come from.
+
+use std::collections::{HashMap, HashSet};
+
+/// The longest slug, in characters; a suffix like `-2` comes on top.
+const SLUG_LENGTH: usize = 60;
+
+/// The slug of a title without letters and digits.
+const NAMELESS: &str = "untitled";
+
+/// The ids of a list of titles.
+pub(super) struct Ids<'a> {
+    /// One id a title, in the same order.
+    pub(super) ids: Vec<String>,
+    /// The titles that could not be called by what they begin with.
+    pub(super) repeated: Vec<Repeated<'a>>,
+}
+
+/// A title that begins with the same id as one before.
+pub(super) struct Repeated<'a> {
+    pub(super) leading: &'a str,
+    /// The index of the title.
+    pub(super) index: usize,
+    /// The index of the first title that begins so.
+    pub(super) first: usize,
+}
+
+/// Gives each of `titles` its id.
+pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
+    let titles: Vec<(&str, Option<&str>)> = titles.map(|title| (title, leading(title))).collect();
+    let mut first_with: HashMap<&str, usize> = HashMap::new();
+    let mut repeated: Vec<Repeated<'a>> = Vec::new();
+    for (index, (_, leading)) in titles.iter().enumerate() {
+        let Some(leading) = *leading else { continue };
+        let first = *first_with.entry(leading).or_insert(index);
+        if first != index {
+            repeated.push(Repeated {
+                leading,
+                index,
+                first,
+            });
+        }
+    }
+    let ambiguous: HashSet<&str> = repeated.iter().map(|again| again.leading).collect();
+    first_with.retain(|leading, _| !ambiguous.contains(leading));
+
+    let mut taken: HashSet<String> = first_with.keys().map(|&id| id.to_owned()).collect();
+    let mut last_suffix: HashMap<String, usize> = HashMap::new();
+    let ids = titles
+        .iter()
+        .map(|(title, leading)| match leading {
+            Some(leading) if first_with.contains_key(leading) => (*leading).to_owned(),
+            _ => free_slug(slug(title), &mut taken, &mut last_suffix),
+        })
+        .collect();
+    Ids { ids, repeated }
+}
+
+/// Takes `slug`, or the first of `slug-2`, `slug-3`, … that is free.
+///
+/// The last suffix is remembered, so that many equal titles stay cheap.
+fn free_slug(slug: String, taken: &mut HashSet<String>, last_suffix: &mut HashMap<String, usize>) -> String {
+    if taken.insert(slug.clone()) {
+        return slug;
+    }
+    let suffix = last_suffix.entry(slug.clone()).or_insert(1);
+    loop {
+        *suffix += 1;
+        let candidate = format!("{slug}-{suffix}");
+        if taken.insert(candidate.clone()) {
+            return candidate;
+        }
+    }
+}
+
+/// The letters and digits of `title` in lower case, the rest as single dashes.
+fn slug(title: &str) -> String {
+    let mut slug = String::new();
+    let mut length = 0;
+    let words = title.split(|c: char| !c.is_alphanumeric());
+    for word in words.filter(|word| !word.is_empty()) {
+        let dash = (length > 0).then_some('-');
+        for c in dash.into_iter().chain(word.chars().flat_map(char::to_lowercase)) {
+            if length == SLUG_LENGTH {
+                return slug.trim_end_matches('-').to_owned();
+            }
+            slug.push(c);
+            length += 1;
+        }
+    }
+    if slug.is_empty() {
+        return NAMELESS.to_owned();
+    }
+    slug
+}
+
+/// What `title` begins with to be called by.
+///
+/// That is a number (`2. Title`, `1.1 Title`), the number of a word
+/// (`Phase 3: Title`) or a code (`T001 Title`, `US-001: Title`).
+fn leading(title: &str) -> Option<&str> {
+    let title = title.trim_start_matches(['*', '_', '~', '`', '[', '(']);
+    let (id, rest) = number(title)
+        .or_else(|| numbered_word(title))
+        .or_else(|| code(title))?;
+    ends_id(rest).then_some(id)
+}
+
+/// Splits `1` or `1.2.3` off.
+fn number(text: &str) -> Option<(&str, &str)> {
+    let mut length = digits(text)?;
+    while let Some(next) = text.get(length..).and_then(|rest| rest.strip_prefix('.')) {
+        let Some(part) = digits(next) else { break };
+        length += 1 + part;
+    }
+    text.split_at_checked(length)
+}
+
+fn digits(text: &str) -> Option<usize> {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    Some(text.len() - rest.len()).filter(|&length| length > 0)
+}
+
+/// Splits `Phase 3` off, as `3`; the number must close a label, as in
+/// `Phase 3: Title`, `Phase 3 - Title` or `Phase 3 (Title)`.
+fn numbered_word(text: &str) -> Option<(&str, &str)> {
+    let behind_word = text.trim_start_matches(char::is_alphabetic);
+    let behind_space = behind_word.trim_start();
+    if behind_word.len() == text.len() || behind_space.len() == behind_word.len() {
+        return None;
+    }
+    let (id, rest) = number(behind_space)?;
+    let next = rest.trim_start().chars().next();
+    let closed = next.is_none_or(|c| !c.is_alphanumeric());
+    closed.then_some((id, rest))
+}
+
+/// Splits `T001` or `US-001` off.
+fn code(text: &str) -> Option<(&str, &str)> {
+    let behind_letters = text.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    if behind_letters.len() == text.len() {
+        return None;
+    }
+    let behind_dash = behind_letters.strip_prefix('-').unwrap_or(behind_letters);
+    let (_, rest) = number(behind_dash)?;
+    text.split_at_checked(text.len() - rest.len())
+}
+
+/// Whether an id may end before `rest`: no word goes on there.
+fn ends_id(rest: &str) -> bool {
+    let behind_marks = rest.trim_start_matches(['.', ')', ':', ']', '*', '_', '~', '`']);
+    behind_marks.is_empty()
+        || behind_marks.starts_with(char::is_whitespace)
+        || rest.starts_with(['：', '、', '．', '）'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(titles: &[&str]) -> Vec<String> {
+        assign(titles.iter().copied()).ids
+    }
+
+    #[test]
+    fn takes_the_leading_number_word_or_code() {
+        for (title, id) in [
+            ("2. Storage", "2"),
+            ("2) Storage", "2"),
+            ("2 Storage", "2"),
+            ("12", "12"),
+            ("1.1 Storage", "1.1"),
+            ("1.10.2. Storage", "1.10.2"),
+            ("**3.** Storage", "3"),
+            ("Phase 3: Storage", "3"),
+            ("Step 4 \u{2013} Storage", "4"),
+            ("Part 5", "5"),
+            ("阶段 6：存储", "6"),
+            ("T001 [P] Storage", "T001"),
+            ("US-001: Storage", "US-001"),
+            ("[US7] Storage", "US7"),
+        ] {
+            assert_eq!(ids(&[title]), [id], "{title:?}");
+        }
+    }
+
+    #[test]
+    fn leaves_numbers_that_belong_to_the_sentence() {
+        for (title, id) in [
+            ("3D view", "3d-view"),
+            ("2.x branch", "2-x-branch"),
+            ("Support 2 keys", "support-2-keys"),
+            ("Phase 2A: keys", "phase-2a-keys"),
+            ("utf-8 names", "utf-8-names"),
+            ("T001a names", "t001a-names"),
+            ("Phase: one", "phase-one"),
+        ] {
+            assert_eq!(ids(&[title]), [id], "{title:?}");
+        }
+    }
+
+    #[test]
+    fn slugs_keep_letters_of_any_script_up_to_sixty() {
+        assert_eq!(ids(&["  Überprüfe `a::b`!"]), ["überprüfe-a-b"]);
+        assert_eq!(ids(&["添加 命令"]), ["添加-命令"]);
+        assert_eq!(ids(&["", "!?"]), ["untitled", "untitled-2"]);
+        assert_eq!(slug(&"é".repeat(99)).chars().count(), 60);
+        assert_eq!(slug(&format!("{} b", "a".repeat(59))), "a".repeat(59));
+    }
+
+    #[test]
+    fn a_repeated_number_falls_back_to_slugs() {
+        let titles = ["1. Read", "2. Write", "1. Close"];
+        let assigned = assign(titles.into_iter());
+        assert_eq!(assigned.ids, ["1-read", "2", "1-close"]);
+        let repeated: Vec<_> = assigned
+            .repeated
+            .iter()
+            .map(|again| (again.leading, again.index, again.first))
+            .collect();
+        assert_eq!(repeated, [("1", 2, 0)]);
+    }
+
+    #[test]
+    fn equal_slugs_get_the_next_free_suffix() {
+        assert_eq!(
+            ids(&["Read", "read!", "Read_2", "READ", "Read"]),
+            ["read", "read-2", "read-2-2", "read-3", "read-4"]
+        );
+    }
+
+    #[test]
+    fn a_slug_never_takes_the_number_of_another() {
+        assert_eq!(ids(&["\u{ff08}2\u{ff09}", "2. Write"]), ["2-2", "2"]);
+    }
+}

@@ -1,0 +1,413 @@
+//! One walk over a file: its headings, its boxes, and what only looks like one.
+//!
+//! A `CommonMark` parser decides what is a list item; a box counts when the
+//! text of an item begins with it. Headings inside lists and quotes do not
+//! divide the file and are left out.
+//!
+//! Invariant: headings and boxes are in the order of the file, and
+//! [`Heading::boxes_before`] places each heading between two boxes.
+//!
+//! This module must not know how boxes become stories.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use super::boxes::{looks_like_box, read_box};
+use super::document::Document;
+
+/// A heading that divides the file.
+pub(super) struct Heading {
+    /// 1 to 6.
+    pub(super) level: usize,
+    /// The source of the heading on one line, without its markers.
+    pub(super) title: String,
+    pub(super) line: usize,
+    /// The heading with its markers.
+    pub(super) range: Range<usize>,
+    /// How many boxes stand above the heading.
+    pub(super) boxes_before: usize,
+}
+
+/// A list item that begins with a box.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CheckBox {
+    /// The bytes between the brackets.
+    pub(super) mark: Range<usize>,
+    pub(super) done: bool,
+    /// Marked so itself, or inside of a box that is.
+    pub(super) optional: bool,
+    /// Whether it is inside of no other box.
+    pub(super) outermost: bool,
+    /// The source of the item's first paragraph on one line, without the box.
+    pub(super) text: String,
+    pub(super) line: usize,
+    /// The rest of the item.
+    pub(super) body: Range<usize>,
+}
+
+/// A line that looks like a box where none can be.
+pub(super) struct Lookalike {
+    pub(super) line: usize,
+    /// What it is inside of, with its article.
+    pub(super) place: &'static str,
+}
+
+/// What a file is made of.
+#[derive(Default)]
+pub(super) struct Outline {
+    pub(super) headings: Vec<Heading>,
+    pub(super) boxes: Vec<CheckBox>,
+    pub(super) lookalikes: Vec<Lookalike>,
+}
+
+impl Outline {
+    /// Walks over `document`; every text has one.
+    pub(super) fn of(document: &Document<'_>) -> Self {
+        let (markdown, start) = document.markdown();
+        let mut walker = Walker {
+            document,
+            outline: Self::default(),
+            containers: Vec::new(),
+            item_begins: false,
+            prose: None,
+        };
+        for (event, range) in Parser::new_ext(markdown, Options::empty()).into_offset_iter() {
+            walker.visit(&event, range.start + start..range.end + start);
+        }
+        walker.outline
+    }
+}
+
+/// A list item or a quote around the current event.
+struct Container {
+    /// The innermost box that it belongs to.
+    owner: Option<usize>,
+    end: usize,
+}
+
+/// Whose text is being gathered: of the last heading or of the last box.
+#[derive(Clone, Copy)]
+enum Teller {
+    Heading,
+    CheckBox,
+}
+
+/// The text of a heading or of a box, as far as it was seen.
+struct Prose {
+    teller: Teller,
+    /// Nothing before this offset belongs to it.
+    start: usize,
+    /// How far it was seen.
+    end: usize,
+    /// The source on the current line that is not in `text` yet.
+    pending: Option<Range<usize>>,
+    text: String,
+}
+
+impl Prose {
+    fn new(teller: Teller, start: usize) -> Self {
+        Self {
+            teller,
+            start,
+            end: start,
+            pending: None,
+            text: String::new(),
+        }
+    }
+
+    fn extend(&mut self, range: Range<usize>) {
+        let range = range.start.max(self.start)..range.end.max(self.start);
+        self.end = self.end.max(range.end);
+        let line = self.pending.get_or_insert(range);
+        line.end = self.end;
+    }
+
+    /// Ends a line of the source; what is skipped up to `end` is left out.
+    fn pause(&mut self, document: &Document<'_>, end: usize) {
+        let line = self.pending.take().unwrap_or_default();
+        for word in document.source(line).split_whitespace() {
+            if !self.text.is_empty() {
+                self.text.push(' ');
+            }
+            self.text.push_str(word);
+        }
+        self.end = self.end.max(end);
+    }
+}
+
+struct Walker<'a> {
+    document: &'a Document<'a>,
+    outline: Outline,
+    containers: Vec<Container>,
+    /// Whether the next event is the first of a list item.
+    item_begins: bool,
+    prose: Option<Prose>,
+}
+
+impl Walker<'_> {
+    fn visit(&mut self, event: &Event<'_>, range: Range<usize>) {
+        let first_of_item = std::mem::take(&mut self.item_begins);
+        match event {
+            Event::Start(tag) => self.start(tag, range, first_of_item),
+            Event::End(TagEnd::Paragraph | TagEnd::Heading(_)) | Event::Rule => self.end_prose(),
+            Event::End(TagEnd::Item | TagEnd::BlockQuote(_)) => {
+                self.end_prose();
+                self.containers.pop();
+            }
+            Event::End(_) => self.extend_prose(range.end..range.end),
+            Event::SoftBreak | Event::HardBreak => self.pause_prose(range.start),
+            Event::InlineHtml(html) if html.starts_with("<!--") => {
+                self.pause_prose(range.end);
+            }
+            Event::Text(_) => {
+                if first_of_item {
+                    self.start_box(range.start);
+                }
+                self.extend_prose(range);
+            }
+            _ => self.extend_prose(range),
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>, range: Range<usize>, first_of_item: bool) {
+        match tag {
+            Tag::Emphasis | Tag::Strong | Tag::Link { .. } | Tag::Image { .. } => {
+                return self.extend_prose(range.start..range.start);
+            }
+            _ => self.end_prose(),
+        }
+        match tag {
+            Tag::Paragraph => self.item_begins = first_of_item,
+            Tag::Heading { level, .. } if self.containers.is_empty() => {
+                self.prose = Some(Prose::new(Teller::Heading, range.start));
+                self.outline.headings.push(Heading {
+                    level: *level as usize,
+                    title: String::new(),
+                    line: self.document.line(range.start),
+                    range,
+                    boxes_before: self.outline.boxes.len(),
+                });
+            }
+            Tag::Item | Tag::BlockQuote(_) => {
+                self.item_begins = matches!(tag, Tag::Item);
+                self.containers.push(Container {
+                    owner: self.containers.last().and_then(|outer| outer.owner),
+                    end: range.end,
+                });
+            }
+            Tag::CodeBlock(_) => self.note_lookalikes(range, "a code block"),
+            Tag::HtmlBlock => {
+                let html = self.document.text().get(range.clone()).unwrap_or("");
+                let comment = html.trim_start().starts_with("<!--");
+                let place = if comment {
+                    "an HTML comment"
+                } else {
+                    "an HTML block"
+                };
+                self.note_lookalikes(range, place);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a box if one begins at `offset`, where the text of an item begins.
+    fn start_box(&mut self, offset: usize) {
+        let text = self.document.text();
+        let escaped = text.get(..offset).is_some_and(|left| left.ends_with('\\'));
+        let Some(found) = read_box(text, offset).filter(|_| !escaped) else {
+            return;
+        };
+        let Some(item) = self.containers.last_mut() else {
+            return;
+        };
+        let outer = item.owner.and_then(|index| self.outline.boxes.get(index));
+        let check_box = CheckBox {
+            mark: found.mark,
+            done: found.done,
+            optional: found.optional || outer.is_some_and(|outer| outer.optional),
+            outermost: outer.is_none(),
+            text: String::new(),
+            line: self.document.line(offset),
+            body: item.end..item.end,
+        };
+        item.owner = Some(self.outline.boxes.len());
+        self.outline.boxes.push(check_box);
+        self.prose = Some(Prose::new(Teller::CheckBox, found.end));
+    }
+
+    fn extend_prose(&mut self, range: Range<usize>) {
+        if let Some(prose) = &mut self.prose {
+            prose.extend(range);
+        }
+    }
+
+    fn pause_prose(&mut self, end: usize) {
+        if let Some(prose) = &mut self.prose {
+            prose.pause(self.document, end);
+        }
+    }
+
+    fn end_prose(&mut self) {
+        let Some(mut prose) = self.prose.take() else {
+            return;
+        };
+        prose.pause(self.document, prose.end);
+        match prose.teller {
+            Teller::Heading => {
+                if let Some(heading) = self.outline.headings.last_mut() {
+                    heading.title = prose.text;
+                }
+            }
+            Teller::CheckBox => {
+                if let Some(check_box) = self.outline.boxes.last_mut() {
+                    check_box.text = prose.text;
+                    let start = self.document.line_start_from(prose.end);
+                    check_box.body.start = start.min(check_box.body.end);
+                }
+            }
+        }
+    }
+
+    fn note_lookalikes(&mut self, range: Range<usize>, place: &'static str) {
+        let mut start = range.start;
+        let block = self.document.text().get(range).unwrap_or("");
+        for line in block.split_inclusive(['\n', '\r']) {
+            if looks_like_box(line) {
+                self.outline.lookalikes.push(Lookalike {
+                    line: self.document.line(start),
+                    place,
+                });
+            }
+            start += line.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outline(text: &str) -> Outline {
+        Outline::of(&Document::new(text.as_bytes()))
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        let boxes = outline(text).boxes;
+        boxes.into_iter().map(|found| found.text).collect()
+    }
+
+    #[test]
+    fn finds_boxes_in_items_of_every_marker() {
+        let text = "- [ ] a\n* [x] b\n+ [X] c\n1. [-] d\n2) [] e\n> - [ ] f\n\n-\n  [ ] g\n";
+        assert_eq!(texts(text), ["a", "b", "c", "d", "e", "f", "g"]);
+        let done: Vec<bool> = outline(text).boxes.iter().map(|found| found.done).collect();
+        assert_eq!(done, [false, true, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_box_must_begin_the_text_of_its_item() {
+        for text in [
+            "[ ] a\n",
+            "- a [ ] b\n",
+            "- **[ ] a**\n",
+            "- # [ ] a\n",
+            "- > [ ] a\n",
+            "- \\[ ] a\n",
+            "- &#91; ] a\n",
+            "- [`] a`\n",
+            "- [x](https://example.org)\n",
+            "- [x]: https://example.org\n",
+            "- [1] a\n\n[1]: https://example.org\n",
+            "- a\n\n  [ ] b\n",
+        ] {
+            assert!(texts(text).is_empty(), "{text:?}");
+        }
+        assert_eq!(texts("- - [ ] a\n"), ["a"]);
+        assert_eq!(texts("- [x] [a](b)\n"), ["[a](b)"]);
+    }
+
+    #[test]
+    fn code_comments_and_html_have_none_but_are_told() {
+        let text = "```\n- [ ] a\n```\n\n    - [ ] b\n\n<!-- - [ ] c\n- [x] d -->\n\n<div>\n- [ ] e\n</div>\n\n- [ ] f <!-- g -->\n- [ ] h `[ ] i`\n";
+        let found = outline(text);
+        assert_eq!(
+            found.boxes.iter().map(|found| &found.text).collect::<Vec<_>>(),
+            ["f", "h `[ ] i`"]
+        );
+        let told: Vec<_> = found
+            .lookalikes
+            .iter()
+            .map(|lookalike| (lookalike.line, lookalike.place))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (2, "a code block"),
+                (5, "a code block"),
+                (7, "an HTML comment"),
+                (8, "an HTML comment"),
+                (11, "an HTML block"),
+            ]
+        );
+    }
+
+    #[test]
+    fn text_is_the_first_paragraph_on_one_line() {
+        let text = "- [ ] **a**  b\r\n  `c` *d\r\n  e*\r\n\r\n  more\r\n- [ ]* f <!-- g --> h\r\n- [ ]\r\n";
+        assert_eq!(texts(text), ["**a** b `c` *d e*", "f h", ""]);
+        assert_eq!(texts("> - [ ] a\n>   b\n"), ["a b"]);
+        let found = outline(text);
+        assert_eq!(&text[found.boxes[0].body.clone()], "\r\n  more\r\n");
+        assert_eq!(found.boxes[1].line, 6);
+    }
+
+    #[test]
+    fn nesting_counts_boxes_and_hands_optional_down() {
+        let text = "- [ ]* a\n  - plain\n    - [ ] b\n- plain\n  - [ ] c\n    > - [x]* d\n- [ ] e\n";
+        let found: Vec<_> = outline(text)
+            .boxes
+            .into_iter()
+            .map(|found| (found.text, found.outermost, found.optional))
+            .collect();
+        let expected = [
+            ("a", true, true),
+            ("b", false, true),
+            ("c", true, false),
+            ("d", false, true),
+            ("e", true, false),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(text, outermost, optional)| (text.to_owned(), outermost, optional))
+        );
+    }
+
+    #[test]
+    fn headings_know_their_title_line_and_boxes() {
+        let text = "---\nk: v\n---\nA *b*\n=====\n- [ ] a\n- # no\n> # no\n\n##  2. `c` ##\n- [ ] d\n#\n";
+        let found: Vec<_> = outline(text)
+            .headings
+            .into_iter()
+            .map(|found| (found.level, found.title, found.line, found.boxes_before))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (1, "A *b*".to_owned(), 4, 0),
+                (2, "2. `c`".to_owned(), 10, 1),
+                (1, String::new(), 12, 2),
+            ]
+        );
+    }
+
+    #[test]
+    fn offsets_hold_behind_a_byte_order_mark_and_in_invalid_text() {
+        let bytes = b"\xef\xbb\xbf- [ ] a\xff\n  - [\xfe] b\n";
+        let boxes = Outline::of(&Document::new(bytes)).boxes;
+        let marks: Vec<&[u8]> = boxes.iter().map(|found| &bytes[found.mark.clone()]).collect();
+        assert_eq!(marks, [b" ".as_slice(), b"\xfe"]);
+        assert_eq!(boxes[0].text, "a\u{fffd}");
+        assert!(!boxes[1].outermost);
+    }
+}

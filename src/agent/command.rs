@@ -1,0 +1,152 @@
+//! The agent's command line: an argument list after `--`, or a shell line from the settings.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::async_cmd::quoted;
+
+/// In an agent's arguments this stands for the path of the prompt file.
+const PROMPT_FILE: &str = "{prompt_file}";
+
+/// What to run as the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentCommand {
+    /// A program and its arguments, as given after `--`.
+    Args(Vec<OsString>),
+    /// A line for `sh -c`, as given by `ralph.agent`.
+    Shell(String),
+}
+
+impl AgentCommand {
+    /// The argument list to start, with the path of the prompt file put in, and whether the command
+    /// named it: it then reads the prompt from there and not from standard input.
+    #[must_use]
+    pub fn argv(&self, prompt_file: &Path) -> (Vec<OsString>, bool) {
+        let path = prompt_file.to_string_lossy();
+        match self {
+            Self::Args(args) => {
+                let named = args.iter().any(|arg| arg.to_string_lossy().contains(PROMPT_FILE));
+                let put_in = |arg: &OsString| match arg.to_str() {
+                    Some(text) => OsString::from(text.replace(PROMPT_FILE, &path)),
+                    None => arg.clone(),
+                };
+                (args.iter().map(put_in).collect(), named)
+            }
+            Self::Shell(line) => {
+                let named = line.contains(PROMPT_FILE);
+                let line = line.replace(PROMPT_FILE, &quoted(&path));
+                (["sh", "-c", &line].map(OsString::from).into(), named)
+            }
+        }
+    }
+
+    /// The program that the command names and that cannot be found, if so. Only what can be known
+    /// without running anything: of a shell line the first word, when it is a plain one.
+    #[must_use]
+    pub fn missing_program(&self, dir: &Path) -> Option<String> {
+        let program = match self {
+            Self::Args(args) => args.first().cloned().unwrap_or_default(),
+            Self::Shell(line) => OsString::from(plain_first_word(line)?),
+        };
+        match find_program(&program, dir) {
+            Some(_) => None,
+            None => Some(program.to_string_lossy().into_owned()),
+        }
+    }
+}
+
+impl fmt::Display for AgentCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Args(args) => {
+                let words: Vec<String> = args.iter().map(|arg| quoted(&arg.to_string_lossy())).collect();
+                f.write_str(&words.join(" "))
+            }
+            Self::Shell(line) => f.write_str(line),
+        }
+    }
+}
+
+/// Words that a shell knows without a file on PATH, and that may begin an agent's line.
+const SHELL_WORDS: &[&str] = &[
+    ".", ":", "[", "break", "case", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export",
+    "false", "for", "if", "printf", "pwd", "read", "return", "set", "shift", "test", "trap", "true", "type",
+    "ulimit", "umask", "unset", "until", "wait", "while",
+];
+
+fn plain_first_word(line: &str) -> Option<&str> {
+    let word = line
+        .split_whitespace()
+        .find(|word| !word.contains('=') || word.starts_with('='))?;
+    let plain = word.chars().all(|c| c.is_alphanumeric() || "-_./+".contains(c));
+    (plain && !SHELL_WORDS.contains(&word)).then_some(word)
+}
+
+/// Finds a program as `execvp` would: by its path when it has a `/` (from `dir`), else on PATH.
+#[must_use]
+pub fn find_program(program: &OsStr, dir: &Path) -> Option<PathBuf> {
+    if program.is_empty() {
+        return None;
+    }
+    let candidates: Vec<PathBuf> = if program.to_string_lossy().contains('/') {
+        vec![dir.join(program)]
+    } else {
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path)
+            .map(|place| dir.join(place).join(program))
+            .collect()
+    };
+    candidates.into_iter().find(|file| {
+        file.metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(line: &str) -> AgentCommand {
+        AgentCommand::Shell(line.to_owned())
+    }
+
+    #[test]
+    fn the_prompt_file_is_put_in_where_it_is_named() {
+        let (argv, named) = shell("agent {prompt_file}").argv(Path::new("/a b/prompt.md"));
+        assert_eq!(argv, ["sh", "-c", "agent '/a b/prompt.md'"]);
+        assert!(named);
+        let given = AgentCommand::Args(vec!["x".into(), "--file={prompt_file}".into()]);
+        assert_eq!(
+            args.argv(Path::new("/p")),
+            (vec!["x".into(), "--file=/p".into()], true)
+        );
+        assert!(!shell("agent").argv(Path::new("/p")).1);
+    }
+
+    #[test]
+    fn only_a_plain_program_can_be_missing() {
+        let top = Path::new("/");
+        assert_eq!(
+            shell("no-such-agent -p").missing_program(top).as_deref(),
+            Some("no-such-agent")
+        );
+        assert_eq!(
+            shell("X=1 no-such-agent").missing_program(top).as_deref(),
+            Some("no-such-agent")
+        );
+        for line in [
+            "sh -c true",
+            "exec no-such-agent",
+            "\"$AGENT\" -p",
+            "(cd x; y)",
+            "",
+        ] {
+            assert_eq!(shell(line).missing_program(top), None, "{line}");
+        }
+        let args = AgentCommand::Args(vec!["./no-such-agent".into()]);
+        assert_eq!(args.missing_program(top).as_deref(), Some("./no-such-agent"));
+    }
+}

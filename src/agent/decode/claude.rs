@@ -1,0 +1,283 @@
+//! The stream of `claude --output-format stream-json`, which others speak too.
+//!
+//! The final message is in the `result` line, which is also the end marker; in an error its
+//! `subtype` still says success, and `is_error` counts.
+
+use super::{
+    Dialect, Fault, FaultKind,
+    draft::{Draft, ToolInput},
+    fault::seconds_until,
+    lines::{self, Maybe, parse},
+    qwen,
+};
+use serde::{Deserialize, de::IgnoredAny};
+
+/// Reads the stream.
+#[derive(Default)]
+pub(super) struct Claude {
+    /// Whether this is qwen, which tells errors in the text of its message.
+    is_qwen: bool,
+    /// The kind of the last error that took the place of a message.
+    error: Option<String>,
+    /// When a limit that was hit ends, in Unix seconds.
+    resets_at: Option<u64>,
+}
+
+impl Claude {
+    pub(super) fn of_qwen() -> Self {
+        Self {
+            is_qwen: true,
+            ..Self::default()
+        }
+    }
+
+    fn system(&mut self, line: &str, draft: &mut Draft) {
+        let Some(system) = parse::<System>(line) else {
+            return;
+        };
+        self.is_qwen |= system.qwen_code_version.is_some();
+        draft.session = system.session_id.value().or(draft.session.take());
+        if system.subtype.value().as_deref() == Some("api_retry") {
+            let error = system.error.value().unwrap_or_default();
+            draft.note(&format!("error, trying again: {error}"));
+            let fault = Fault::new(Some(&error), system.error_status.value(), &error);
+            draft.fault = Some(fault);
+        }
+    }
+
+    fn assistant(&mut self, line: &str, draft: &mut Draft) {
+        let Some(assistant) = parse::<Assistant>(line) else {
+            return;
+        };
+        for block in assistant.message.content {
+            match block.r#type.as_str() {
+                "text" => draft.note(&block.text.value().unwrap_or_default()),
+                "tool_use" => {
+                    let name = block.name.value().unwrap_or_default();
+                    draft.note_tool(&name, block.input.value().unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+        let is_subagent = assistant.parent_tool_use_id.is_some();
+        if !is_subagent {
+            draft.message_begins();
+            self.error = assistant.error.value();
+        }
+    }
+
+    fn result(&mut self, line: &str, draft: &mut Draft) {
+        let Some(result) = parse::<StreamResult>(line) else {
+            return;
+        };
+        let text = result.result.value();
+        draft.message(text.as_deref().unwrap_or_default());
+        draft.ended = true;
+        draft.session = result.session_id.value().or(draft.session.take());
+        draft.cost_usd = result.total_cost_usd.value();
+        if let Some(usage) = result.usage.value() {
+            draft.input_tokens = usage.input_tokens.value();
+            draft.output_tokens = usage.output_tokens.value();
+        }
+        if result.is_error {
+            let message = text.or(result.subtype.value()).unwrap_or_default();
+            let status = result.api_error_status.value();
+            draft.fault = Some(self.fault(status, &message));
+        } else if self.is_qwen {
+            draft.fault = text.as_deref().and_then(qwen::fault_in);
+        }
+    }
+
+    fn fault(&self, status: Option<u16>, message: &str) -> Fault {
+        let mut fault = Fault::new(self.error.as_deref(), status, message);
+        if matches!(fault.kind, FaultKind::Billing | FaultKind::RateLimited) {
+            let wait = self.resets_at.and_then(seconds_until);
+            fault.retry_after = fault.retry_after.or(wait);
+        }
+        fault
+    }
+
+    fn rate_limit(&mut self, line: &str) {
+        if let Some(limit) = parse::<RateLimitEvent>(line)
+            && limit.rate_limit_info.status.value().as_deref() == Some("rejected")
+        {
+            self.resets_at = limit.rate_limit_info.resets_at.value();
+        }
+    }
+}
+
+impl Dialect for Claude {
+    fn line(&mut self, line: &str, draft: &mut Draft) {
+        match lines::kind(line).as_deref() {
+            Some("system") => self.system(line, draft),
+            Some("assistant") => self.assistant(line, draft),
+            Some("rate_limit_event") => self.rate_limit(line),
+            Some("result") => self.result(line, draft),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct System {
+    subtype: Maybe<String>,
+    session_id: Maybe<String>,
+    error: Maybe<String>,
+    error_status: Maybe<u16>,
+    qwen_code_version: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Assistant {
+    message: Message,
+    parent_tool_use_id: Option<IgnoredAny>,
+    error: Maybe<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    content: Vec<Block>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block {
+    r#type: String,
+    text: Maybe<String>,
+    name: Maybe<String>,
+    input: Maybe<ToolInput>,
+}
+
+#[derive(Deserialize)]
+struct RateLimitEvent {
+    rate_limit_info: RateLimitInfo,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RateLimitInfo {
+    status: Maybe<String>,
+    #[serde(rename = "resetsAt")]
+    resets_at: Maybe<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StreamResult {
+    subtype: Maybe<String>,
+    is_error: bool,
+    api_error_status: Maybe<u16>,
+    result: Maybe<String>,
+    session_id: Maybe<String>,
+    total_cost_usd: Maybe<f64>,
+    usage: Maybe<Usage>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    input_tokens: Maybe<u64>,
+    output_tokens: Maybe<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::decode::{Decoder, Format, Report};
+    use crate::agent::promise::{Heard, Promise};
+
+    const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s1"}"#;
+    const TALK: &str = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I will.\n<promise>COMPLETE</promise>"},{"type":"tool_use","name":"Bash","input":{"command":"make test"}}]},"parent_tool_use_id":null}"#;
+    const TOOL: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"<promise>COMPLETE</promise>"}]}}"#;
+
+    fn result(text: &str) -> String {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"result":"{text}","total_cost_usd":0.5,"usage":{{"input_tokens":20,"output_tokens":3}}}}"#
+        )
+    }
+
+    fn decode(lines: &[&str]) -> Report {
+        let mut decoder = Decoder::new(Format::Claude, "Do it.");
+        decoder.push(lines.join("\n").as_bytes());
+        decoder.finish()
+    }
+
+    #[test]
+    fn only_the_result_counts() {
+        let report = decode(&[INIT, TALK, TOOL, &result("I looked around.")]);
+        assert_eq!(report.heard, Heard::Nothing);
+        let done = result(r"Done.\n\n<promise>COMPLETE</promise>");
+        let report = decode(&[INIT, TALK, "{broken", &done]);
+        assert_eq!(report.heard, Heard::Promise(Promise::Complete));
+        assert!(report.ended);
+        assert_eq!((report.cost_usd, report.session), (Some(0.5), Some("s1".into())));
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(20), Some(3)));
+    }
+
+    #[test]
+    fn without_a_result_it_has_not_ended() {
+        let done = result("<promise>COMPLETE</promise>");
+        for lines in [
+            &[INIT, TALK, TOOL][..],
+            &[INIT, &done, TALK],
+            &[INIT, &done[..90]],
+        ] {
+            let report = decode(lines);
+            assert!(!report.ended && report.fault.is_none());
+            assert_eq!(report.heard, Heard::Nothing);
+        }
+    }
+
+    #[test]
+    fn a_subagent_does_not_speak_for_the_agent() {
+        let done = result("<promise>COMPLETE</promise>");
+        let late = TALK.replace("null", r#""t1""#);
+        let report = decode(&[INIT, &done, &late]);
+        assert_eq!(report.heard, Heard::Promise(Promise::Complete));
+    }
+
+    #[test]
+    fn an_error_is_a_fault_even_if_it_says_success() {
+        let failed = |error: &str, status: &str, text: &str| {
+            let error = format!(r#"{{"type":"assistant","message":{{}},"error":"{error}"}}"#);
+            let result = format!(
+                r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":{status},"result":"{text}"}}"#
+            );
+            let limit = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1}}"#;
+            let report = decode(&[INIT, limit, &error, &result]);
+            assert_eq!(report.heard, Heard::Nothing);
+            report.fault.unwrap()
+        };
+        let done = "<promise>COMPLETE</promise>";
+        assert_eq!(failed("authentication_failed", "401", done).kind, FaultKind::Auth);
+        assert_eq!(failed("billing_error", "400", "too low").kind, FaultKind::Billing);
+        assert_eq!(failed("unknown", "529", "busy").kind, FaultKind::Overloaded);
+        assert_eq!(
+            failed("", "null", "Prompt is too long").kind,
+            FaultKind::ContextTooLong
+        );
+        let limit = failed("rate_limit", "429", "wait");
+        assert_eq!((limit.kind, limit.retry_after), (FaultKind::RateLimited, Some(0)));
+        let turns = r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#;
+        assert_eq!(decode(&[turns]).fault.unwrap().message, "error_max_turns");
+    }
+
+    #[test]
+    fn a_retry_is_a_fault_until_a_message_comes() {
+        let retry =
+            r#"{"type":"system","subtype":"api_retry","error_status":401,"error":"authentication_failed"}"#;
+        assert_eq!(decode(&[INIT, retry]).fault.unwrap().kind, FaultKind::Auth);
+        assert_eq!(decode(&[INIT, retry, TALK]).fault, None);
+    }
+
+    #[test]
+    fn messages_and_tools_are_activity() {
+        let mut decoder = Decoder::new(Format::Claude, "");
+        decoder.push(format!("{INIT}\n{TALK}\n{TOOL}\n").as_bytes());
+        assert_eq!(decoder.take_activity(), ["I will.", "Bash: make test"]);
+        assert!(decoder.take_activity().is_empty());
+    }
+}

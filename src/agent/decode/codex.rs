@@ -1,0 +1,172 @@
+//! The stream of `codex exec --json`.
+//!
+//! The final message is the last `agent_message`, unless a tool is started after it;
+//! `turn.completed` and `turn.failed` are the end markers. A lone `error` may be followed by
+//! another try.
+
+use super::{
+    Dialect, Fault,
+    draft::Draft,
+    lines::{Maybe, parse},
+};
+use serde::Deserialize;
+
+/// Reads the stream.
+pub(super) struct Codex;
+
+impl Dialect for Codex {
+    fn line(&mut self, line: &str, draft: &mut Draft) {
+        let Some(event) = parse::<Event>(line) else {
+            return;
+        };
+        match event.r#type.as_str() {
+            "thread.started" => draft.session = event.thread_id.value(),
+            "turn.started" => draft.message_begins(),
+            "item.started" => event.item.started(draft),
+            "item.completed" => event.item.completed(draft),
+            "turn.completed" => {
+                draft.ended = true;
+                draft.fault = None;
+                if let Some(usage) = event.usage.value() {
+                    draft.input_tokens = usage.input_tokens.value();
+                    draft.output_tokens = usage.output_tokens.value();
+                }
+            }
+            "turn.failed" => {
+                let error = event.error.value().unwrap_or_default();
+                draft.ended = true;
+                draft.fault = Some(fault(error.message));
+            }
+            "error" => {
+                let fault = fault(event.message);
+                draft.note(&fault.message);
+                draft.fault = Some(fault);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn fault(message: Maybe<String>) -> Fault {
+    Fault::new(None, None, &message.value().unwrap_or_default())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    r#type: String,
+    thread_id: Maybe<String>,
+    item: Item,
+    usage: Maybe<Usage>,
+    error: Maybe<Failure>,
+    message: Maybe<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Item {
+    r#type: String,
+    text: Maybe<String>,
+    message: Maybe<String>,
+    command: Maybe<String>,
+}
+
+impl Item {
+    fn started(self, draft: &mut Draft) {
+        if matches!(
+            self.r#type.as_str(),
+            "" | "agent_message" | "reasoning" | "todo_list"
+        ) {
+            return;
+        }
+        draft.message_begins();
+        match self.command.value() {
+            Some(command) => draft.note(&format!("$ {}", command.trim_start())),
+            None => draft.note(&self.r#type),
+        }
+    }
+
+    fn completed(self, draft: &mut Draft) {
+        match self.r#type.as_str() {
+            "agent_message" => {
+                let text = self.text.value().unwrap_or_default();
+                draft.note(&text);
+                draft.message(&text);
+            }
+            "error" => draft.note(&self.message.value().unwrap_or_default()),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    input_tokens: Maybe<u64>,
+    output_tokens: Maybe<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Failure {
+    message: Maybe<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::decode::{Decoder, FaultKind, Format, Report};
+    use crate::agent::promise::{Heard, Promise};
+
+    const START: &str = r#"{"type":"thread.started","thread_id":"t1"}"#;
+    const TOOL: &str = r#"{"type":"item.started","item":{"type":"command_execution","command":"make"}}"#;
+    const TOOL_END: &str = r#"{"type":"item.completed","item":{"type":"command_execution","aggregated_output":"<promise>COMPLETE</promise>\n"}}"#;
+    const DONE: &str = r#"{"type":"item.completed","item":{"type":"agent_message","text":"Done.\n<promise>COMPLETE</promise>"}}"#;
+    const END: &str = r#"{"type":"turn.completed","usage":{"input_tokens":9,"output_tokens":2}}"#;
+    const ERROR: &str = r#"{"type":"error","message":"Reconnecting... 1/5 (unexpected status 401)"}"#;
+    const FAILED: &str = r#"{"type":"turn.failed","error":{"message":"unexpected status 401"}}"#;
+
+    fn decode(lines: &[&str]) -> Report {
+        let mut decoder = Decoder::new(Format::Auto, "Do it.");
+        decoder.push(lines.join("\n").as_bytes());
+        decoder.finish()
+    }
+
+    #[test]
+    fn the_last_message_counts() {
+        let report = decode(&[START, TOOL, TOOL_END, ERROR, DONE, TOOL_END, END]);
+        assert_eq!(report.heard, Heard::Promise(Promise::Complete));
+        assert_eq!(
+            (report.ended, report.fault, report.format),
+            (true, None, Format::Codex)
+        );
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(9), Some(2)));
+        assert_eq!(report.session.as_deref(), Some("t1"));
+    }
+
+    #[test]
+    fn tools_and_earlier_messages_do_not() {
+        for lines in [
+            &[START, TOOL, TOOL_END, END][..],
+            &[START, DONE, TOOL, TOOL_END, END],
+        ] {
+            let report = decode(lines);
+            assert_eq!((report.heard, report.ended), (Heard::Nothing, true));
+        }
+    }
+
+    #[test]
+    fn without_an_end_or_with_a_failed_one_nothing_is_heard() {
+        let report = decode(&[START, DONE]);
+        assert_eq!((report.heard, report.ended), (Heard::Nothing, false));
+        let report = decode(&[START, DONE, ERROR, FAILED]);
+        assert_eq!(report.heard, Heard::Nothing);
+        assert_eq!(report.fault.unwrap().kind, FaultKind::Auth);
+    }
+
+    #[test]
+    fn messages_and_tools_are_activity() {
+        let mut decoder = Decoder::new(Format::Codex, "");
+        decoder.push([TOOL, DONE, ""].join("\n").as_bytes());
+        assert_eq!(decoder.take_activity(), ["$ make", "Done."]);
+    }
+}

@@ -1,0 +1,195 @@
+//! The report as it grows while the lines come in.
+//!
+//! Invariant: whenever the agent begins another message, what it said before is not its final
+//! message, the end has not come, and an earlier fault is overcome. It must not know any format.
+
+use super::{Fault, Format, Report, lines::Maybe};
+use crate::agent::promise::{Heard, PromiseScanner};
+use serde::Deserialize;
+use std::mem;
+
+/// How long a line of activity may be, in characters.
+const ACTIVITY_CHARS: usize = 200;
+
+/// How many lines of activity wait to be taken; more are dropped.
+const ACTIVITY_LINES: usize = 1000;
+
+/// What is known about the run so far.
+pub(super) struct Draft {
+    scanner: PromiseScanner,
+    activity: Vec<String>,
+    pub(super) ended: bool,
+    pub(super) fault: Option<Fault>,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) session: Option<String>,
+}
+
+impl Draft {
+    pub(super) fn new(prompt: &str) -> Self {
+        Self {
+            scanner: PromiseScanner::new(prompt),
+            activity: Vec::new(),
+            ended: false,
+            fault: None,
+            cost_usd: None,
+            input_tokens: None,
+            output_tokens: None,
+            session: None,
+        }
+    }
+
+    /// Another message begins, or work after which one has to come.
+    pub(super) fn message_begins(&mut self) {
+        self.scanner.restart();
+        self.ended = false;
+        self.fault = None;
+    }
+
+    /// The message goes on with these words.
+    pub(super) fn words(&mut self, words: impl AsRef<[u8]>) {
+        self.scanner.push(words.as_ref());
+    }
+
+    /// Here is a whole message.
+    pub(super) fn message(&mut self, words: &str) {
+        self.message_begins();
+        self.words(words);
+    }
+
+    /// Notes the first line of `text` as something the agent does.
+    pub(super) fn note(&mut self, text: &str) {
+        let is_blank = |line: &&str| line.trim().is_empty();
+        if let Some(line) = text.lines().find(|line| !is_blank(line))
+            && self.activity.len() < ACTIVITY_LINES
+        {
+            let shown = |char: char| if char.is_control() { ' ' } else { char };
+            let line = line.trim().chars().map(shown).take(ACTIVITY_CHARS);
+            self.activity.push(line.collect());
+        }
+    }
+
+    /// Notes that a tool is used.
+    pub(super) fn note_tool(&mut self, name: &str, input: ToolInput) {
+        match input.gist() {
+            Some(gist) => self.note(&format!("{name}: {}", gist.trim_start())),
+            None => self.note(name),
+        }
+    }
+
+    pub(super) fn take_activity(&mut self) -> Vec<String> {
+        mem::take(&mut self.activity)
+    }
+
+    /// Adds to the tokens and the cost.
+    pub(super) fn spend(&mut self, input: Option<u64>, output: Option<u64>, cost: Option<f64>) {
+        let add = |sum: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        };
+        add(&mut self.input_tokens, input);
+        add(&mut self.output_tokens, output);
+        if let Some(cost) = cost {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    /// The report in the end: only a stream that ended, and without a fault, promises anything.
+    pub(super) fn report(self, format: Format) -> Report {
+        let heard = self.scanner.finish();
+        let ended_well = self.ended && self.fault.is_none();
+        Report {
+            heard: if ended_well { heard } else { Heard::Nothing },
+            ended: self.ended,
+            fault: self.fault,
+            cost_usd: self.cost_usd,
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            session: self.session,
+            format,
+        }
+    }
+}
+
+/// What agents tell a tool, under the names that they use for it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolInput {
+    command: Maybe<String>,
+    file_path: Maybe<String>,
+    #[serde(rename = "filePath")]
+    file_path_camel: Maybe<String>,
+    path: Maybe<String>,
+    pattern: Maybe<String>,
+    url: Maybe<String>,
+    query: Maybe<String>,
+    description: Maybe<String>,
+}
+
+impl ToolInput {
+    fn gist(self) -> Option<String> {
+        [
+            self.command,
+            self.file_path,
+            self.file_path_camel,
+            self.path,
+            self.pattern,
+            self.url,
+            self.query,
+            self.description,
+        ]
+        .into_iter()
+        .find_map(Maybe::value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::decode::lines::parse;
+
+    #[test]
+    fn activity_is_short_and_bounded() {
+        let mut draft = Draft::new("");
+        draft.note("\n  \n\x1b[1mfirst\nsecond");
+        draft.note(" \n");
+        draft.note(&"é".repeat(500));
+        let notes = draft.take_activity();
+        assert_eq!(notes[0], " [1mfirst");
+        assert_eq!(notes[1].chars().count(), ACTIVITY_CHARS);
+        assert_eq!(notes.len(), 2);
+        for _ in 0..2 * ACTIVITY_LINES {
+            draft.note("more");
+        }
+        assert_eq!(draft.take_activity().len(), ACTIVITY_LINES);
+    }
+
+    #[test]
+    fn a_tool_is_told_by_what_matters() {
+        let mut draft = Draft::new("");
+        for input in [
+            r#"{"command":"\nls\n-l","description":"list"}"#,
+            r#"{"command":["ls"],"filePath":"a.rs","content":"x"}"#,
+            "{}",
+        ] {
+            draft.note_tool("tool", parse(input).unwrap());
+        }
+        assert_eq!(draft.take_activity(), ["tool: ls", "tool: a.rs", "tool"]);
+    }
+
+    #[test]
+    fn only_an_end_without_fault_promises() {
+        let draft = |ended, fault| {
+            let mut draft = Draft::new("");
+            draft.message("<promise>COMPLETE</promise>");
+            (draft.ended, draft.fault) = (ended, fault);
+            draft.report(Format::Pi).heard
+        };
+        let fault = Fault::new(None, None, "oops");
+        assert!(matches!(draft(true, None), Heard::Promise(_)));
+        assert_eq!(draft(false, None), Heard::Nothing);
+        assert_eq!(draft(true, Some(fault)), Heard::Nothing);
+    }
+}

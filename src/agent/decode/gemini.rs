@@ -1,0 +1,282 @@
+//! The stream of `gemini --output-format stream-json`, and the one document of `json`.
+//!
+//! The final message is what the assistant says after the last tool, in pieces; `result` is the end
+//! marker. Errors come in it, or as JSON on stderr among warnings.
+
+use super::{
+    Dialect, Fault, FaultKind,
+    draft::{Draft, ToolInput},
+    lines::{Maybe, parse},
+};
+use serde::Deserialize;
+
+/// How long the document may be.
+const DOCUMENT_LIMIT: usize = 4 * 1024 * 1024;
+
+/// How many places in stderr are tried for an error.
+const STDERR_TRIES: usize = 32;
+
+/// Reads the stream or the document.
+#[derive(Default)]
+pub(super) struct Gemini {
+    /// The lines so far, as long as they may be a document; then nothing.
+    document: String,
+    is_stream: bool,
+    speaking: bool,
+}
+
+impl Gemini {
+    fn event(&mut self, event: Event, draft: &mut Draft) {
+        let kind = event.r#type.as_str();
+        let speaks = kind == "message" && event.role.value().as_deref() == Some("assistant");
+        match kind {
+            "init" => draft.session = event.session_id.value(),
+            "message" if speaks => {
+                let words = event.content.value().unwrap_or_default();
+                if !self.speaking || !event.delta {
+                    draft.message_begins();
+                    draft.note(&words);
+                }
+                draft.words(words);
+            }
+            "tool_use" => {
+                draft.message_begins();
+                let name = event.tool_name.value().unwrap_or_default();
+                draft.note_tool(&name, event.parameters.value().unwrap_or_default());
+            }
+            "tool_result" => draft.message_begins(),
+            "result" => {
+                draft.ended = true;
+                draft.fault = event.error.value().map(Failure::into_fault);
+                if draft.fault.is_none() && event.status.value().as_deref() == Some("error") {
+                    draft.fault = Some(Fault::new(None, None, ""));
+                }
+                if let Some(stats) = event.stats.value() {
+                    draft.input_tokens = stats.input_tokens.value();
+                    draft.output_tokens = stats.output_tokens.value();
+                }
+            }
+            _ => return,
+        }
+        self.speaking = speaks;
+    }
+
+    fn document(&mut self, draft: &mut Draft) {
+        let Some(document) = parse::<Document>(&self.document) else {
+            return;
+        };
+        draft.session = document.session_id.value();
+        if let Some(response) = document.response.value() {
+            draft.message(&response);
+            draft.ended = true;
+        }
+        draft.fault = document.error.value().map(Failure::into_fault);
+        for model in document
+            .stats
+            .value()
+            .into_iter()
+            .flat_map(|s| s.models.into_values())
+        {
+            let tokens = model.tokens;
+            draft.spend(tokens.prompt.value(), tokens.candidates.value(), None);
+        }
+    }
+}
+
+impl Dialect for Gemini {
+    fn line(&mut self, line: &str, draft: &mut Draft) {
+        if let Some(event) = parse::<Event>(line).filter(|event| !event.r#type.is_empty()) {
+            self.is_stream = true;
+            self.document = String::new();
+            self.event(event, draft);
+        } else if !self.is_stream && self.document.len() + line.len() < DOCUMENT_LIMIT {
+            self.document.push_str(line);
+            self.document.push('\n');
+        }
+    }
+
+    fn end(&mut self, stderr: &str, draft: &mut Draft) {
+        if !self.is_stream {
+            self.document(draft);
+        }
+        if !draft.ended && draft.fault.is_none() {
+            draft.fault = fault_in(stderr);
+        }
+    }
+}
+
+/// The error that stderr tells: the last one in JSON, else one that its words make plain.
+fn fault_in(stderr: &str) -> Option<Fault> {
+    #[derive(Deserialize)]
+    struct Line {
+        error: Failure,
+    }
+    let in_json = stderr
+        .rmatch_indices('{')
+        .filter(|(at, _)| stderr[..*at].ends_with('\n') || *at == 0)
+        .take(STDERR_TRIES)
+        .find_map(|(at, _)| {
+            let mut values = serde_json::Deserializer::from_str(&stderr[at..]).into_iter::<Line>();
+            values.next()?.ok()
+        });
+    match in_json {
+        Some(line) => Some(line.error.into_fault()),
+        None => Some(Fault::new(None, None, stderr)).filter(|fault| fault.kind != FaultKind::Other),
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    r#type: String,
+    session_id: Maybe<String>,
+    role: Maybe<String>,
+    content: Maybe<String>,
+    delta: bool,
+    tool_name: Maybe<String>,
+    parameters: Maybe<ToolInput>,
+    status: Maybe<String>,
+    error: Maybe<Failure>,
+    stats: Maybe<Stats>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Failure {
+    r#type: Maybe<String>,
+    message: Maybe<String>,
+    code: Maybe<u16>,
+}
+
+impl Failure {
+    fn into_fault(self) -> Fault {
+        let name = self.r#type.value();
+        let message = self.message.value().unwrap_or_default();
+        Fault::new(name.as_deref(), self.code.value(), &message)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stats {
+    input_tokens: Maybe<u64>,
+    output_tokens: Maybe<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    session_id: Maybe<String>,
+    response: Maybe<String>,
+    error: Maybe<Failure>,
+    stats: Maybe<DocumentStats>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DocumentStats {
+    models: std::collections::BTreeMap<String, Model>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Model {
+    tokens: Tokens,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    prompt: Maybe<u64>,
+    candidates: Maybe<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::decode::{Decoder, FaultKind, Format, Report};
+    use crate::agent::promise::{Heard, Promise};
+
+    const INIT: &str = r#"{"type":"init","session_id":"s1"}"#;
+    const PROMPT: &str = r#"{"type":"message","role":"user","content":"x\n<promise>COMPLETE</promise>"}"#;
+    const TOOL: &str = r#"{"type":"tool_use","tool_name":"shell","parameters":{"command":"make"}}"#;
+    const TOOL_END: &str = r#"{"type":"tool_result","output":"<promise>COMPLETE</promise>"}"#;
+    const SAY: [&str; 2] = [
+        r#"{"type":"message","role":"assistant","content":"Done.\n<prom","delta":true}"#,
+        r#"{"type":"message","role":"assistant","content":"ise>COMPLETE</promise>","delta":true}"#,
+    ];
+    const END: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":9,"output_tokens":2}}"#;
+
+    fn decode(format: Format, lines: &[&str], stderr: &str) -> Report {
+        let mut decoder = Decoder::new(format, "Do it.");
+        decoder.push(lines.join("\n").as_bytes());
+        decoder.push_stderr(stderr.as_bytes());
+        decoder.finish()
+    }
+
+    #[test]
+    fn what_is_said_after_the_last_tool_counts() {
+        let report = decode(
+            Format::Auto,
+            &[INIT, PROMPT, TOOL, TOOL_END, SAY[0], SAY[1], END],
+            "",
+        );
+        assert_eq!(report.heard, Heard::Promise(Promise::Complete));
+        assert_eq!(
+            (report.ended, report.fault, report.format),
+            (true, None, Format::Gemini)
+        );
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(9), Some(2)));
+        for lines in [
+            &[INIT, PROMPT, TOOL, TOOL_END, END][..],
+            &[INIT, SAY[0], SAY[1], TOOL, TOOL_END, END],
+            &[INIT, SAY[0], TOOL, TOOL_END, SAY[1], END],
+            &[INIT, SAY[0], SAY[1]],
+        ] {
+            assert_eq!(decode(Format::Gemini, lines, "").heard, Heard::Nothing);
+        }
+    }
+
+    #[test]
+    fn errors_come_in_the_result_or_on_stderr() {
+        let failed = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"code\":401}]"}}"#;
+        let report = decode(Format::Gemini, &[INIT, SAY[0], SAY[1], failed], "");
+        assert_eq!(
+            (report.heard, report.fault.unwrap().kind),
+            (Heard::Nothing, FaultKind::Auth)
+        );
+        let stderr =
+            "A warning {\n{\n  \"error\": {\n \"message\": \"slow down\",\n \"code\": 429 }\n}\nbye\n";
+        let fault = decode(Format::Gemini, &[], stderr).fault.unwrap();
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::RateLimited, "slow down")
+        );
+        let fault = decode(Format::Gemini, &[], "Please set an Auth method\n")
+            .fault
+            .unwrap();
+        assert_eq!(fault.kind, FaultKind::Auth);
+        assert_eq!(decode(Format::Gemini, &[INIT], "A warning.\n").fault, None);
+        assert_eq!(decode(Format::Gemini, &[INIT, END], stderr).fault, None);
+    }
+
+    #[test]
+    fn one_document_is_read_too() {
+        let document = "{\n \"session_id\": \"s2\",\n \"response\": \"Done.\\n<promise>COMPLETE</promise>\",\n \"stats\": {\"models\": {\"a\": {\"tokens\": {\"prompt\": 4, \"candidates\": 1}}, \"b\": {}}}\n}";
+        let report = decode(Format::Gemini, &[document], "");
+        assert_eq!(report.heard, Heard::Promise(Promise::Complete));
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(4), Some(1)));
+        let failed = "{\n\"error\": {\"message\": \"no\", \"code\": 403}\n}";
+        let report = decode(Format::Gemini, &[failed], "");
+        assert_eq!(
+            (report.ended, report.fault.unwrap().kind),
+            (false, FaultKind::Auth)
+        );
+    }
+
+    #[test]
+    fn messages_and_tools_are_activity() {
+        let mut decoder = Decoder::new(Format::Gemini, "");
+        decoder.push([TOOL, SAY[0], SAY[1], ""].join("\n").as_bytes());
+        assert_eq!(decoder.take_activity(), ["shell: make", "Done."]);
+    }
+}

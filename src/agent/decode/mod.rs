@@ -1,0 +1,267 @@
+//! Reads what coding agents print: what the agent promised, whether it came to its end, what went
+//! wrong, what it cost.
+//!
+//! Each format has a file of its own that implements [`Dialect`]; a [`Decoder`] cuts the stream
+//! into lines and fills in a [`Report`]. Invariants:
+//! - only the final message of the agent is searched for a promise: not the echoed prompt, not the
+//!   output of tools, not earlier messages;
+//! - a stream of JSON lines that lacks its end marker, or that ends in a fault, promises nothing;
+//! - the report does not depend on how the stream was cut into pieces, and memory is bounded;
+//! - lines that are broken, unknown or too long are skipped.
+//!
+//! It must not know how agents are run, nor what a report leads to.
+
+mod claude;
+mod codex;
+mod copilot;
+mod detect;
+mod draft;
+mod fault;
+mod gemini;
+mod lines;
+mod opencode;
+mod pi;
+mod qwen;
+mod text;
+
+pub use fault::{Fault, FaultKind};
+
+use super::promise::Heard;
+use detect::Detection;
+use draft::Draft;
+use lines::LineReader;
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// How much of the end of stderr is kept.
+const STDERR_KEPT: usize = 16 * 1024;
+
+/// What an agent prints.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Found out from the first line.
+    #[default]
+    Auto,
+    /// Plain text.
+    Text,
+    /// `claude --output-format stream-json`.
+    Claude,
+    /// `codex exec --json`.
+    Codex,
+    /// `gemini --output-format stream-json`, or `json`.
+    Gemini,
+    /// `opencode run --format json`.
+    Opencode,
+    /// `copilot --output-format json`.
+    Copilot,
+    /// `qwen --output-format stream-json`.
+    Qwen,
+    /// `pi --mode json`.
+    Pi,
+}
+
+impl Format {
+    /// Every format, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::Auto,
+        Self::Text,
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Copilot,
+        Self::Qwen,
+        Self::Pi,
+    ];
+
+    /// The name in settings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Text => "text",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Copilot => "copilot",
+            Self::Qwen => "qwen",
+            Self::Pi => "pi",
+        }
+    }
+
+    /// What reads the lines of this format, if it has lines.
+    fn dialect(self) -> Option<Box<dyn Dialect>> {
+        Some(match self {
+            Self::Auto | Self::Text => return None,
+            Self::Claude => Box::new(claude::Claude::default()),
+            Self::Codex => Box::new(codex::Codex),
+            Self::Gemini => Box::new(gemini::Gemini::default()),
+            Self::Opencode => Box::new(opencode::Opencode::default()),
+            Self::Copilot => Box::new(copilot::Copilot),
+            Self::Qwen => Box::new(claude::Claude::of_qwen()),
+            Self::Pi => Box::new(pi::Pi),
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A format that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown agent format '{0}'")]
+pub struct UnknownFormat(String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
+/// What a run of an agent came to, as far as its output tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// What the final message promises.
+    pub heard: Heard,
+    /// Whether the end marker of the format was seen; text has none and is always ended.
+    pub ended: bool,
+    /// What kept the agent from ending well.
+    pub fault: Option<Fault>,
+    /// The cost in US dollars, by the agent's own count.
+    pub cost_usd: Option<f64>,
+    /// The tokens read, by the agent's own count.
+    pub input_tokens: Option<u64>,
+    /// The tokens written, by the agent's own count.
+    pub output_tokens: Option<u64>,
+    /// The agent's name for the session.
+    pub session: Option<String>,
+    /// What the format turned out to be.
+    pub format: Format,
+}
+
+/// Knows one format of JSON lines.
+trait Dialect: Send {
+    /// Takes one line.
+    fn line(&mut self, line: &str, draft: &mut Draft);
+
+    /// Takes the end of the stream and what was last said on stderr.
+    fn end(&mut self, _stderr: &str, _draft: &mut Draft) {}
+}
+
+/// Reads the output of one run of an agent.
+pub struct Decoder {
+    format: Format,
+    stage: Stage,
+    draft: Draft,
+    stderr: Vec<u8>,
+}
+
+enum Stage {
+    Undecided(Detection),
+    Text(text::Ending),
+    Lines(LineReader, Box<dyn Dialect>),
+}
+
+impl Stage {
+    fn of(format: Format) -> Self {
+        match format.dialect() {
+            Some(dialect) => Self::Lines(LineReader::default(), dialect),
+            None if format == Format::Auto => Self::Undecided(Detection::default()),
+            None => Self::Text(text::Ending::default()),
+        }
+    }
+}
+
+impl Decoder {
+    /// Reads the answer to `prompt`, printed in `format`.
+    #[must_use]
+    pub fn new(format: Format, prompt: &str) -> Self {
+        Self {
+            format,
+            stage: Stage::of(format),
+            draft: Draft::new(prompt),
+            stderr: Vec::new(),
+        }
+    }
+
+    /// What the format turned out to be so far.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Takes the next bytes of stdout.
+    pub fn push(&mut self, stdout: &[u8]) {
+        match &mut self.stage {
+            Stage::Undecided(detection) => {
+                if let Some((format, held_back)) = detection.push(stdout) {
+                    self.decide(format, &held_back);
+                }
+            }
+            Stage::Text(ending) => {
+                self.draft.words(stdout);
+                ending.push(stdout);
+            }
+            Stage::Lines(reader, dialect) => {
+                reader.push(stdout, |line| dialect.line(line, &mut self.draft));
+            }
+        }
+    }
+
+    /// Takes the next bytes of stderr, where some formats tell their errors. A promise there is
+    /// never heard.
+    pub fn push_stderr(&mut self, stderr: &[u8]) {
+        keep_end(&mut self.stderr, stderr, STDERR_KEPT);
+    }
+
+    /// Hands over short lines about what the agent did since the last call. Text gives none: it is
+    /// shown as it is.
+    pub fn take_activity(&mut self) -> Vec<String> {
+        self.draft.take_activity()
+    }
+
+    /// Ends the stream and says what it came to.
+    #[must_use]
+    pub fn finish(mut self) -> Report {
+        if let Stage::Undecided(detection) = &mut self.stage {
+            let (format, held_back) = detection.finish();
+            self.decide(format, &held_back);
+        }
+        match self.stage {
+            Stage::Undecided(_) => self.draft.report(self.format),
+            Stage::Text(ending) => ending.report(self.draft),
+            Stage::Lines(mut reader, mut dialect) => {
+                reader.finish(|line| dialect.line(line, &mut self.draft));
+                let stderr = String::from_utf8_lossy(&self.stderr);
+                dialect.end(&stderr, &mut self.draft);
+                self.draft.report(self.format)
+            }
+        }
+    }
+
+    fn decide(&mut self, format: Format, held_back: &[u8]) {
+        self.format = format;
+        self.stage = Stage::of(format);
+        self.push(held_back);
+    }
+}
+
+/// Appends to `kept`, of which only the last `limit` bytes or a few more matter.
+fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], limit: usize) {
+    let end = &bytes[bytes.len().saturating_sub(limit)..];
+    kept.drain(..(kept.len() + end.len()).saturating_sub(limit));
+    kept.extend_from_slice(end);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! What holds for every format.
+
+use super::*;
+use crate::agent::promise::Promise;
+use proptest::prelude::*;
+
+const STREAMS: [&str; 8] = [
+    "Done.\n<promise>COMPLETE</promise>\n",
+    r#"{"type":"system","subtype":"init"}
+{"type":"result","is_error":false,"result":"<promise>COMPLETE</promise>"}"#,
+    r#"{"type":"system","subtype":"init","qwen_code_version":"1"}
+{"type":"result","is_error":false,"result":"<promise>COMPLETE</promise>"}"#,
+    r#"{"type":"thread.started"}
+{"type":"item.completed","item":{"type":"agent_message","text":"<promise>COMPLETE</promise>"}}
+{"type":"turn.completed"}"#,
+    r#"{"type":"init"}
+{"type":"message","role":"assistant","content":"<promise>COMPLETE</promise>","delta":true}
+{"type":"result","status":"success"}"#,
+    r#"{"type":"text","sessionID":"s","part":{"messageID":"m","text":"<promise>COMPLETE</promise>"}}
+{"type":"step_finish","part":{"reason":"stop"}}"#,
+    r#"{"type":"session.start","data":{}}
+{"type":"assistant.message","data":{"content":"<promise>COMPLETE</promise>"}}
+{"type":"result"}"#,
+    r#"{"type":"session","version":3}
+{"type":"message_end","message":{"role":"assistant","stopReason":"stop","content":[{"type":"text","text":"<promise>COMPLETE</promise>"}]}}
+{"type":"agent_end"}"#,
+];
+
+fn decode(format: Format, bytes: &[u8], size: usize) -> Report {
+    let mut decoder = Decoder::new(format, "Do it.");
+    for piece in bytes.chunks(size) {
+        decoder.push(piece);
+        decoder.push_stderr(piece);
+        decoder.take_activity();
+    }
+    decoder.finish()
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for format in Format::ALL {
+        assert_eq!(format.to_string().parse(), Ok(format));
+        assert_eq!(serde_json::to_string(&format).unwrap(), format!("\"{format}\""));
+    }
+    let error = "Claude".parse::<Format>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown agent format 'Claude'");
+}
+
+#[test]
+fn every_format_is_found_out_and_heard() {
+    let complete = Heard::Promise(Promise::Complete);
+    for (stream, format) in STREAMS.iter().zip([
+        Format::Text,
+        Format::Claude,
+        Format::Qwen,
+        Format::Codex,
+        Format::Gemini,
+        Format::Opencode,
+        Format::Copilot,
+        Format::Pi,
+    ]) {
+        let report = decode(Format::Auto, stream.as_bytes(), 7);
+        assert_eq!((&report.heard, report.format), (&complete, format));
+        assert!(report.ended);
+        let crlf = stream.replace('\n', "\r\n");
+        assert_eq!(decode(format, crlf.as_bytes(), 7), report);
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_promises_nothing() {
+    for stream in &STREAMS[1..] {
+        let first_line = stream.find('\n').unwrap();
+        for cut in first_line..stream.len() {
+            let heard = decode(Format::Auto, &stream.as_bytes()[..cut], 64).heard;
+            assert!(!matches!(heard, Heard::Promise(_)), "{}", &stream[..cut]);
+        }
+    }
+}
+
+#[test]
+fn lines_of_another_format_say_nothing() {
+    for stream in &STREAMS[1..] {
+        let heard = decode(Format::Text, stream.as_bytes(), 64).heard;
+        assert_eq!(heard, Heard::InSentence, "{stream}");
+    }
+}
+
+#[test]
+fn stderr_is_never_heard() {
+    let mut decoder = Decoder::new(Format::Text, "");
+    decoder.push_stderr(b"<promise>COMPLETE</promise>\n");
+    assert_eq!(decoder.finish().heard, Heard::Nothing);
+}
+
+#[test]
+fn of_a_stream_only_the_end_is_kept() {
+    let mut kept = Vec::new();
+    for piece in [&b"abc"[..], b"d", b"efghijk", b""] {
+        keep_end(&mut kept, piece, 4);
+    }
+    assert_eq!(kept, b"hijk");
+}
+
+fn broken_stream() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        6 => prop::sample::select(STREAMS.to_vec()).prop_flat_map(|stream| {
+            let lines: Vec<_> = stream.lines().map(|line| format!("{line}\n")).collect();
+            prop::sample::select(lines).prop_map(String::into_bytes)
+        }),
+        1 => prop::collection::vec(any::<u8>(), 0..20),
+        1 => "[\\[\\]{}\":,a-z0-9\n]{0,20}".prop_map(String::into_bytes),
+    ];
+    prop::collection::vec(part, 0..8).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn pieces_do_not_matter(stream in broken_stream(), size in 1_usize..90) {
+        for format in Format::ALL {
+            let whole = decode(format, &stream, usize::MAX);
+            prop_assert_eq!(decode(format, &stream, size), whole);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Plain text: the whole stdout is the message, and only the exit code tells of faults.
+//!
+//! One exception: aider prints the errors of its service among the model's words and exits with 0.
+//! They are known by the name of the class that they begin with, and looked for only at the very
+//! end and only if no promise is heard.
+
+use super::{Fault, Format, Report, draft::Draft, keep_end};
+use crate::agent::promise::Heard;
+
+/// How much of the end of stdout is searched for an error.
+const KEPT: usize = 2048;
+
+/// What aider's errors begin with.
+const ERROR: &str = "litellm.";
+
+/// The end of the text.
+#[derive(Default)]
+pub(super) struct Ending(Vec<u8>);
+
+impl Ending {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        keep_end(&mut self.0, bytes, KEPT);
+    }
+
+    pub(super) fn report(&self, mut draft: Draft) -> Report {
+        draft.ended = true;
+        let mut report = draft.report(Format::Text);
+        if !matches!(report.heard, Heard::Promise(_)) {
+            report.fault = self.fault();
+        }
+        report
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        let text = String::from_utf8_lossy(&self.0);
+        let begins_error = |line: &&str| line.starts_with(ERROR);
+        let line = text.lines().rfind(begins_error)?;
+        let (class, message) = line.strip_prefix(ERROR)?.split_once(": ")?;
+        Some(Fault::new(Some(class), None, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::decode::{Decoder, FaultKind, Format, Report};
+    use crate::agent::promise::{Heard, Promise};
+
+    fn decode(text: &str) -> Report {
+        let mut decoder = Decoder::new(Format::Text, "Do it.");
+        decoder.push(text.as_bytes());
+        assert!(decoder.take_activity().is_empty());
+        decoder.finish()
+    }
+
+    #[test]
+    fn the_whole_output_is_the_message() {
+        let report = decode("Hello\n<promise>COMPLETE</promise>\nTokens: 7\n");
+        assert_eq!(report.heard, Heard::Promise(Promise::Complete));
+        assert!(report.ended && report.fault.is_none());
+        assert_eq!(report.format, Format::Text);
+    }
+
+    #[test]
+    fn an_error_at_the_end_is_a_fault() {
+        let error = "Hi\nlitellm.AuthenticationError: AuthenticationError: bad key\nCheck it.\n";
+        let fault = decode(error).fault.unwrap();
+        assert_eq!(fault.kind, FaultKind::Auth);
+        assert_eq!(fault.message, "AuthenticationError: bad key");
+        let limit = decode("litellm.RateLimitError: slow down, retry after 20 seconds\n").fault;
+        assert_eq!(limit.unwrap().retry_after, Some(20));
+    }
+
+    #[test]
+    fn an_error_that_was_overcome_or_is_only_told_is_none() {
+        let error = "litellm.RateLimitError: slow down\n";
+        for text in [
+            format!("{error}<promise>COMPLETE</promise>\n"),
+            format!("{error}{}", "and more work\n".repeat(200)),
+            format!("The test expects {error}"),
+        ] {
+            assert_eq!(decode(&text).fault, None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! One agent process (or gate) from its start until nothing of it is alive (contract section 8).
+//!
+//! It runs in a session of its own with `GIT_RALPH_RUN` in its environment. When it ends, or is asked
+//! to by a time limit or a signal, the whole session and every process with that mark are ended: TERM,
+//! a grace, KILL. Knows nothing of stories or git.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+use tokio::time::{Instant, sleep_until};
+
+use super::survivors::{self, Mark};
+use crate::events::Stream;
+use crate::signal::Stop;
+
+/// Bytes read at once; larger reads gain nothing.
+const READ_SIZE: usize = 64 * 1024;
+/// How long what is still in the pipes is waited for when everything has ended.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// What to run, and within which limits.
+#[derive(Debug)]
+pub struct Job {
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+    /// The directory it runs in.
+    pub dir: PathBuf,
+    /// Variables set for it.
+    pub env: Vec<(OsString, OsString)>,
+    /// Variables removed for it.
+    pub env_remove: Vec<&'static str>,
+    /// What it reads on standard input, to the end.
+    pub stdin: Vec<u8>,
+    /// The value of `GIT_RALPH_RUN`.
+    pub run: String,
+    /// Wall time.
+    pub timeout: Option<Duration>,
+    /// Time without output.
+    pub idle_timeout: Option<Duration>,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// By itself, with an exit code.
+    Exited(i32),
+    /// By a signal that was not ours.
+    Killed(i32),
+    /// By a time limit; in words.
+    TimedOut(String),
+    /// Because we were asked to stop by this signal.
+    Interrupted(i32),
+    /// It could not be started.
+    NotStarted(io::Error),
+}
+
+/// What is left to tell of a process that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub ending: Ending,
+    /// Processes that it left running and that were ended.
+    pub left_running: usize,
+}
+
+/// Something of the process could not be ended, or its log not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// Processes that survive SIGKILL.
+    #[error("{0} processes of the attempt cannot be ended")]
+    Immortal(usize),
+    /// The log.
+    #[error("cannot write the log of the attempt: {0}")]
+    Log(io::Error),
+}
+
+/// Who listens while it runs.
+pub trait Listener {
+    /// It was started; its process id is also its session.
+    fn started(&mut self, pid: i32);
+    /// It printed these bytes.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+}
+
+/// Runs a job until nothing of it is alive. All output goes to `log` and to `listener`.
+///
+/// # Errors
+/// When the log cannot be written, or a process cannot be ended; the caller must not touch the work
+/// tree then.
+pub async fn run(
+    job: Job,
+    log: &mut File,
+    stop: &mut Stop,
+    listener: &mut dyn Listener,
+) -> Result<Ended, ProcessError> {
+    let mut child = match spawn(&job) {
+        Ok(child) => child,
+        Err(error) => {
+            return Ok(Ended {
+                ending: Ending::NotStarted(error),
+                left_running: 0,
+            });
+        }
+    };
+    let pid = child.id().and_then(|id| i32::try_from(id).ok());
+    let mark = Mark {
+        session: pid,
+        run: job.run,
+    };
+    if let Some(pid) = pid {
+        listener.started(pid);
+    }
+    feed(&mut child, job.stdin);
+    let mut pipes = Pipes::of(&mut child);
+    let mut tee = Tee { log, listener };
+    let why = watch(
+        &mut child,
+        &mut pipes,
+        &mut tee,
+        stop,
+        job.timeout,
+        job.idle_timeout,
+    )
+    .await?;
+    let asked_to_end = !matches!(why, Ending::Exited(_) | Ending::Killed(_));
+    let left_running = end_all(&mark, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
+    let deadline = Instant::now() + DRAIN;
+    while pipes.open() {
+        tokio::select! {
+            chunk = pipes.read() => tee.take(&chunk)?,
+            () = sleep_until(deadline) => break,
+        }
+    }
+    Ok(Ended {
+        ending: why,
+        left_running: if asked_to_end { 0 } else { left_running },
+    })
+}
+
+type Child = Box<dyn ChildWrapper>;
+
+fn spawn(job: &Job) -> io::Result<Child> {
+    let (program, args) = job
+        .argv
+        .split_first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command was given"))?;
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir(&job.dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    for name in &job.env_remove {
+        command.env_remove(name);
+    }
+    command.envs(job.env.iter().map(|(name, value)| (name, value)));
+    command.env(survivors::VARIABLE, &job.run);
+    let child = CommandWrap::from(command).wrap(ProcessSession).spawn()?;
+    // The plain child inside waits for the leader alone; who else is left is for `survivors` to see.
+    Ok(child.into_inner())
+}
+
+/// Writes standard input from a task of its own: a large prompt does not fit a pipe.
+fn feed(child: &mut Child, bytes: Vec<u8>) {
+    if let Some(mut stdin) = child.stdin().take() {
+        tokio::spawn(async move {
+            // An agent that does not read its prompt to the end is free to do so.
+            let _ = stdin.write_all(&bytes).await;
+        });
+    }
+}
+
+async fn watch(
+    child: &mut Child,
+    pipes: &mut Pipes,
+    tee: &mut Tee<'_>,
+    stop: &mut Stop,
+    timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+) -> Result<Ending, ProcessError> {
+    let begun = Instant::now();
+    let deadline = timeout.map(|limit| begun + limit);
+    let mut last_output = begun;
+    loop {
+        let idle_deadline = idle_timeout.map(|limit| last_output + limit);
+        tokio::select! {
+            // Time limits and signals first: they win over anything printed at the same moment.
+            biased;
+            signal = stop.asked(1) => return Ok(Ending::Interrupted(signal)),
+            () = at(deadline) => {
+                let limit = timeout.unwrap_or_default().as_secs();
+                return Ok(Ending::TimedOut(format!("it ran longer than {limit} seconds")));
+            }
+            // Before the pipes: a process left behind may keep them full for ever.
+            status = child.wait() => {
+                return Ok(match status {
+                    Ok(status) => match (status.code(), status.signal()) {
+                        (Some(code), _) => Ending::Exited(code),
+                        (None, signal) => Ending::Killed(signal.unwrap_or_default()),
+                    },
+                    Err(error) => Ending::NotStarted(error),
+                });
+            }
+            chunk = pipes.read(), if pipes.open() => {
+                last_output = Instant::now();
+                tee.take(&chunk)?;
+            }
+            () = at(idle_deadline) => {
+                let limit = idle_timeout.unwrap_or_default().as_secs();
+                return Ok(Ending::TimedOut(format!("it printed nothing for {limit} seconds")));
+            }
+        }
+    }
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends every process of the mark while still reading what they print, so that none of them blocks on
+/// a full pipe. Gives how many there were.
+async fn end_all(
+    mark: &Mark,
+    child: &mut Child,
+    pipes: &mut Pipes,
+    tee: &mut Tee<'_>,
+    stop: &mut Stop,
+    asked_to_end: bool,
+) -> Result<usize, ProcessError> {
+    let mut impatient = stop.clone();
+    let ending = survivors::end(mark, async move {
+        // The second request to stop ends the grace.
+        if asked_to_end {
+            impatient.asked(2).await;
+        } else {
+            impatient.asked(1).await;
+        }
+    });
+    tokio::pin!(ending);
+    let mut reaped = false;
+    loop {
+        tokio::select! {
+            found = &mut ending => {
+                return match found {
+                    survivors::Found { alive: 0, ended } => Ok(ended),
+                    survivors::Found { alive, .. } => Err(ProcessError::Immortal(alive)),
+                };
+            }
+            // Reaping the leader takes it off the list of the living.
+            _ = child.wait(), if !reaped => reaped = true,
+            chunk = pipes.read(), if pipes.open() => tee.take(&chunk)?,
+        }
+    }
+}
+
+/// Copies output to the log and to the listener.
+struct Tee<'a> {
+    log: &'a mut File,
+    listener: &'a mut dyn Listener,
+}
+
+impl Tee<'_> {
+    fn take(&mut self, chunk: &Chunk) -> Result<(), ProcessError> {
+        self.log.write_all(&chunk.bytes).map_err(ProcessError::Log)?;
+        if !chunk.bytes.is_empty() {
+            self.listener.output(chunk.stream, &chunk.bytes);
+        }
+        Ok(())
+    }
+}
+
+struct Chunk {
+    stream: Stream,
+    bytes: Vec<u8>,
+}
+
+type Pipe = Box<dyn AsyncRead + Unpin>;
+
+/// The two output pipes; a closed one is `None`.
+struct Pipes {
+    stdout: Option<Pipe>,
+    stderr: Option<Pipe>,
+}
+
+impl Pipes {
+    fn of(child: &mut Child) -> Self {
+        Self {
+            stdout: child.stdout().take().map(|pipe| Box::new(pipe) as Pipe),
+            stderr: child.stderr().take().map(|pipe| Box::new(pipe) as Pipe),
+        }
+    }
+
+    fn open(&self) -> bool {
+        self.stdout.is_some() || self.stderr.is_some()
+    }
+
+    async fn read(&mut self) -> Chunk {
+        let (stream, bytes) = tokio::select! {
+            bytes = read_some(&mut self.stdout), if self.stdout.is_some() => (Stream::Stdout, bytes),
+            bytes = read_some(&mut self.stderr), if self.stderr.is_some() => (Stream::Stderr, bytes),
+            else => std::future::pending().await,
+        };
+        Chunk { stream, bytes }
+    }
+}
+
+/// Reads what is there; nothing more will come when it gives nothing, and the pipe is closed then.
+async fn read_some(pipe: &mut Option<Pipe>) -> Vec<u8> {
+    let Some(open) = pipe else { return Vec::new() };
+    let mut bytes = Vec::with_capacity(READ_SIZE);
+    match open.read_buf(&mut bytes).await {
+        Ok(0) | Err(_) => *pipe = None,
+        Ok(_) => {}
+    }
+    bytes
+}

@@ -1,0 +1,325 @@
+//! The one door for short child processes (git and the adapters' commands).
+//!
+//! A child runs in a process group of its own, so that Ctrl-C on the terminal ends the loop and never
+//! a git command half way. Its output goes to unnamed temporary files: a grandchild that keeps them
+//! open cannot hold us. The time limit and the kill of the whole group live inside the blocking
+//! closure, where they really reach the child. Knows nothing of git or of agents.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+/// How long a child that was asked to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A child process to run; `Display` can be pasted into a shell.
+#[derive(Clone, Debug)]
+pub struct Command {
+    program: OsString,
+    args: Vec<OsString>,
+    dir: Option<PathBuf>,
+    env: Vec<(OsString, Option<OsString>)>,
+    stdin: Option<Vec<u8>>,
+    limit: Duration,
+}
+
+/// What a child left: how it ended and all it printed.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// All of its standard output.
+    pub stdout: Vec<u8>,
+    /// All of its standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// Why a child gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// It could not be started.
+    #[error("cannot run {program}: {source}")]
+    Spawn {
+        /// The program as named.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It ran longer than its limit and was ended with all its children.
+    #[error("{command} ran longer than {} seconds and was ended", limit.as_secs())]
+    TimedOut {
+        /// The command line.
+        command: String,
+        /// The limit it passed.
+        limit: Duration,
+    },
+    /// Its files or its end could not be read.
+    #[error("cannot read what {program} printed: {source}")]
+    Read {
+        /// The program as named.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl Command {
+    /// A command with nothing on standard input, the caller's environment and a limit of 10 minutes.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            dir: None,
+            env: Vec::new(),
+            stdin: None,
+            limit: Duration::from_secs(600),
+        }
+    }
+
+    /// Appends an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Appends arguments.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args.extend(args.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    /// The directory it runs in.
+    #[must_use]
+    pub fn dir(mut self, dir: &Path) -> Self {
+        self.dir = Some(dir.to_owned());
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env
+            .push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// Removes an environment variable.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.as_ref().to_owned(), None));
+        self
+    }
+
+    /// What it reads on standard input.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// Its time limit.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    fn program_name(&self) -> String {
+        self.program.to_string_lossy().into_owned()
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.env {
+            if let Some(value) = value {
+                write!(
+                    f,
+                    "{}={} ",
+                    name.to_string_lossy(),
+                    quoted(&value.to_string_lossy())
+                )?;
+            }
+        }
+        f.write_str(&quoted(&self.program.to_string_lossy()))?;
+        for arg in &self.args {
+            write!(f, " {}", quoted(&arg.to_string_lossy()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Quotes a word for a POSIX shell where it needs it.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^{}".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Runs a command to its end, off the runtime's thread.
+///
+/// # Errors
+/// When it cannot be started or read, or passes its limit. An exit code other than 0 is no error here.
+pub async fn run(command: Command) -> Result<Output, CommandError> {
+    let program = command.program_name();
+    match tokio::task::spawn_blocking(move || run_blocking(&command)).await {
+        Ok(result) => result,
+        Err(lost) => Err(CommandError::Read {
+            program,
+            source: io::Error::other(lost),
+        }),
+    }
+}
+
+fn run_blocking(command: &Command) -> Result<Output, CommandError> {
+    tracing::debug!(target: "git_ralph::command", "{command}");
+    let read_error = |source| CommandError::Read {
+        program: command.program_name(),
+        source,
+    };
+    let out = tempfile::tempfile().map_err(read_error)?;
+    let err = tempfile::tempfile().map_err(read_error)?;
+    let mut expression = duct::cmd(&command.program, &command.args)
+        .unchecked()
+        .stdout_file(out.try_clone().map_err(read_error)?)
+        .stderr_file(err.try_clone().map_err(read_error)?)
+        .before_spawn(|child| {
+            child.process_group(0);
+            Ok(())
+        });
+    expression = match &command.stdin {
+        Some(bytes) => expression.stdin_bytes(bytes.clone()),
+        None => expression.stdin_null(),
+    };
+    if let Some(dir) = &command.dir {
+        expression = expression.dir(dir);
+    }
+    // duct applies the innermost setting last, so the first of two settings of one name wins.
+    for (name, value) in command.env.iter().rev() {
+        expression = match value {
+            Some(value) => expression.env(name, value),
+            None => expression.env_remove(name),
+        };
+    }
+    let handle = expression.start().map_err(|source| CommandError::Spawn {
+        program: command.program_name(),
+        source,
+    })?;
+    let status = match handle.wait_timeout(command.limit).map_err(read_error)? {
+        Some(output) => output.status,
+        None => {
+            end_group(&handle).map_err(read_error)?;
+            return Err(CommandError::TimedOut {
+                command: command.to_string(),
+                limit: command.limit,
+            });
+        }
+    };
+    Ok(Output {
+        code: status.code(),
+        signal: status.signal(),
+        stdout: contents(out).map_err(read_error)?,
+        stderr: contents(err).map_err(read_error)?,
+    })
+}
+
+fn end_group(handle: &duct::Handle) -> io::Result<()> {
+    let groups: Vec<Pid> = handle
+        .pids()
+        .into_iter()
+        .filter_map(|pid| i32::try_from(pid).ok())
+        .map(Pid::from_raw)
+        .collect();
+    let signal_all = |signal| {
+        for group in &groups {
+            // A group that is gone already is what we want.
+            let _ = killpg(*group, signal);
+        }
+    };
+    signal_all(Signal::SIGTERM);
+    let ended = handle.wait_timeout(GRACE)?.is_some();
+    signal_all(Signal::SIGKILL);
+    if !ended {
+        handle.wait()?;
+    }
+    Ok(())
+}
+
+fn contents(mut file: File) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    fn sh(script: &str) -> Command {
+        Command::new("sh").arg("-c").arg(script)
+    }
+
+    #[test]
+    fn output_and_code_come_back() {
+        let output = block_on(run(sh("cat; echo err >&2; exit 3").stdin("in"))).unwrap();
+        assert_eq!(output.code, Some(3));
+        assert_eq!(output.stdout, b"in");
+        assert_eq!(output.stderr, b"err\n");
+    }
+
+    #[test]
+    fn the_limit_reaches_grandchildren() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid_file = dir.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {}; wait", pid_file.display());
+        let error = block_on(run(sh(&script).limit(Duration::from_millis(500)))).unwrap_err();
+        assert!(matches!(error, CommandError::TimedOut { .. }), "{error}");
+        let pid: i32 = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "still alive: {stat}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let error = block_on(run(Command::new("no-such-program-here"))).unwrap_err();
+        assert!(error.to_string().contains("no-such-program-here"), "{error}");
+    }
+
+    #[test]
+    fn the_last_setting_of_a_variable_wins() {
+        let command = sh("printf %s \"$A\"").env("A", "1").env_remove("A").env("A", "2");
+        assert_eq!(block_on(run(command)).unwrap().stdout, b"2");
+        let command = sh("printf %s \"${A-gone}\"").env("A", "1").env_remove("A");
+        assert_eq!(block_on(run(command)).unwrap().stdout, b"gone");
+    }
+
+    #[test]
+    fn the_display_can_be_pasted() {
+        let command = Command::new("git").arg("-m").arg("it's").env("X", "a b");
+        assert_eq!(command.to_string(), r"X='a b' git -m 'it'\''s'");
+    }
+}

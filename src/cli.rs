@@ -1,0 +1,253 @@
+//! What can be typed: clap types only. Their doc comments are the help and the manual.
+
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand};
+use jiff::SignedDuration;
+
+use crate::settings::parse_duration;
+
+/// Drive a coding agent through the stories of a change, with git as the safety net.
+///
+/// A coding agent works through the stories of a change, one fresh process at a time. An agent that ends
+/// with its promise earns a checkpoint commit on the branch ralph/<change>; anything else puts the work tree
+/// back to the last checkpoint, keeps the failed work in a ref, and the story is tried again.
+#[derive(Debug, Parser)]
+#[command(name = "git-ralph", bin_name = "git ralph", version, propagate_version = true)]
+#[command(arg_required_else_help = true, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Say nothing but the answer and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Show each git command as it runs
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Begin a loop: remember where you are, and make the branch ralph/<change>
+    ///
+    /// Keeps everything you have (staged, unstaged, untracked) in a ref, puts HEAD on the branch ralph/<change>
+    /// and commits the work tree there as "initial state". No file is touched. If the loop goes on already,
+    /// says where it stands.
+    Start(Start),
+    /// Have the agent attempt the first story that is not complete
+    ///
+    /// COMPLETE makes a checkpoint; anything else keeps what the agent did in a ref and puts the work tree back
+    /// to the last checkpoint. A story that failed before is for git ralph retry.
+    Next(Step),
+    /// Have the agent attempt the story that failed once more, with the reason in its prompt
+    Retry(Step),
+    /// Close a loop: bring the work back to the original branch, or stay on the loop's branch
+    ///
+    /// Without a choice it is asked for on a terminal.
+    Finish(Finish),
+    /// Start or go on, and attempt stories until none is left or a stop
+    Run(Run),
+    /// Show where a loop stands and which command comes next; without a change, all loops
+    Status(Listing),
+    /// List the stories of a change as git-ralph sees them, with warnings
+    Stories(Listing),
+    /// Print the prompt that the next attempt would get; run nothing
+    Prompt(Named),
+    /// List the attempts of a loop
+    Log(Listing),
+    /// Say that the work tree is the finished story: gates run, then the checkpoint is made
+    Complete(Hand),
+    /// Say that the story failed: what is there is kept, then undone, and the attempt counts
+    Fail(Fail),
+    /// Go back to the checkpoint without a new attempt; what is there is kept
+    Revert(Hand),
+    /// Have the loop pass over a story
+    Skip(Skip),
+    /// Show the whole loop on a throwaway repository, with a scripted agent
+    Demo(Demo),
+    /// The scripted agent of the demo
+    #[command(hide = true)]
+    DemoAgent,
+}
+
+/// `git ralph start`.
+#[derive(Debug, Args)]
+pub struct Start {
+    /// The change: a name that can be part of a branch name
+    pub change: String,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// The story list.
+    #[command(flatten)]
+    pub stories: StoriesFrom,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `git ralph next` and `git ralph retry`.
+#[derive(Debug, Args)]
+pub struct Step {
+    /// The change; if left out, that of the current branch or the only loop
+    pub change: Option<String>,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// The agent's command; it reads the prompt on standard input
+    #[arg(last = true, value_name = "AGENT")]
+    pub agent: Vec<OsString>,
+}
+
+/// `git ralph run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The change; if left out, that of the current branch or the only loop
+    pub change: Option<String>,
+    /// The choice.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// The story list.
+    #[command(flatten)]
+    pub stories: StoriesFrom,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// The agent's command; it reads the prompt on standard input
+    #[arg(last = true, value_name = "AGENT")]
+    pub agent: Vec<OsString>,
+}
+
+/// `git ralph finish`.
+#[derive(Debug, Args)]
+pub struct Finish {
+    /// The choice.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// The change; also `cleanup` or `keep` as a word, before it
+    #[arg(num_args = 0..=2, value_name = "CHANGE")]
+    pub words: Vec<String>,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What becomes of the work.
+#[derive(Debug, Clone, Copy, Args)]
+#[group(multiple = false)]
+pub struct Choice {
+    /// Return to the original branch with all changes uncommitted, and delete the loop's branch
+    #[arg(long)]
+    pub cleanup: bool,
+    /// Stay on the loop's branch with its commits
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Settings that hold for this command (for `start` and `run`: for the loop).
+#[derive(Debug, Clone, Args)]
+pub struct Settings {
+    /// The agent's command as a shell line (ralph.agent)
+    #[arg(long = "agent", value_name = "COMMAND")]
+    pub agent_line: Option<String>,
+    /// Retries after the first attempt, a story (ralph.maxRetries)
+    #[arg(long, value_name = "N")]
+    pub max_retries: Option<u32>,
+    /// Wall time of an attempt, like 45m, or none (ralph.timeout)
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub timeout: Option<Limit>,
+    /// Time without output after which an attempt is ended, or none (ralph.idleTimeout)
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub idle_timeout: Option<Limit>,
+    /// A shell command that must succeed before a checkpoint; may be given several times (ralph.verify)
+    #[arg(long, value_name = "COMMAND")]
+    pub verify: Vec<String>,
+}
+
+/// Where the stories come from.
+#[derive(Debug, Clone, Args)]
+pub struct StoriesFrom {
+    /// The story list, with #item or #group to say what a story is (ralph.stories)
+    #[arg(long = "stories", value_name = "PATH")]
+    pub path: Option<String>,
+    /// What lists the stories: openspec or markdown (ralph.adapter)
+    #[arg(long, value_name = "NAME")]
+    pub adapter: Option<String>,
+}
+
+/// A time limit as typed; `none` is one too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub Option<SignedDuration>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    parse_duration(text)
+        .map(Limit)
+        .map_err(|wanted| format!("it must be {wanted}"))
+}
+
+/// A listing.
+#[derive(Debug, Args)]
+pub struct Listing {
+    /// The change; if left out, that of the current branch or the only loop
+    pub change: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A command about a change.
+#[derive(Debug, Args)]
+pub struct Named {
+    /// The change; if left out, that of the current branch or the only loop
+    pub change: Option<String>,
+}
+
+/// A command by which a person speaks for a story.
+#[derive(Debug, Args)]
+pub struct Hand {
+    /// The change; if left out, that of the current branch or the only loop
+    pub change: Option<String>,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `git ralph fail`.
+#[derive(Debug, Args)]
+pub struct Fail {
+    /// The change, the reason, or both; a single word that is no loop is the reason
+    #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"])]
+    pub words: Vec<String>,
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `git ralph skip`.
+#[derive(Debug, Args)]
+pub struct Skip {
+    /// The change, the story, or both; a single word that is no loop is the story
+    #[arg(num_args = 0..=2, value_names = ["CHANGE", "STORY"])]
+    pub words: Vec<String>,
+    /// Pass over the story no longer
+    #[arg(long)]
+    pub undo: bool,
+}
+
+/// `git ralph demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Leave the repository there and say where
+    #[arg(long)]
+    pub keep: bool,
+}

@@ -1,0 +1,19 @@
+//! `git ralph complete`.
+
+use super::{open, step_exit};
+use crate::cli;
+use crate::engine::AttemptOptions;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::Screen;
+
+pub(super) async fn run(mut screen: Screen, args: cli::Hand) -> Result<Exit, Error> {
+    let mut session = open(&mut screen, args.change.as_deref()).await?;
+    let settings = session.engine.configuration.for_step(&session.state.settings)?;
+    let options = AttemptOptions {
+        settings: Some(settings),
+        agent: Vec::new(),
+    };
+    let end = session.complete(&options).await?;
+    Ok(step_exit(&session, end))
+}

@@ -1,0 +1,198 @@
+//! `git ralph demo`: the whole loop, for real, on a throwaway repository with the scripted agent below.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use crate::cli;
+use crate::engine::driver::{self, Stopped};
+use crate::engine::{AttemptOptions, Engine, Finish, StartOptions, start};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::git::{Git, GitError};
+use crate::names::Change;
+use crate::settings::Settings;
+use crate::ui::Screen;
+
+const CHANGE: &str = "add-greeting";
+
+const README: &str = "# Greeter\n";
+
+const PROPOSAL: &str = "# Greet people by name\n\nA script says hello, has a test, and is documented.\n";
+
+const TASKS: &str = "\
+## 1. Script
+- [ ] 1.1 Write greet.sh, which greets the person it is given
+- [ ] 1.2 Make it executable
+
+## 2. Test
+- [ ] 2.1 Write test.sh, which checks what greet.sh prints
+
+## 3. Documentation
+- [ ] 3.1 Describe greet.sh in README.md
+";
+
+const GREET: &str = "#!/bin/sh\nprintf 'Hello, %s.\\n' \"$1\"\n";
+const TEST: &str = "#!/bin/sh\n[ \"$(./greet.sh Ada)\" = 'Hello, Ada.' ]\n";
+
+pub(super) async fn run(mut screen: Screen, args: cli::Demo) -> Result<Exit, Error> {
+    crate::engine::refuse_inside_attempt()?;
+    let words = screen;
+    let dir = tempfile::Builder::new()
+        .prefix("git-ralph-demo-")
+        .tempdir()
+        .map_err(demo_error)?;
+    let top = dir.path().join("greeter");
+    explain(
+        words,
+        "A repository with one commit, some work that is not committed, and a change of three stories:",
+    );
+    make_repository(&top).await?;
+    let git = Git::at(&top);
+    show(words, &git, "status", &["--short", "--branch"]).await?;
+    explain(
+        words,
+        &format!("git ralph start {CHANGE}: remembers where we are and makes a branch; no file is touched."),
+    );
+    let engine = Engine::open(&top, &mut screen).await?;
+    let options = StartOptions {
+        settings: Settings::default(),
+        agent: Vec::new(),
+    };
+    let mut session = start(engine, &Change::new(CHANGE)?, &options).await?.session;
+    explain(
+        words,
+        "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",
+    );
+    let program = env::current_exe().map_err(demo_error)?;
+    let agent = AttemptOptions {
+        agent: vec![program.into_os_string(), OsString::from("demo-agent")],
+        settings: None,
+    };
+    let stopped = driver::run(&mut session, &agent).await?;
+    if let Stopped::Signal(signal) = stopped {
+        return Err(Error::Stopped(signal));
+    }
+    explain(words, "The branch has a checkpoint for each story:");
+    show(
+        words,
+        &git,
+        "log",
+        &["--oneline", "--graph", &session.state.branch],
+    )
+    .await?;
+    explain(words, "The failed attempt is not lost. This is what it left:");
+    let failed = session.change().attempt_ref("2", 1);
+    show(words, &git, "show", &["--stat", "--format=%B", &failed]).await?;
+    explain(
+        words,
+        "git ralph finish --cleanup: back on the original branch, with everything uncommitted:",
+    );
+    session.finish(Finish::Cleanup).await?;
+    show(words, &git, "status", &["--short", "--branch"]).await?;
+    show(words, &git, "diff", &[]).await?;
+    let complete = stopped == Stopped::Complete;
+    if args.keep {
+        let kept = dir.keep();
+        words.say(&format!(
+            "\nthe repository is kept: {}\n",
+            kept.join("greeter").display()
+        ));
+    } else {
+        words.say("\nThe demo's repository is removed again (git ralph demo --keep leaves it there).\n");
+    }
+    if complete {
+        Ok(Exit::Done)
+    } else {
+        Err(Error::Demo("the loop did not complete".to_owned()))
+    }
+}
+
+fn explain(screen: Screen, text: &str) {
+    screen.say(&format!("\n# {text}\n"));
+}
+
+/// Runs a git command in the demo's repository and shows what it prints.
+async fn show(screen: Screen, git: &Git, verb: &'static str, args: &[&str]) -> Result<(), GitError> {
+    screen.say(&format!("$ git {verb} {}\n", args.join(" ")));
+    let text = git.cmd(verb, args).bytes().await?;
+    screen.answer(&String::from_utf8_lossy(&text));
+    Ok(())
+}
+
+async fn make_repository(top: &Path) -> Result<(), Error> {
+    let change = top.join("openspec/changes").join(CHANGE);
+    fs::create_dir_all(&change).map_err(demo_error)?;
+    let git = Git::at(top).with_own_identity(true);
+    // The user's template directory must not bring hooks along.
+    git.cmd("init", ["-q", "--template=", "--initial-branch=main"])
+        .done()
+        .await?;
+    fs::write(top.join("README.md"), README).map_err(demo_error)?;
+    fs::write(change.join("proposal.md"), PROPOSAL).map_err(demo_error)?;
+    fs::write(change.join("tasks.md"), TASKS).map_err(demo_error)?;
+    git.cmd("add", ["-A"]).done().await?;
+    git.cmd(
+        "commit",
+        ["-q", "--no-gpg-sign", "-m", "A greeter that does not greet yet"],
+    )
+    .done()
+    .await?;
+    fs::write(top.join("notes.txt"), "ask Ada what she likes to be called\n").map_err(demo_error)?;
+    Ok(())
+}
+
+/// The scripted agent: reads its prompt as any agent does, works on the story that the environment
+/// names, and fails story 2 until the prompt tells it why it failed.
+pub(super) fn agent() -> Result<Exit, Error> {
+    let mut prompt = String::new();
+    io::stdin().read_to_string(&mut prompt).map_err(demo_error)?;
+    let story = env::var("RALPH_STORY").unwrap_or_default();
+    let said = work_on(&story, &prompt).map_err(demo_error)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{said}").map_err(demo_error)?;
+    Ok(Exit::Done)
+}
+
+const COMPLETE: &str = "<promise>COMPLETE</promise>";
+const WHY: &str = "test.sh fails: it expects a comma that greet.sh does not print";
+
+fn work_on(story: &str, prompt: &str) -> io::Result<String> {
+    match story {
+        "1" => {
+            write_script("greet.sh", GREET)?;
+            Ok(format!("I wrote greet.sh and made it executable.\n\n{COMPLETE}"))
+        }
+        "2" if !prompt.contains(WHY) => {
+            write_script("test.sh", "#!/bin/sh\nexit 1\n")?;
+            fs::write("greet.sh", "oops\n")?;
+            fs::write("debug.log", "what was that?\n")?;
+            Ok(format!(
+                "I wrote a test, but it is red.\n\n<promise>FAILED: {WHY}</promise>"
+            ))
+        }
+        "2" => {
+            write_script("test.sh", TEST)?;
+            Ok(format!(
+                "The prompt said what went wrong; now the test is green.\n\n{COMPLETE}"
+            ))
+        }
+        _ => {
+            let mut readme = OpenOptions::new().append(true).open("README.md")?;
+            readme.write_all(b"\n    ./greet.sh Ada\n")?;
+            Ok(format!("README.md shows how to call it.\n\n{COMPLETE}"))
+        }
+    }
+}
+
+fn write_script(name: &str, text: &str) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(name, text)?;
+    fs::set_permissions(name, fs::Permissions::from_mode(0o755))
+}
+
+fn demo_error(error: impl std::fmt::Display) -> Error {
+    Error::Demo(error.to_string())
+}

@@ -1,0 +1,70 @@
+//! `git ralph finish`.
+
+use super::open;
+use crate::cli;
+use crate::engine::report::Status;
+use crate::engine::{Finish, Session};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::Screen;
+use crate::ui::choice::{Question, ask};
+
+pub(super) async fn run(mut screen: Screen, args: cli::Finish) -> Result<Exit, Error> {
+    let words = screen;
+    let (choice, change) = chosen(&args);
+    let change = change.map(str::to_owned);
+    if choice.is_none() && !words.can_ask() {
+        return Err(Error::NoChoice(change.unwrap_or_default()));
+    }
+    let mut session = open(&mut screen, change.as_deref()).await?;
+    if !session.state.is_live() {
+        return Err(Error::LoopFinished(session.change().to_string()));
+    }
+    let choice = match choice {
+        Some(choice) => choice,
+        None => {
+            let stop = session.engine.stop.clone();
+            match ask(words, &question(&session), &stop).await {
+                Some(choice) => choice,
+                None => return Ok(stop.signal().map_or(Exit::Done, Exit::Signal)),
+            }
+        }
+    };
+    session.finish(choice).await?;
+    Ok(Exit::Done)
+}
+
+/// The choice, by a flag or as the first word, and the change.
+fn chosen(args: &cli::Finish) -> (Option<Finish>, Option<&str>) {
+    let word = |at: usize| args.words.get(at).map(String::as_str);
+    if let Some(choice) = by_flag(args.choice) {
+        return (Some(choice), word(0));
+    }
+    match word(0) {
+        Some("cleanup") => (Some(Finish::Cleanup), word(1)),
+        Some("keep") => (Some(Finish::Keep), word(1)),
+        change => (None, change),
+    }
+}
+
+pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
+    if choice.cleanup {
+        Some(Finish::Cleanup)
+    } else if choice.keep {
+        Some(Finish::Keep)
+    } else {
+        None
+    }
+}
+
+/// What the completion choice is about.
+pub(super) fn question(session: &Session<'_>) -> Question {
+    let status = Status::of(&session.state, &session.engine.repo.top);
+    Question {
+        change: session.change().to_string(),
+        branch: session.state.branch.clone(),
+        original: session.state.original_name(),
+        done: status.stories_done.unwrap_or_default(),
+        total: status.stories_total.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,11 @@
+//! `git ralph next`.
+
+use crate::cli;
+use crate::engine::machine::Step;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::Screen;
+
+pub(super) async fn run(screen: Screen, args: cli::Step) -> Result<Exit, Error> {
+    super::attempt(screen, Step::Next, args).await
+}

@@ -1,0 +1,79 @@
+//! `git ralph run`.
+
+use super::finish::{by_flag, question};
+use super::{here, put_in, put_stories_in, step_settings, tell_ignored};
+use crate::cli;
+use crate::engine::driver::{self, Stopped};
+use crate::engine::{AttemptOptions, Engine, Finish, Session, StartOptions, start};
+use crate::error::Error;
+use crate::events::What;
+use crate::exit::Exit;
+use crate::names::Change;
+use crate::settings::FinishChoice;
+use crate::ui::Screen;
+use crate::ui::choice::ask;
+
+pub(super) async fn run(mut screen: Screen, args: cli::Run) -> Result<Exit, Error> {
+    crate::engine::refuse_inside_attempt()?;
+    let words = screen;
+    let mut engine = Engine::open(&here()?, &mut screen).await?;
+    let change = match &args.change {
+        Some(name) => Change::new(name)?,
+        None => engine.resolve_change(None)?,
+    };
+    tell_ignored(&mut engine, &change);
+    let mut settings = engine.configuration.settings.clone();
+    put_in(&mut settings, &args.settings);
+    put_stories_in(&mut settings, &args.stories);
+    if args.agent.is_empty() && settings.agent.is_none() && !goes_on(&engine, &change) {
+        return Err(Error::NoAgent(format!("run {change}")));
+    }
+    let options = StartOptions {
+        settings,
+        agent: args.agent.clone(),
+    };
+    let mut session = start(engine, &change, &options).await?.session;
+    let step = AttemptOptions {
+        settings: Some(step_settings(&session, &args.settings)?),
+        agent: args.agent,
+    };
+    let stopped = driver::run(&mut session, &step).await?;
+    if let Stopped::Limit(limit) = &stopped {
+        session.tell(format!("stopped at a limit: {limit}"));
+    }
+    conclude(words, &mut session, &stopped, by_flag(args.choice)).await
+}
+
+/// Whether the loop is live already, so that its state may name the agent.
+fn goes_on(engine: &Engine<'_>, change: &Change) -> bool {
+    engine.resolve_change(Some(change.as_str())).is_ok()
+}
+
+/// The completion choice: given, set, asked for on a terminal, or left to a later `finish`.
+async fn conclude(
+    screen: Screen,
+    session: &mut Session<'_>,
+    stopped: &Stopped,
+    given: Option<Finish>,
+) -> Result<Exit, Error> {
+    let set = match session.state.settings.finish {
+        FinishChoice::Ask => None,
+        FinishChoice::Cleanup => Some(Finish::Cleanup),
+        FinishChoice::Keep => Some(Finish::Keep),
+    };
+    // After a limit or a signal the same command goes on later: only a person may close the loop then.
+    let at_its_end = matches!(stopped, Stopped::Complete | Stopped::RetriesSpent);
+    let mut choice = given.or(set).filter(|_| at_its_end);
+    if choice.is_none() && screen.can_ask() {
+        let stop = session.engine.stop.clone();
+        choice = ask(screen, &question(session), &stop).await;
+    }
+    match choice {
+        Some(choice) => session.finish(choice).await?,
+        None if at_its_end => session.emit(What::AwaitingChoice {
+            options: vec!["cleanup".to_owned(), "keep".to_owned()],
+        }),
+        None => session.tell(format!("to go on: git ralph run {}", session.change())),
+    }
+    Ok(stopped.exit())
+}

@@ -1,0 +1,38 @@
+//! `git ralph start`.
+
+use super::{here, put_in, put_stories_in, tell_ignored};
+use crate::cli;
+use crate::engine::report::Status;
+use crate::engine::{Engine, StartOptions, start};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::names::Change;
+use crate::ui::{Screen, tables};
+
+pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Error> {
+    let change = Change::new(&args.change)?;
+    let words = screen;
+    let mut engine = Engine::open(&here()?, &mut screen).await?;
+    tell_ignored(&mut engine, &change);
+    let mut settings = engine.configuration.settings.clone();
+    put_in(&mut settings, &args.settings);
+    put_stories_in(&mut settings, &args.stories);
+    let options = StartOptions {
+        settings,
+        agent: Vec::new(),
+    };
+    let started = start(engine, &change, &options).await?;
+    let session = started.session;
+    if started.already {
+        words.say("the loop goes on already; nothing was changed\n");
+    } else if session.state.settings.agent.is_none() {
+        words.say(
+            "no agent is named: git ralph next -- <agent command>, or do it by hand: git ralph complete\n",
+        );
+    }
+    if !words.json {
+        let status = Status::of(&session.state, &session.engine.repo.top);
+        words.answer(&tables::status(&status));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,539 @@
+//! One attempt at a story, from its prompt to its verdict and what follows from that.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::checkpoint::Saving;
+use super::machine::{Event, Step};
+use super::revert::Undoing;
+use super::verdict::{Judgement, judge};
+use super::{Session, agent_command, progress_of, wall};
+use crate::adapters::{Adapter, Listing, Story};
+use crate::agent::AgentCommand;
+use crate::agent::decode::{Decoder, Format, Report};
+use crate::agent::process::{self, Ended, Ending, Job, Listener};
+use crate::agent::survivors;
+use crate::error::Error;
+use crate::events::{Attempt, Observer, Stream, What};
+use crate::git::REPOSITORY_VARIABLES;
+use crate::prompt;
+use crate::settings::Settings;
+use crate::state::{Phase, Running, State, Store, Verdict};
+
+/// What may be said on the command line of a step.
+#[derive(Clone, Debug, Default)]
+pub struct AttemptOptions {
+    /// The agent given after `--`.
+    pub agent: Vec<OsString>,
+    /// Settings that hold for this step; `None`: the frozen ones.
+    pub settings: Option<Settings>,
+}
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepEnd {
+    /// The story has its checkpoint.
+    Checkpointed,
+    /// The attempt failed; whether retries are left.
+    Failed {
+        /// Retries are left.
+        retries_left: bool,
+    },
+    /// The agent's service limits us; the attempt does not count.
+    Limited,
+    /// We were asked to stop by this signal; the attempt does not count.
+    Interrupted(i32),
+}
+
+impl Session<'_> {
+    /// One attempt at the next story (`next`), or one more at the story that failed (`retry`).
+    ///
+    /// # Errors
+    /// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent
+    /// cannot work at all, or git fails. After an error the work tree is at a checkpoint, or the next
+    /// command brings it there.
+    pub async fn attempt(&mut self, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
+        super::refuse_inside_attempt()?;
+        let settings = self.step_settings(options);
+        let frozen_retries = self.state.progress.max_retries;
+        self.decide(Event::Limit {
+            max_retries: settings.max_retries,
+        })?;
+        let end = self.attempt_within(step, options, &settings).await;
+        if settings.max_retries != frozen_retries && self.state.progress.phase != Phase::Running {
+            self.decide(Event::Limit {
+                max_retries: frozen_retries,
+            })?;
+            self.save()?;
+        }
+        end
+    }
+
+    pub(super) fn step_settings(&self, options: &AttemptOptions) -> Settings {
+        options
+            .settings
+            .clone()
+            .unwrap_or_else(|| self.state.settings.clone())
+    }
+
+    async fn attempt_within(
+        &mut self,
+        step: Step,
+        options: &AttemptOptions,
+        settings: &Settings,
+    ) -> Result<StepEnd, Error> {
+        let (listing, story) = self.begin_story(step)?;
+        let agent = self.require_agent(step, &options.agent, settings)?;
+        self.settle(&story.id).await?;
+        let begun = self.begin(step, &story)?;
+        self.copy_source()?;
+        let text = self.prompt_text(&story, settings)?;
+        let judged = self.run_agent(&agent, &story, &text, settings, &begun).await?;
+        let open = open_ids(&listing);
+        self.conclude(&story, &open, judged, settings, begun).await
+    }
+
+    /// Reads the list and finds the story that this step is about; nothing is saved yet.
+    pub(super) fn begin_story(&mut self, step: Step) -> Result<(Listing, Story), Error> {
+        let listing = self.list_stories()?;
+        // Asks the machine before anything else: the phase may not allow the step at all.
+        let probe = self.state.progress.story.clone();
+        let before = self.state.progress.clone();
+        if self.state.progress.phase != Phase::Complete {
+            let id = probe.map_or_else(String::new, |story| story.id);
+            self.decide(Event::Begin {
+                step,
+                id,
+                title: String::new(),
+                attempt: 0,
+            })?;
+            self.state.progress = before;
+        }
+        let story = self.story_to_do(&listing)?;
+        Ok((listing, story))
+    }
+
+    fn require_agent(
+        &self,
+        step: Step,
+        given: &[OsString],
+        settings: &Settings,
+    ) -> Result<AgentCommand, Error> {
+        let command = if step == Step::Retry { "retry" } else { "next" };
+        let agent = agent_command(given, settings.agent.as_deref())
+            .ok_or_else(|| Error::NoAgent(command.to_owned()))?;
+        match agent.missing_program(&self.engine.repo.top) {
+            Some(missing) => Err(Error::AgentMissing(missing)),
+            None => Ok(agent),
+        }
+    }
+
+    /// Opens the attempt: number, log, mark; the state says `running` from here on.
+    pub(super) fn begin(&mut self, step: Step, story: &Story) -> Result<Begun, Error> {
+        let number = self.next_attempt_number(&story.id);
+        let log_path = self.attempt_log(&story.id, number);
+        let log = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&log_path)
+            .map_err(|source| Error::File {
+                what: "make",
+                path: log_path,
+                source,
+            })?;
+        let since = Timestamp::now();
+        let begun = Begun {
+            number,
+            since,
+            log,
+            run: format!("{}-{}", std::process::id(), since.as_nanosecond()),
+        };
+        self.decide(Event::Begin {
+            step,
+            id: story.id.clone(),
+            title: story.title.clone(),
+            attempt: number,
+        })?;
+        self.state.running = Some(Running {
+            run: begun.run.clone(),
+            since,
+            pid: None,
+            started: None,
+        });
+        self.save()?;
+        let failures = self
+            .state
+            .progress
+            .story
+            .as_ref()
+            .map_or(0, |story| story.failures);
+        self.emit(What::AttemptStarted {
+            story: story.id.clone(),
+            title: story.title.clone(),
+            attempt: number,
+            retries: failures,
+            max_retries: self.state.progress.max_retries,
+        });
+        Ok(begun)
+    }
+
+    /// The prompt that the next attempt at `story` gets.
+    ///
+    /// # Errors
+    /// When the template does not fit.
+    pub fn prompt_text(&self, story: &Story, settings: &Settings) -> Result<String, Error> {
+        let current = self
+            .state
+            .progress
+            .story
+            .as_ref()
+            .filter(|current| current.id == story.id);
+        let learnings = fs::read(self.file("learnings.md")).unwrap_or_default();
+        let running = self.state.progress.phase == Phase::Running;
+        let attempt = match current {
+            Some(current) if running => current.attempt,
+            _ => self.next_attempt_number(&story.id),
+        };
+        prompt::render(&prompt::Inputs {
+            change: self.change().as_str(),
+            branch: &self.state.branch,
+            story,
+            source: &self.state.source.path,
+            attempt,
+            reason: current.and_then(|current| current.reason.as_deref()),
+            context: &self.context_files(),
+            learnings: &String::from_utf8_lossy(&learnings),
+            gates: &settings.verify,
+        })
+        .map_err(|error| Error::Prompt(error.to_string()))
+    }
+
+    /// The documents beside an openspec story list that explain the change.
+    fn context_files(&self) -> Vec<String> {
+        let source = &self.state.source;
+        if source.adapter != Adapter::Openspec {
+            return Vec::new();
+        }
+        let Some(dir) = Path::new(&source.path).parent() else {
+            return Vec::new();
+        };
+        ["proposal.md", "design.md", "specs"]
+            .iter()
+            .map(|name| dir.join(name))
+            .filter(|path| self.engine.repo.top.join(path).exists())
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    async fn run_agent(
+        &mut self,
+        agent: &AgentCommand,
+        story: &Story,
+        text: &str,
+        settings: &Settings,
+        begun: &Begun,
+    ) -> Result<Outcome, Error> {
+        let prompt_file = self.file("prompt.md");
+        write_private(&prompt_file, text)?;
+        let (argv, from_file) = agent.argv(&prompt_file);
+        let job = Job {
+            argv,
+            stdin: if from_file {
+                Vec::new()
+            } else {
+                text.as_bytes().to_vec()
+            },
+            timeout: settings.timeout.map(wall),
+            idle_timeout: settings.idle_timeout.map(wall),
+            ..self.job(story, begun)
+        };
+        let mut decoder = Decoder::new(Format::Auto, text);
+        let ended = self.run_job(job, begun, &mut decoder).await?;
+        let report = decoder.finish();
+        let judgement = judge(&ended.ending, &report);
+        if ended.left_running > 0 {
+            self.tell(format!(
+                "the agent left {} processes running; they were ended",
+                ended.left_running
+            ));
+        }
+        Ok(Outcome {
+            judgement,
+            exit_code: match ended.ending {
+                Ending::Exited(code) => Some(code),
+                _ => None,
+            },
+            signal: match ended.ending {
+                Ending::Interrupted(signal) => Some(signal),
+                _ => None,
+            },
+            report: Some(report),
+        })
+    }
+
+    /// What every process of an attempt is started with.
+    pub(super) fn job(&self, story: &Story, begun: &Begun) -> Job {
+        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let path = |name: &str, file: &str| (OsString::from(name), self.file(file).into_os_string());
+        let mut env_remove = REPOSITORY_VARIABLES.to_vec();
+        env_remove.extend(["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"]);
+        Job {
+            argv: Vec::new(),
+            dir: self.engine.repo.top.clone(),
+            env: vec![
+                variable("RALPH_CHANGE", self.change().as_str()),
+                variable("RALPH_STORY", &story.id),
+                variable("RALPH_STORY_TITLE", &story.title),
+                variable("RALPH_ATTEMPT", &begun.number.to_string()),
+                variable("RALPH_BRANCH", &self.state.branch),
+                path("RALPH_PROMPT_FILE", "prompt.md"),
+                path("RALPH_LEARNINGS", "learnings.md"),
+            ],
+            env_remove,
+            stdin: Vec::new(),
+            run: begun.run.clone(),
+            timeout: None,
+            idle_timeout: None,
+        }
+    }
+
+    async fn run_job(&mut self, job: Job, begun: &Begun, decoder: &mut Decoder) -> Result<Ended, Error> {
+        let mut log = begun.log.try_clone().map_err(process::ProcessError::Log)?;
+        let mut stop = self.engine.stop.clone();
+        let mut ears = Ears {
+            change: self.state.change.to_string(),
+            observer: &mut *self.engine.observer,
+            store: &self.store,
+            state: &mut self.state,
+            decoder,
+        };
+        Ok(process::run(job, &mut log, &mut stop, &mut ears).await?)
+    }
+
+    /// From the verdict on: gates, mark and checkpoint, or back to the checkpoint.
+    pub(super) async fn conclude(
+        &mut self,
+        story: &Story,
+        open: &[String],
+        mut outcome: Outcome,
+        settings: &Settings,
+        begun: Begun,
+    ) -> Result<StepEnd, Error> {
+        self.remove_attempts_index_lock().await?;
+        let standing = self.standing().await?;
+        let mut parent = None;
+        if outcome.judgement.verdict == Verdict::Complete {
+            match self.parent_for_checkpoint(&standing).await? {
+                Ok(found) => parent = Some(found),
+                Err(reason) => outcome.judgement = Judgement::new(Verdict::Failed, reason),
+            }
+        }
+        if outcome.judgement.verdict == Verdict::Complete
+            && let Some(refused) = self.gates(story, settings, &begun, &mut outcome).await?
+        {
+            outcome.judgement = refused;
+        }
+        if outcome.judgement.verdict == Verdict::Complete
+            && let Err(reason) = self.mark_done(story, open)
+        {
+            outcome.judgement = Judgement::new(Verdict::Failed, reason);
+        }
+        let Judgement { verdict, reason } = outcome.judgement.clone();
+        self.emit(What::AttemptEnded(begun.ended(story, &outcome)));
+        if let (Verdict::Complete, Some(parent)) = (verdict, parent) {
+            let saving = Saving {
+                story: Some(story.id.clone()),
+                attempt: Some(begun.number),
+                parent,
+            };
+            self.save_checkpoint(saving, &standing).await?;
+            self.forget_source_copy()?;
+            return self.after_checkpoint(story);
+        }
+        // The reason of a missing promise is about the form, not the work: the story is just repeated.
+        let told = reason
+            .clone()
+            .filter(|_| verdict.counts() && verdict != Verdict::NoSignal);
+        let undoing = Undoing {
+            story: story.id.clone(),
+            attempt: begun.number,
+            verdict: Some(verdict),
+            reason: told,
+        };
+        self.undo(undoing, &standing).await?;
+        self.after_failure(verdict, reason, outcome.signal)
+    }
+
+    fn after_checkpoint(&mut self, story: &Story) -> Result<StepEnd, Error> {
+        let listing = self.list_stories()?;
+        self.save()?;
+        let (done, total) = progress_of(&listing);
+        self.emit(What::StoryProgress { done, total });
+        let still_open = super::upcoming(&listing, &self.state.progress.skipped);
+        if matches!(still_open, super::Upcoming::Story(next) if next.id == story.id && next.title == story.title)
+        {
+            return Err(Error::StillOpen {
+                story: story.id.clone(),
+                source_file: self.state.source.path.clone(),
+            });
+        }
+        Ok(StepEnd::Checkpointed)
+    }
+
+    fn after_failure(
+        &mut self,
+        verdict: Verdict,
+        reason: Option<String>,
+        signal: Option<i32>,
+    ) -> Result<StepEnd, Error> {
+        let Some(current) = self.state.progress.story.clone() else {
+            return Err(Error::WrongPhase(self.change().to_string()));
+        };
+        match verdict {
+            Verdict::RateLimited | Verdict::Overloaded => Ok(StepEnd::Limited),
+            Verdict::Interrupted if signal.is_some() => Ok(StepEnd::Interrupted(signal.unwrap_or_default())),
+            Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted => Err(Error::AgentUnable {
+                change: self.change().to_string(),
+                story: current.id,
+                verdict,
+                reason,
+            }),
+            _ => {
+                let retries_left = self.state.progress.phase == Phase::Failed;
+                if retries_left {
+                    self.emit(What::Retry {
+                        story: current.id,
+                        retries: current.retries,
+                        max_retries: self.state.progress.max_retries,
+                        reason: current.reason,
+                    });
+                }
+                Ok(StepEnd::Failed { retries_left })
+            }
+        }
+    }
+
+    /// A lock that the attempt left on the index; nothing of the attempt is alive.
+    async fn remove_attempts_index_lock(&mut self) -> Result<(), Error> {
+        let lock = crate::git::index::lock_of(&self.engine.repo.index());
+        if lock.exists() {
+            crate::git::index::wait_for_lock(&lock).await;
+            if fs::remove_file(&lock).is_ok() {
+                self.tell("the agent left the index locked; the lock is removed");
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn open_ids(listing: &Listing) -> Vec<String> {
+    listing
+        .stories
+        .iter()
+        .filter(|story| !story.done)
+        .map(|story| story.id.clone())
+        .collect()
+}
+
+pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|source| Error::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// An attempt that has begun.
+pub(super) struct Begun {
+    pub number: u32,
+    since: Timestamp,
+    pub log: File,
+    run: String,
+}
+
+impl Begun {
+    fn ended(&self, story: &Story, outcome: &Outcome) -> Attempt {
+        let report = outcome.report.as_ref();
+        Attempt {
+            story: story.id.clone(),
+            attempt: self.number,
+            verdict: outcome.judgement.verdict,
+            reason: outcome.judgement.reason.clone(),
+            started: self.since,
+            duration: Timestamp::now().duration_since(self.since).as_secs_f64(),
+            exit_code: outcome.exit_code,
+            cost_usd: report.and_then(|report| report.cost_usd),
+            input_tokens: report.and_then(|report| report.input_tokens),
+            output_tokens: report.and_then(|report| report.output_tokens),
+        }
+    }
+}
+
+/// What came of the agent, before gates and git have their say.
+pub(super) struct Outcome {
+    pub judgement: Judgement,
+    exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    report: Option<Report>,
+}
+
+impl Outcome {
+    pub fn by_hand(judgement: Judgement) -> Self {
+        Self {
+            judgement,
+            exit_code: None,
+            signal: None,
+            report: None,
+        }
+    }
+}
+
+/// Listens to the agent: decodes it, shows it, and records its process.
+struct Ears<'a> {
+    change: String,
+    observer: &'a mut dyn Observer,
+    store: &'a Store,
+    state: &'a mut State,
+    decoder: &'a mut Decoder,
+}
+
+impl Listener for Ears<'_> {
+    fn started(&mut self, pid: i32) {
+        if let Some(running) = &mut self.state.running {
+            running.pid = Some(pid);
+            running.started = survivors::started_at(pid);
+        }
+        // Without it the mark in the environment still finds the process.
+        if let Err(error) = self.store.save(self.state) {
+            tracing::warn!("cannot record the agent's process: {error}");
+        }
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let decoder = &mut *self.decoder;
+        match stream {
+            Stream::Stdout => decoder.push(bytes),
+            Stream::Stderr => decoder.push_stderr(bytes),
+        }
+        let for_people = matches!(decoder.format(), Format::Text | Format::Auto);
+        if for_people || stream == Stream::Stderr {
+            self.observer.output(&self.change, stream, bytes);
+        }
+        for line in decoder.take_activity() {
+            self.observer.activity(&line);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Checkpoints: what the agent left of HEAD and the branch, and the commit of a complete story.
+
+use super::Session;
+use super::machine;
+use crate::error::Error;
+use crate::events::What;
+use crate::git::worktree::Nested;
+use crate::git::{Head, Update, operations_in_progress};
+use crate::names::Oid;
+use crate::state::{Intent, Verdict};
+
+/// Where HEAD and the loop's branch stand.
+pub(super) struct Standing {
+    /// HEAD.
+    pub head: Head,
+    /// The tip of the loop's branch; `None` when the branch is gone.
+    pub tip: Option<Oid>,
+}
+
+/// What to make a checkpoint of.
+pub(super) struct Saving {
+    /// The story that it completes; `None` for edits made by a person.
+    pub story: Option<String>,
+    /// The attempt that made it.
+    pub attempt: Option<u32>,
+    /// The commit below it.
+    pub parent: Oid,
+}
+
+impl Session<'_> {
+    pub(super) async fn standing(&self) -> Result<Standing, Error> {
+        let head = self.engine.repo.head().await?;
+        let tip = self.branch_tip(&head).await?;
+        Ok(Standing { head, tip })
+    }
+
+    /// The commit that a checkpoint can be made upon; inside: why there is none, as a reason for the
+    /// next prompt. HEAD elsewhere on top of the checkpoint is mended later and told; a checkpoint that
+    /// is not below HEAD any more means that finished stories are missing from the work tree.
+    pub(super) async fn parent_for_checkpoint(
+        &mut self,
+        standing: &Standing,
+    ) -> Result<Result<Oid, String>, Error> {
+        if let Some(operation) = operations_in_progress(&self.engine.repo).first() {
+            return Ok(Err(format!(
+                "a git {operation} was left unfinished; finish or abort it before you end"
+            )));
+        }
+        let branch = self.state.branch.clone();
+        let checkpoint = self.state.checkpoint.clone();
+        let git = &self.engine.repo.git;
+        let Some(tip) = standing.tip.clone() else {
+            return Ok(Err(format!("the branch {branch} was deleted; leave it as it is")));
+        };
+        if !git.is_ancestor(&checkpoint, &tip).await? {
+            return Ok(Err(format!(
+                "the last checkpoint was rewritten or dropped from {branch}; commit on top of it or not at all"
+            )));
+        }
+        if standing.head.branch.as_deref() == Some(&self.state.change.branch_ref()) {
+            return Ok(Ok(tip));
+        }
+        let on = standing.head.branch.as_deref().map(short_branch);
+        let Some(head) = standing.head.oid.clone() else {
+            return Ok(Err(format!(
+                "HEAD was moved to a branch without commits; stay on {branch}"
+            )));
+        };
+        if !git.is_ancestor(&checkpoint, &head).await? {
+            let on = on.unwrap_or("a detached HEAD");
+            return Ok(Err(format!(
+                "HEAD was moved to {on}, which does not contain the last checkpoint; stay on {branch}"
+            )));
+        }
+        match on {
+            Some(name) => {
+                let told = format!(
+                    "HEAD was on {name} and is put back to {branch}; the commits on {name} stay there"
+                );
+                self.tell(told);
+                Ok(Ok(tip))
+            }
+            // Nothing but HEAD names those commits: they go below the checkpoint.
+            None if git.is_ancestor(&tip, &head).await? => {
+                self.tell(format!("HEAD was detached and is put back to {branch}"));
+                Ok(Ok(head))
+            }
+            None => Ok(Err(format!(
+                "HEAD was detached from {branch}, and both got commits; stay on {branch}"
+            ))),
+        }
+    }
+
+    /// Makes a checkpoint of the work tree as it is. One scan of the work tree.
+    pub(super) async fn save_checkpoint(&mut self, saving: Saving, standing: &Standing) -> Result<(), Error> {
+        let work = self.working_index().await?;
+        let base = self.state.checkpoint_tree.clone();
+        let repo = &self.engine.repo;
+        let reading = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?;
+        self.commit_checkpoint(saving, standing, reading.tree).await
+    }
+
+    /// Makes a checkpoint of a tree that the working index was just read into.
+    pub(super) async fn commit_checkpoint(
+        &mut self,
+        saving: Saving,
+        standing: &Standing,
+        tree: Oid,
+    ) -> Result<(), Error> {
+        let subject = match &saving.story {
+            Some(story) => format!("checkpoint: {story}"),
+            None => {
+                let upcoming = self.state.progress.story.as_ref().map(|story| story.id.as_str());
+                format!(
+                    "checkpoint: edits before {}",
+                    upcoming.unwrap_or("the next story")
+                )
+            }
+        };
+        let git = &self.engine.repo.git;
+        let commit = git.commit_tree(&tree, &[&saving.parent], &subject).await?;
+        self.state.intent = Some(Intent::Checkpoint {
+            commit,
+            tree,
+            tip: standing.tip.clone(),
+            story: saving.story,
+            attempt: saving.attempt,
+        });
+        self.save()?;
+        self.finish_checkpoint().await
+    }
+
+    /// Applies the intent of a checkpoint; doing it again is harmless.
+    pub(super) async fn finish_checkpoint(&mut self) -> Result<(), Error> {
+        let Some(Intent::Checkpoint {
+            commit,
+            tree,
+            tip,
+            story,
+            attempt,
+        }) = self.state.intent.clone()
+        else {
+            return Ok(());
+        };
+        let branch = self.state.change.branch_ref();
+        let standing = self.standing().await?;
+        let why = match &story {
+            Some(story) => format!("ralph: checkpoint: {story}"),
+            None => "ralph: checkpoint: edits".to_owned(),
+        };
+        if standing.tip.as_ref() != Some(&commit) {
+            let update = Update::Move {
+                name: branch.clone(),
+                new: commit.clone(),
+                old: tip,
+            };
+            self.engine.repo.git.update_refs(&[update], &why).await?;
+        }
+        if standing.head.branch.as_deref() != Some(&branch) {
+            self.engine.repo.set_head(&self.own_head(), &why).await?;
+        }
+        self.install_working_index().await?;
+        self.state.checkpoint = commit.clone();
+        self.state.checkpoint_tree = tree;
+        self.state.intent = None;
+        if story.is_some() {
+            self.state.running = None;
+            self.decide(machine::Event::Ended {
+                verdict: Verdict::Complete,
+                reason: None,
+            })?;
+        }
+        self.save()?;
+        self.emit(What::Checkpoint {
+            story,
+            attempt,
+            oid: commit,
+        });
+        Ok(())
+    }
+
+    /// Before an attempt: the loop's branch is checked out at the checkpoint, and the work tree is the
+    /// checkpoint's. Edits and commits that a person made since become a checkpoint of their own, so
+    /// that a failed attempt cannot take them along. One scan of the work tree.
+    pub(super) async fn settle(&mut self, story: &str) -> Result<(), Error> {
+        let mut standing = self.standing().await?;
+        let branch = self.state.change.branch_ref();
+        if standing.head.branch.as_deref() != Some(&branch) {
+            let at_checkpoint = standing.head.oid.as_ref() == Some(&self.state.checkpoint);
+            let detached = standing.head.branch.is_none();
+            if !(detached && at_checkpoint && standing.tip.as_ref() == Some(&self.state.checkpoint)) {
+                return Err(Error::HeadElsewhere {
+                    head: standing
+                        .head
+                        .branch
+                        .as_deref()
+                        .map_or("a detached commit", short_branch)
+                        .to_owned(),
+                    branch: self.state.branch.clone(),
+                });
+            }
+            let own = self.own_head();
+            self.engine
+                .repo
+                .set_head(&own, "ralph: back on the branch")
+                .await?;
+            self.tell(format!(
+                "HEAD was detached and is put back to {}",
+                self.state.branch
+            ));
+            standing.head = own;
+        }
+        if let Some(operation) = operations_in_progress(&self.engine.repo).first() {
+            return Err(Error::OperationInProgress((*operation).to_owned()));
+        }
+        let checkpoint = self.state.checkpoint.clone();
+        let tip = match &standing.tip {
+            Some(tip) if self.engine.repo.git.is_ancestor(&checkpoint, tip).await? => tip.clone(),
+            _ => {
+                return Err(Error::CheckpointGone {
+                    branch: self.state.branch.clone(),
+                    checkpoint: checkpoint.short().to_owned(),
+                });
+            }
+        };
+        let work = self.working_index().await?;
+        let base = self.state.checkpoint_tree.clone();
+        let repo = &self.engine.repo;
+        let reading = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?;
+        if tip == checkpoint && reading.tree == base {
+            return Ok(());
+        }
+        self.tell(format!(
+            "edits made since the last checkpoint are kept as a checkpoint before {story}"
+        ));
+        let saving = Saving {
+            story: None,
+            attempt: None,
+            parent: tip,
+        };
+        self.commit_checkpoint(saving, &standing, reading.tree).await
+    }
+}
+
+pub(super) fn short_branch(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").unwrap_or(name)
+}

@@ -1,0 +1,236 @@
+//! `finish`: the work comes back to the original branch as uncommitted changes, or stays on the loop's
+//! branch (contract section 4, hazards 2.6).
+
+use super::Session;
+use super::checkpoint::short_branch;
+use super::machine;
+use crate::error::Error;
+use crate::events::What;
+use crate::git::worktree::Nested;
+use crate::git::{Update, index};
+use crate::names::Oid;
+use crate::state::Intent;
+
+/// What becomes of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// Back to the original branch, uncommitted and unstaged; the loop's branch is deleted.
+    Cleanup,
+    /// Stay on the loop's branch.
+    Keep,
+}
+
+impl Session<'_> {
+    /// Closes the loop.
+    ///
+    /// # Errors
+    /// When a person is needed (exit 7): HEAD is elsewhere, the original branch is gone, checked out
+    /// elsewhere, or has moved on and conflicts. Nothing is changed then.
+    pub async fn finish(&mut self, how: Finish) -> Result<(), Error> {
+        if !self.state.is_live() {
+            return Err(Error::LoopFinished(self.change().to_string()));
+        }
+        match how {
+            Finish::Cleanup => self.cleanup().await,
+            Finish::Keep => self.keep_branch().await,
+        }
+    }
+
+    async fn keep_branch(&mut self) -> Result<(), Error> {
+        let standing = self.standing().await?;
+        let tip = standing.tip.unwrap_or_else(|| self.state.checkpoint.clone());
+        let name = self.state.change.ralph_ref("finished");
+        let update = Update::Set {
+            name: name.clone(),
+            new: tip,
+        };
+        let why = format!("ralph: finish --keep {}", self.state.change);
+        self.engine.repo.git.update_refs(&[update], &why).await?;
+        self.decide(machine::Event::Close)?;
+        self.save()?;
+        self.emit(What::Finished {
+            how: "keep".to_owned(),
+            branch: standing
+                .head
+                .branch
+                .as_deref()
+                .map(|branch| short_branch(branch).to_owned()),
+            kept: name,
+        });
+        Ok(())
+    }
+
+    async fn cleanup(&mut self) -> Result<(), Error> {
+        let standing = self.standing().await?;
+        let on = standing.head.branch.as_deref();
+        let branch = self.state.change.branch_ref();
+        let Some(tip) = standing.tip.clone().filter(|_| on == Some(&branch)) else {
+            return Err(Error::HeadElsewhere {
+                head: on.map_or("a detached commit", short_branch).to_owned(),
+                branch: self.state.branch.clone(),
+            });
+        };
+        if let Some(operation) = crate::git::operations_in_progress(&self.engine.repo).first() {
+            return Err(Error::OperationInProgress((*operation).to_owned()));
+        }
+        let original = self.original_now().await?;
+        let (finished, merged) = if original == self.state.original_head {
+            (tip.clone(), None)
+        } else {
+            self.merge_with_original(&tip, original.as_ref()).await?
+        };
+        self.state.intent = Some(Intent::Cleanup {
+            finished,
+            tip: Some(tip),
+            original,
+            merged,
+        });
+        self.save()?;
+        self.finish_cleanup().await
+    }
+
+    /// Where the original branch is now; `None` when it has no commit yet.
+    async fn original_now(&self) -> Result<Option<Oid>, Error> {
+        let Some(branch) = &self.state.original_branch else {
+            return Ok(self.state.original_head.clone());
+        };
+        let name = format!("refs/heads/{branch}");
+        let refs = self.engine.repo.git.refs(&[&name]).await?;
+        let found = refs.into_iter().find(|found| found.name == name);
+        match (found, &self.state.original_head) {
+            (Some(found), _) if found.checked_out.is_some() => Err(Error::CheckedOutElsewhere {
+                branch: branch.clone(),
+                path: found.checked_out.unwrap_or_default(),
+            }),
+            (Some(_), None) => Err(Error::OriginalBorn {
+                change: self.change().to_string(),
+                branch: branch.clone(),
+            }),
+            (Some(found), Some(_)) => Ok(Some(found.oid)),
+            (None, None) => Ok(None),
+            (None, Some(was)) => Err(Error::OriginalGone {
+                change: self.change().to_string(),
+                branch: branch.clone(),
+                oid: was.to_string(),
+            }),
+        }
+    }
+
+    /// The original branch has moved on: merges what the loop did into it, in the object database.
+    async fn merge_with_original(
+        &mut self,
+        tip: &Oid,
+        original: Option<&Oid>,
+    ) -> Result<(Oid, Option<Oid>), Error> {
+        let (Some(was), Some(now)) = (self.state.original_head.clone(), original) else {
+            return Ok((tip.clone(), None));
+        };
+        let work = self.working_index().await?;
+        let repo = &self.engine.repo;
+        let git = &repo.git;
+        let tip_tree = git.tree_of(tip).await?;
+        let ours = repo
+            .read_work_tree(&work, &tip_tree, Nested::TakeFiles)
+            .await?
+            .tree;
+        let finished = if ours == tip_tree {
+            tip.clone()
+        } else {
+            git.commit_tree(&ours, &[tip], "final state").await?
+        };
+        let branch = self.state.original_branch.clone().unwrap_or_default();
+        let base = git.tree_of(&was).await?;
+        let theirs = git.tree_of(now).await?;
+        let text = |paths: Vec<Vec<u8>>| {
+            paths
+                .iter()
+                .map(|p| String::from_utf8_lossy(p).into_owned())
+                .collect()
+        };
+        let merged = match git.merge_trees(&base, &theirs, &ours).await? {
+            Ok(merged) => merged,
+            Err(paths) => {
+                return Err(Error::Conflict {
+                    change: self.change().to_string(),
+                    branch,
+                    paths: text(paths),
+                });
+            }
+        };
+        let in_the_way: Vec<Vec<u8>> = git
+            .diff_trees(&ours, &merged)
+            .await?
+            .into_iter()
+            .filter(|(status, path)| *status == b'A' && repo.exists(path))
+            .map(|(_, path)| path)
+            .collect();
+        if !in_the_way.is_empty() {
+            return Err(Error::InTheWay {
+                branch,
+                paths: text(in_the_way),
+            });
+        }
+        Ok((finished, Some(merged)))
+    }
+
+    /// Applies the intent of `finish --cleanup`; doing it again is harmless. No file is touched when
+    /// the original branch has not moved.
+    pub(super) async fn finish_cleanup(&mut self) -> Result<(), Error> {
+        let Some(Intent::Cleanup {
+            finished,
+            tip,
+            original,
+            merged,
+        }) = self.state.intent.clone()
+        else {
+            return Ok(());
+        };
+        let why = format!("ralph: finish {}", self.state.change);
+        let kept = self.state.change.ralph_ref("finished");
+        let keep = Update::Set {
+            name: kept.clone(),
+            new: finished,
+        };
+        self.engine.repo.git.update_refs(&[keep], &why).await?;
+        if let Some(merged) = merged {
+            let work = self.working_index().await?;
+            let repo = &self.engine.repo;
+            let now = repo.read_work_tree(&work, &merged, Nested::TakeFiles).await?.tree;
+            repo.switch_work_tree(&work, &now, &merged).await?;
+            repo.install_index(&work).await?;
+        }
+        let mut head = self.original_head();
+        head.oid = original.clone();
+        if self.engine.repo.head().await?.branch != head.branch || head.branch.is_none() {
+            self.engine.repo.set_head(&head, &why).await?;
+        }
+        let repo = &self.engine.repo;
+        let work = self.file("work.index");
+        repo.private_index(&repo.index(), &work, original.as_ref())
+            .await?;
+        match &original {
+            Some(original) => {
+                let args = ["--no-sparse-checkout", "--reset", original.as_str()];
+                repo.git.cmd("read-tree", args).index(&work).done().await?;
+            }
+            None => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,
+        }
+        repo.install_index(&work).await?;
+        index::discard(&work)?;
+        let branch = self.state.change.branch_ref();
+        let still = self.branch_tip(&self.engine.repo.head().await?).await?;
+        if let Some(old) = tip.filter(|tip| still.as_ref() == Some(tip)) {
+            let delete = Update::Delete { name: branch, old };
+            self.engine.repo.git.update_refs(&[delete], &why).await?;
+        }
+        self.state.intent = None;
+        self.decide(machine::Event::Close)?;
+        self.save()?;
+        self.emit(What::Finished {
+            how: "cleanup".to_owned(),
+            branch: self.state.original_branch.clone(),
+            kept,
+        });
+        Ok(())
+    }
+}

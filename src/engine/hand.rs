@@ -1,0 +1,123 @@
+//! What a person, or a driver of somebody else's, says about a story: complete, fail, revert, skip.
+
+use super::Session;
+use super::attempt::{AttemptOptions, Outcome, StepEnd, open_ids, write_private};
+use super::machine::{Event, Step};
+use super::revert::Undoing;
+use super::verdict::Judgement;
+use crate::error::Error;
+use crate::git::operations_in_progress;
+use crate::git::worktree::Nested;
+use crate::state::Verdict;
+
+impl Session<'_> {
+    /// A person or a driver says that the work tree is the finished story.
+    ///
+    /// # Errors
+    /// As [`Session::attempt`].
+    pub async fn complete(&mut self, options: &AttemptOptions) -> Result<StepEnd, Error> {
+        let settings = self.step_settings(options);
+        let (listing, story) = self.begin_story(Step::Hand)?;
+        let begun = self.begin(Step::Hand, &story)?;
+        let outcome = Outcome::by_hand(Judgement {
+            verdict: Verdict::Complete,
+            reason: None,
+        });
+        let open = open_ids(&listing);
+        self.conclude(&story, &open, outcome, &settings, begun).await
+    }
+
+    /// A person or a driver says that the story failed: counted, kept, and undone.
+    ///
+    /// # Errors
+    /// As [`Session::attempt`].
+    pub async fn fail(&mut self, reason: Option<String>) -> Result<StepEnd, Error> {
+        let settings = self.state.settings.clone();
+        let (listing, story) = self.begin_story(Step::Hand)?;
+        let begun = self.begin(Step::Hand, &story)?;
+        let outcome = Outcome::by_hand(Judgement {
+            verdict: Verdict::Failed,
+            reason,
+        });
+        let open = open_ids(&listing);
+        self.conclude(&story, &open, outcome, &settings, begun).await
+    }
+
+    /// Back to the checkpoint without a new attempt; says whether there was anything to undo.
+    ///
+    /// # Errors
+    /// When git fails, or the work tree does not come to rest.
+    pub async fn revert(&mut self) -> Result<bool, Error> {
+        if !self.state.is_live() {
+            return Err(Error::LoopFinished(self.change().to_string()));
+        }
+        let standing = self.standing().await?;
+        let checkpoint = Some(&self.state.checkpoint);
+        let own_branch = self.state.change.branch_ref();
+        if standing.head.branch.as_deref() == Some(&own_branch)
+            && standing.tip.as_ref() == checkpoint
+            && self.is_at_checkpoint().await?
+        {
+            return Ok(false);
+        }
+        let listing = self.state.source.list(&self.engine.repo.top).ok();
+        let story = listing
+            .and_then(|listing| self.story_to_do(&listing).ok())
+            .map(|story| story.id)
+            .or_else(|| self.state.progress.story.as_ref().map(|story| story.id.clone()))
+            .unwrap_or_else(|| "work".to_owned());
+        let attempt = self.next_attempt_number(&story);
+        let log = self.attempt_log(&story, attempt);
+        write_private(&log, "reverted by hand\n")?;
+        let undoing = Undoing {
+            story,
+            attempt,
+            verdict: None,
+            reason: None,
+        };
+        self.undo(undoing, &standing).await?;
+        Ok(true)
+    }
+
+    async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
+        let work = self.working_index().await?;
+        let base = self.state.checkpoint_tree.clone();
+        let repo = &self.engine.repo;
+        let reading = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?;
+        Ok(reading.tree == base && operations_in_progress(repo).is_empty())
+    }
+
+    /// Has the loop pass over a story, or no longer.
+    ///
+    /// # Errors
+    /// When there is no such story.
+    pub fn skip(&mut self, story: Option<&str>, undo: bool) -> Result<String, Error> {
+        let listing = self.list_stories()?;
+        let known = |id: &str| listing.stories.iter().any(|story| story.id == id);
+        let id = match story {
+            Some(id) if known(id) || self.state.progress.skipped.iter().any(|skipped| skipped == id) => {
+                id.to_owned()
+            }
+            Some(id) => {
+                return Err(Error::UnknownStory {
+                    id: id.to_owned(),
+                    source_file: self.state.source.path.clone(),
+                    known: listing.stories.iter().map(|story| story.id.clone()).collect(),
+                });
+            }
+            None if undo => match self.state.progress.skipped.last() {
+                Some(last) => last.clone(),
+                None => return Err(Error::NothingSkipped),
+            },
+            None => self.story_to_do(&listing)?.id,
+        };
+        self.decide(if undo {
+            Event::Unskip { id: id.clone() }
+        } else {
+            Event::Skip { id: id.clone() }
+        })?;
+        self.list_stories()?;
+        self.save()?;
+        Ok(id)
+    }
+}

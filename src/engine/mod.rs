@@ -1,0 +1,238 @@
+//! The loop: one function a step, shared by the step commands and by the driver of `run`.
+//!
+//! `machine` decides (pure), `session` holds an open loop, `start`, `attempt`, `checkpoint`, `revert` and `finish`
+//! do, `recover` completes what a crash left, `report` looks. Nothing here knows the command line or
+//! prints: what happens goes to an [`Observer`].
+
+mod attempt;
+mod checkpoint;
+pub mod driver;
+mod finish;
+mod gates;
+mod hand;
+pub mod machine;
+mod recover;
+pub mod report;
+mod revert;
+mod session;
+mod source;
+mod start;
+mod verdict;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::adapters::{Listing, Story};
+use crate::agent::{AgentCommand, survivors};
+use crate::error::Error;
+use crate::events::Observer;
+use crate::git::{GitError, Head, Repo, discover};
+use crate::names::Change;
+use crate::settings::Configuration;
+use crate::signal::Stop;
+use crate::state::{self, Store};
+
+pub use attempt::{AttemptOptions, StepEnd};
+pub use finish::Finish;
+pub use session::{Session, look};
+pub use start::{StartOptions, Started, start};
+
+/// A repository, its configuration, and who watches: what every command begins with.
+pub struct Engine<'o> {
+    /// The repository.
+    pub repo: Repo,
+    /// HEAD when the command began.
+    pub head: Head,
+    /// The configuration.
+    pub configuration: Configuration,
+    /// Who watches.
+    pub observer: &'o mut dyn Observer,
+    /// Signals that ask us to stop.
+    pub stop: Stop,
+}
+
+impl<'o> Engine<'o> {
+    /// Finds the repository around `dir` and reads the configuration: two git processes.
+    ///
+    /// # Errors
+    /// When `dir` is not inside a work tree, or a setting cannot be understood.
+    pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+        let stop = Stop::listen().map_err(|source| Error::System {
+            what: "listen for signals",
+            source,
+        })?;
+        let (mut repo, head) = match discover(dir).await {
+            Ok(found) => found,
+            Err(GitError::Failed { words, .. }) => {
+                return Err(Error::NoWorkTree(words.trim().to_owned()));
+            }
+            Err(other) => return Err(other.into()),
+        };
+        refuse_other_git_dir(&repo, dir)?;
+        let configuration = Configuration::read(&repo.git).await?;
+        let has_identity = configuration.has_identity || identity_in_environment();
+        repo.git = repo
+            .git
+            .clone()
+            .with_limit(wall(configuration.settings.command_timeout))
+            .with_own_identity(!has_identity);
+        Ok(Self {
+            repo,
+            head,
+            configuration,
+            observer,
+            stop,
+        })
+    }
+
+    /// The change that a command is about: the one named, else the one of the current branch, else
+    /// the only live loop.
+    ///
+    /// # Errors
+    /// When there is none, or when several are possible.
+    pub fn resolve_change(&self, name: Option<&str>) -> Result<Change, Error> {
+        let known = state::changes(&self.repo.common_dir)?;
+        if let Some(name) = name {
+            let change = Change::new(name)?;
+            return if known.contains(&change) {
+                Ok(change)
+            } else {
+                Err(Error::UnknownLoop {
+                    name: name.to_owned(),
+                    known: known.iter().map(ToString::to_string).collect(),
+                })
+            };
+        }
+        let on_branch = self.head.branch.as_deref().and_then(|branch| {
+            let change = Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()?;
+            known.contains(&change).then_some(change)
+        });
+        if let Some(change) = on_branch {
+            return Ok(change);
+        }
+        let mut live = Vec::new();
+        for change in known {
+            // A file that cannot be read is still a loop; naming it gives the reason.
+            let is_live = match Store::new(&self.repo.common_dir, &change).load() {
+                Ok(state) => state.is_some_and(|state| state.is_live()),
+                Err(_) => true,
+            };
+            if is_live {
+                live.push(change);
+            }
+        }
+        match live.as_slice() {
+            [] => Err(Error::NoLoop),
+            [one] => Ok(one.clone()),
+            several => Err(Error::SeveralLoops(
+                several.iter().map(ToString::to_string).collect(),
+            )),
+        }
+    }
+}
+
+/// Refuses to begin an attempt inside an attempt.
+///
+/// # Errors
+/// When the mark of an attempt is in the environment.
+pub fn refuse_inside_attempt() -> Result<(), Error> {
+    if env::var_os(survivors::VARIABLE).is_some() {
+        Err(Error::InsideAttempt)
+    } else {
+        Ok(())
+    }
+}
+
+/// `git --git-dir=<elsewhere> ralph` must not quietly work on the repository of the current directory.
+fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
+    let Some(named) = env::var_os("GIT_DIR").filter(|named| !named.is_empty()) else {
+        return Ok(());
+    };
+    let named = dir.join(PathBuf::from(named));
+    let resolve = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if resolve(&named) == resolve(&repo.git_dir) {
+        Ok(())
+    } else {
+        Err(Error::OtherGitDir {
+            named,
+            found: repo.git_dir.clone(),
+        })
+    }
+}
+
+fn identity_in_environment() -> bool {
+    let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    ["AUTHOR", "COMMITTER"]
+        .iter()
+        .all(|role| set(&format!("GIT_{role}_NAME")) && (set(&format!("GIT_{role}_EMAIL")) || set("EMAIL")))
+}
+
+/// A limit as the runtime wants it.
+fn wall(limit: SignedDuration) -> Duration {
+    limit.try_into().unwrap_or(Duration::MAX)
+}
+
+/// What stands next in a story list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upcoming<'a> {
+    /// This story can be worked on.
+    Story(&'a Story),
+    /// These stories are left, but each waits for another: their ids and what they wait for.
+    Blocked(Vec<String>),
+    /// Nothing is left.
+    Nothing,
+}
+
+/// The first story in order that is neither complete nor skipped and waits for none that is not
+/// complete (contract section 7).
+#[must_use]
+pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
+    let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
+    let waits_for = |story: &Story| -> Vec<String> {
+        let complete = |id: &String| listing.stories.iter().any(|other| other.id == *id && other.done);
+        story
+            .depends_on
+            .iter()
+            .filter(|id| !complete(id))
+            .cloned()
+            .collect()
+    };
+    let mut blocked = Vec::new();
+    for story in listing.stories.iter().filter(is_open) {
+        let waits = waits_for(story);
+        if waits.is_empty() {
+            return Upcoming::Story(story);
+        }
+        blocked.push(format!("{} waits for {}", story.id, waits.join(" and ")));
+    }
+    if blocked.is_empty() {
+        Upcoming::Nothing
+    } else {
+        Upcoming::Blocked(blocked)
+    }
+}
+
+/// How many stories are complete, and how many there are; optional ones count only when complete.
+#[must_use]
+pub fn progress_of(listing: &Listing) -> (usize, usize) {
+    let done = listing.stories.iter().filter(|story| story.done).count();
+    let open = listing
+        .stories
+        .iter()
+        .filter(|story| !story.done && !story.optional)
+        .count();
+    (done, done + open)
+}
+
+/// Finds the agent: the command given, else the one frozen in the settings.
+fn agent_command(given: &[OsString], configured: Option<&str>) -> Option<AgentCommand> {
+    if given.is_empty() {
+        configured.map(|line| AgentCommand::Shell(line.to_owned()))
+    } else {
+        Some(AgentCommand::Args(given.to_vec()))
+    }
+}

@@ -1,0 +1,147 @@
+//! After a crash: completes a step that had begun to change things, ends an attempt whose process
+//! died, and says which (contract section 6, journal rules J4 to J6).
+
+use std::fs;
+use std::io;
+
+use super::Session;
+use super::revert::Undoing;
+use crate::agent::survivors::{self, Mark};
+use crate::error::Error;
+use crate::events::{Attempt, What};
+use crate::git::index;
+use crate::state::{Intent, Phase, Running, Verdict};
+
+impl Session<'_> {
+    pub(super) async fn recover(&mut self) -> Result<(), Error> {
+        if let Some(intent) = self.state.intent.clone() {
+            self.remove_stale_locks()?;
+            let step = match &intent {
+                Intent::Start { .. } => "start",
+                Intent::Checkpoint { .. } => "a checkpoint",
+                Intent::Revert { .. } => "going back to the checkpoint",
+                Intent::Cleanup { .. } => "finish",
+            };
+            self.end_orphans().await?;
+            match intent {
+                Intent::Start { .. } => self.finish_start().await?,
+                Intent::Checkpoint { .. } => self.finish_checkpoint().await?,
+                Intent::Revert { .. } => self.finish_revert(None).await?,
+                Intent::Cleanup { .. } => self.finish_cleanup().await?,
+            }
+            self.tell(format!(
+                "an earlier git-ralph was cut off; {step} is completed now"
+            ));
+        }
+        if self.state.progress.phase == Phase::Running {
+            self.end_interrupted_attempt().await?;
+        }
+        Ok(())
+    }
+
+    /// The attempt's git-ralph died: nothing of it may go on, and what it left is kept and undone.
+    async fn end_interrupted_attempt(&mut self) -> Result<(), Error> {
+        self.end_orphans().await?;
+        self.remove_stale_locks()?;
+        let Some(story) = self.state.progress.story.clone() else {
+            return Ok(());
+        };
+        let reason = "git-ralph was cut off during the attempt".to_owned();
+        let since = self.state.running.as_ref().map(|running| running.since);
+        let now = jiff::Timestamp::now();
+        self.emit(What::AttemptEnded(Attempt {
+            story: story.id.clone(),
+            attempt: story.attempt,
+            verdict: Verdict::Interrupted,
+            reason: Some(reason.clone()),
+            started: since.unwrap_or(now),
+            duration: since.map_or(0.0, |since| now.duration_since(since).as_secs_f64()),
+            exit_code: None,
+            cost_usd: None,
+            input_tokens: None,
+            output_tokens: None,
+        }));
+        let standing = self.standing().await?;
+        self.undo(
+            Undoing {
+                story: story.id.clone(),
+                attempt: story.attempt,
+                verdict: Some(Verdict::Interrupted),
+                reason: Some(reason),
+            },
+            &standing,
+        )
+        .await?;
+        self.tell(format!(
+            "attempt {} at {} was cut off; it does not count, and what it left is kept: git ralph log",
+            story.attempt, story.id
+        ));
+        Ok(())
+    }
+
+    async fn end_orphans(&mut self) -> Result<(), Error> {
+        let Some(Running {
+            run, pid, started, ..
+        }) = self.state.running.clone()
+        else {
+            return Ok(());
+        };
+        let session = pid.filter(|pid| survivors::is_same(*pid, started) || started.is_none());
+        let mut stop = self.engine.stop.clone();
+        let found = survivors::end(&Mark { session, run }, async move {
+            stop.asked(1).await;
+        })
+        .await;
+        if found.alive > 0 {
+            return Err(crate::agent::process::ProcessError::Immortal(found.alive).into());
+        }
+        if found.ended > 0 {
+            self.tell(format!(
+                "{} processes of that attempt were still running and were ended",
+                found.ended
+            ));
+        }
+        Ok(())
+    }
+
+    /// Locks that a killed git of ours left. Only called when a step was cut off and nothing of it is
+    /// alive: the loop's own lock is ours.
+    fn remove_stale_locks(&self) -> Result<(), Error> {
+        let repo = &self.engine.repo;
+        let branch = self.state.change.branch_ref();
+        let mut locks = vec![
+            index::lock_of(&repo.index()),
+            index::lock_of(&self.file("work.index")),
+            repo.git_dir.join("HEAD.lock"),
+            repo.common_dir.join("packed-refs.lock"),
+            repo.common_dir.join(format!("{branch}.lock")),
+        ];
+        let own_refs = repo.common_dir.join(self.state.change.ralph_ref(""));
+        collect_locks(&own_refs, &mut locks);
+        for lock in locks {
+            match fs::remove_file(&lock) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => {
+                    return Err(Error::File {
+                        what: "remove",
+                        path: lock,
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn collect_locks(dir: &std::path::Path, locks: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            collect_locks(&path, locks);
+        } else if path.extension().is_some_and(|extension| extension == "lock") {
+            locks.push(path);
+        }
+    }
+}

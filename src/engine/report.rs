@@ -1,0 +1,243 @@
+//! What listings show: status, stories and log, in the shapes of contract section 10. Changes nothing.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::progress_of;
+use crate::adapters::{Listing, Source, Story, Warning};
+use crate::error::Error;
+use crate::events::{Attempt, Event, What};
+use crate::names::{Change, Oid};
+use crate::state::{Phase, State};
+
+/// Where a loop stands: `git ralph status --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// The change.
+    pub change: Change,
+    /// Where the loop stands.
+    pub phase: Phase,
+    /// Its branch, short.
+    pub branch: String,
+    /// The branch it came from; null when HEAD was detached.
+    pub original_branch: Option<String>,
+    /// The commit it came from; null on a branch without one.
+    pub original_head: Option<Oid>,
+    /// The latest checkpoint.
+    pub checkpoint: Oid,
+    /// All stories; null when the list cannot be read.
+    pub stories_total: Option<usize>,
+    /// Complete stories; null when the list cannot be read.
+    pub stories_done: Option<usize>,
+    /// The story being worked on, or the next one.
+    pub current: Option<CurrentStory>,
+    /// Retries after the first attempt, a story.
+    pub max_retries: u32,
+    /// The command that comes next: `next`, `retry`, `finish` or `start`.
+    pub next: &'static str,
+}
+
+/// The current story in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct CurrentStory {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Retries used so far.
+    pub retries: u32,
+    /// Why the last attempt failed.
+    pub reason: Option<String>,
+}
+
+impl Status {
+    /// The status of a loop whose story list is at `top`.
+    #[must_use]
+    pub fn of(state: &State, top: &Path) -> Self {
+        let listing = if state.is_live() {
+            state.source.list(top).ok()
+        } else {
+            None
+        };
+        let counts = listing.as_ref().map(progress_of);
+        let progress = &state.progress;
+        let current = match &progress.story {
+            Some(story) => Some(CurrentStory {
+                id: story.id.clone(),
+                title: story.title.clone(),
+                retries: story.retries,
+                reason: story.reason.clone(),
+            }),
+            None => listing
+                .as_ref()
+                .and_then(|listing| match super::upcoming(listing, &progress.skipped) {
+                    super::Upcoming::Story(story) => Some(CurrentStory {
+                        id: story.id.clone(),
+                        title: story.title.clone(),
+                        retries: 0,
+                        reason: None,
+                    }),
+                    _ => None,
+                }),
+        };
+        let nothing_left = listing.is_some() && current.is_none() && progress.phase == Phase::Ready;
+        Self {
+            change: state.change.clone(),
+            phase: if nothing_left {
+                Phase::Complete
+            } else {
+                progress.phase
+            },
+            branch: state.branch.clone(),
+            original_branch: state.original_branch.clone(),
+            original_head: state.original_head.clone(),
+            checkpoint: state.checkpoint.clone(),
+            stories_total: counts.map(|(_, total)| total),
+            stories_done: counts.map(|(done, _)| done),
+            current,
+            max_retries: progress.max_retries,
+            next: match progress.phase {
+                _ if nothing_left => "finish",
+                Phase::Ready | Phase::Running => "next",
+                Phase::Failed => "retry",
+                Phase::Exhausted | Phase::Complete => "finish",
+                Phase::Finished => "start",
+            },
+        }
+    }
+}
+
+/// The story list: `git ralph stories --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stories {
+    /// The change.
+    pub change: Change,
+    /// What listed them.
+    pub adapter: &'static str,
+    /// The list's path.
+    pub source: String,
+    /// All stories.
+    pub total: usize,
+    /// Complete stories.
+    pub done: usize,
+    /// The stories, in the order of the list.
+    pub stories: Vec<ListedStory>,
+    /// What its author probably did not mean.
+    pub warnings: Vec<Warning>,
+}
+
+/// A story with what the loop knows of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListedStory {
+    /// The story.
+    #[serde(flatten)]
+    pub story: Story,
+    /// Whether the loop passes over it.
+    pub skipped: bool,
+}
+
+impl Stories {
+    /// The stories of a change.
+    #[must_use]
+    pub fn of(change: &Change, source: &Source, listing: Listing, skipped: &[String]) -> Self {
+        let (done, total) = progress_of(&listing);
+        Self {
+            change: change.clone(),
+            adapter: source.adapter.name(),
+            source: source.path.clone(),
+            total,
+            done,
+            stories: listing
+                .stories
+                .into_iter()
+                .map(|story| ListedStory {
+                    skipped: skipped.contains(&story.id),
+                    story,
+                })
+                .collect(),
+            warnings: listing.warnings,
+        }
+    }
+}
+
+/// The attempts of a loop: `git ralph log --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Log {
+    /// The change.
+    pub change: Change,
+    /// The attempts, oldest first.
+    pub attempts: Vec<LogEntry>,
+}
+
+/// An attempt, and what keeps its work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LogEntry {
+    /// The attempt.
+    #[serde(flatten)]
+    pub attempt: Attempt,
+    /// The ref that keeps what it left, when that was undone.
+    #[serde(rename = "ref")]
+    pub kept: Option<String>,
+    /// The checkpoint that it earned.
+    pub checkpoint: Option<Oid>,
+}
+
+/// The attempts since the loop was last started, from its events. A line that a crash cut off is
+/// passed over.
+///
+/// # Errors
+/// When the events are there but cannot be read.
+pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, Error> {
+    let error = |source| Error::File {
+        what: "read",
+        path: events.to_owned(),
+        source,
+    };
+    let file = match File::open(events) {
+        Ok(file) => file,
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(error(source)),
+    };
+    let mut entries: Vec<LogEntry> = Vec::new();
+    for line in BufReader::new(file).split(b'\n') {
+        let Ok(event) = serde_json::from_slice::<Event>(&line.map_err(error)?) else {
+            continue;
+        };
+        match event.what {
+            What::Started { .. } => entries.clear(),
+            What::AttemptEnded(attempt) => entries.push(LogEntry {
+                attempt,
+                kept: None,
+                checkpoint: None,
+            }),
+            What::Checkpoint { story, attempt, oid } => {
+                if let Some(entry) = find(&mut entries, story.as_deref(), attempt) {
+                    entry.checkpoint = Some(oid);
+                }
+            }
+            What::Reverted {
+                story, attempt, kept, ..
+            } => {
+                if let Some(entry) = find(&mut entries, story.as_deref(), attempt) {
+                    entry.kept = kept;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(entries)
+}
+
+fn find<'a>(
+    entries: &'a mut [LogEntry],
+    story: Option<&str>,
+    attempt: Option<u32>,
+) -> Option<&'a mut LogEntry> {
+    entries
+        .iter_mut()
+        .rev()
+        .find(|entry| Some(entry.attempt.story.as_str()) == story && Some(entry.attempt.attempt) == attempt)
+}

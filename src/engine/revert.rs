@@ -1,0 +1,250 @@
+//! Reverts: everything an attempt left is kept, then branch, HEAD, index and files are the
+//! checkpoint's again (contract section 4, hazards 2.4).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::Session;
+use super::checkpoint::Standing;
+use super::machine::{self, Action};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::worktree::Nested;
+use crate::git::{Update, clear_operations};
+use crate::names::{Oid, ref_component};
+use crate::state::{Intent, KeptRef, Verdict};
+
+/// How often the work tree may turn out to have changed while it is put back.
+const TURNS: usize = 4;
+
+/// What is being undone.
+pub(super) struct Undoing {
+    /// The story whose attempt it was.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// What the attempt came to; `None` when no attempt is judged (`git ralph revert`).
+    pub verdict: Option<Verdict>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+impl Session<'_> {
+    /// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
+    pub(super) async fn undo(&mut self, undoing: Undoing, standing: &Standing) -> Result<(), Error> {
+        fs::create_dir_all(&self.engine.repo.top).map_err(|source| Error::File {
+            what: "make",
+            path: self.engine.repo.top.clone(),
+            source,
+        })?;
+        let work = self.working_index().await?;
+        let base = self.state.checkpoint_tree.clone();
+        let repo = &self.engine.repo;
+        let now = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?.tree;
+        let kept = self.keep(&undoing, standing, &now).await?;
+        self.state.intent = Some(Intent::Revert {
+            trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
+            story: undoing.story,
+            attempt: undoing.attempt,
+            verdict: undoing.verdict,
+            reason: undoing.reason,
+            kept,
+        });
+        self.save()?;
+        self.finish_revert(Some(now)).await
+    }
+
+    /// Makes the commit that keeps the work tree, and names the refs that keep it and every commit
+    /// that would else be lost.
+    async fn keep(&self, undoing: &Undoing, standing: &Standing, now: &Oid) -> Result<Vec<KeptRef>, Error> {
+        let git = &self.engine.repo.git;
+        let checkpoint = &self.state.checkpoint;
+        let below = standing.head.oid.as_ref().unwrap_or(checkpoint);
+        let what = match undoing.verdict {
+            Some(verdict) => verdict.words(),
+            None => "reverted by hand",
+        };
+        let message = format!(
+            "attempt {} at {}: {what}\n\n{}\n",
+            undoing.attempt,
+            undoing.story,
+            undoing.reason.as_deref().unwrap_or_default()
+        );
+        let commit = git.commit_tree(now, &[below], message.trim_end()).await?;
+        let name = self.state.change.attempt_ref(&undoing.story, undoing.attempt);
+        let mut kept = vec![KeptRef {
+            name: name.clone(),
+            oid: commit.clone(),
+        }];
+        if let Some(tip) = &standing.tip
+            && !git.is_ancestor(tip, &commit).await?
+        {
+            kept.push(KeptRef {
+                name: format!("{name}-{}", tip.short()),
+                oid: tip.clone(),
+            });
+        }
+        Ok(kept)
+    }
+
+    /// Applies the intent of a revert; doing it again is harmless. `now` is the tree of the work tree
+    /// when the working index was just read from it.
+    pub(super) async fn finish_revert(&mut self, now: Option<Oid>) -> Result<(), Error> {
+        let Some(Intent::Revert {
+            trash,
+            story,
+            attempt,
+            verdict,
+            reason,
+            kept,
+        }) = self.state.intent.clone()
+        else {
+            return Ok(());
+        };
+        let standing = self.standing().await?;
+        let checkpoint = self.state.checkpoint.clone();
+        let branch = self.state.change.branch_ref();
+        let why = format!("ralph: revert {story}@{attempt}");
+        let mut updates: Vec<Update> = kept
+            .iter()
+            .map(|kept| Update::Set {
+                name: kept.name.clone(),
+                new: kept.oid.clone(),
+            })
+            .collect();
+        if standing.tip.as_ref() != Some(&checkpoint) {
+            updates.push(Update::Move {
+                name: branch.clone(),
+                new: checkpoint.clone(),
+                old: standing.tip,
+            });
+        }
+        self.engine.repo.git.update_refs(&updates, &why).await?;
+        if standing.head.branch.as_deref() != Some(&branch) {
+            self.engine.repo.set_head(&self.own_head(), &why).await?;
+        }
+        clear_operations(&self.engine.repo)?;
+        self.converge(now, &trash).await?;
+        self.install_working_index().await?;
+        self.put_back_source()?;
+        self.state.intent = None;
+        self.state.running = None;
+        let actions = match verdict {
+            Some(verdict) => self.decide(machine::Event::Ended { verdict, reason })?,
+            None => Vec::new(),
+        };
+        self.save()?;
+        self.emit(What::Reverted {
+            story: Some(story.clone()),
+            attempt: Some(attempt),
+            oid: checkpoint,
+            kept: kept.first().map(|kept| kept.name.clone()),
+        });
+        if actions.contains(&Action::TellExhausted) {
+            self.emit(What::MaxRetriesExceeded {
+                story,
+                max_retries: self.state.progress.max_retries,
+            });
+        }
+        Ok(())
+    }
+
+    /// Brings the work tree to the checkpoint, touching only what differs. What git does not keep
+    /// goes to the trash, by renaming.
+    async fn converge(&mut self, mut now: Option<Oid>, trash: &str) -> Result<(), Error> {
+        let target = self.state.checkpoint_tree.clone();
+        let trash = self.file("trash").join(trash);
+        let mut changed = Vec::new();
+        for _ in 0..TURNS {
+            let work = self.file("work.index");
+            let tree = match now.take() {
+                Some(tree) => tree,
+                None => {
+                    let work = self.working_index().await?;
+                    let repo = &self.engine.repo;
+                    repo.read_work_tree(&work, &target, Nested::TakeFiles).await?.tree
+                }
+            };
+            let tree = self.leave_ignored(&work, tree, &target).await?;
+            let repo = &self.engine.repo;
+            // A file that changed meanwhile stops git before it changes anything; the next turn sees it.
+            if repo.switch_work_tree(&work, &tree, &target).await.is_ok() {
+                let left = repo.differences(&work).await?;
+                for path in &left.untracked {
+                    self.move_to_trash(path, &trash)?;
+                }
+                changed = left.changed;
+                if changed.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+        Err(Error::Restless(
+            changed
+                .iter()
+                .take(5)
+                .map(|path| String::from_utf8_lossy(path).into_owned())
+                .collect(),
+        ))
+    }
+
+    /// Takes out of the working index what the checkpoint's ignore rules cover and the checkpoint
+    /// does not hold: an agent may have force-added or un-ignored files that are the user's.
+    async fn leave_ignored(&self, work: &Path, now: Oid, target: &Oid) -> Result<Oid, Error> {
+        let repo = &self.engine.repo;
+        let changes = repo.git.diff_trees(target, &now).await?;
+        let is_rules = |path: &[u8]| path == b".gitignore" || path.ends_with(b"/.gitignore");
+        let (rules, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(_, path)| is_rules(path));
+        let added: Vec<Vec<u8>> = others
+            .into_iter()
+            .filter_map(|(status, path)| (status == b'A').then_some(path))
+            .collect();
+        if added.is_empty() {
+            return Ok(now);
+        }
+        // The rules of the checkpoint decide what is whose: they come back first.
+        repo.restore_files(&self.file("rules.index"), target, &rules)
+            .await?;
+        let rules: Vec<Vec<u8>> = rules.into_iter().map(|(_, path)| path).collect();
+        let ignored = repo.ignored_among(work, &added).await?;
+        if ignored.is_empty() && rules.is_empty() {
+            return Ok(now);
+        }
+        repo.update_index(work, &["--add", "--remove"], &rules).await?;
+        repo.update_index(work, &["--force-remove"], &ignored).await?;
+        Ok(repo.git.write_tree(work).await?)
+    }
+
+    /// Moves a path of the work tree to the trash.
+    fn move_to_trash(&self, path: &[u8], trash: &Path) -> Result<(), Error> {
+        let name = OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path));
+        let text = String::from_utf8_lossy(name.as_bytes());
+        let is_users = |nested: &String| *nested == text || nested.starts_with(&format!("{text}/"));
+        if self.state.before.nested.iter().any(is_users) {
+            return Ok(());
+        }
+        let from = self.engine.repo.top.join(name);
+        let mut to = trash.join(name);
+        let mut copy = 1;
+        while to.symlink_metadata().is_ok() {
+            copy += 1;
+            to = trash.join(format!("{copy}")).join(name);
+        }
+        let error = |source: io::Error| Error::File {
+            what: "move to the trash",
+            path: from.clone(),
+            source,
+        };
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent).map_err(error)?;
+        }
+        match fs::rename(&from, &to) {
+            Ok(()) => Ok(()),
+            Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(error(source)),
+        }
+    }
+}

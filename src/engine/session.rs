@@ -1,0 +1,312 @@
+//! An open loop: its state, its lock, and the few things that every step does with them.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::machine::{self, Action, Refusal};
+use super::{Engine, progress_of};
+use crate::adapters::{Listing, Story};
+use crate::error::Error;
+use crate::events::{Event, What};
+use crate::git::{Head, index};
+use crate::names::{Change, Oid, ref_component};
+use crate::state::{Lock, Phase, State, StateError, Store};
+
+/// A loop that this process may change.
+pub struct Session<'o> {
+    /// The repository and who watches.
+    pub engine: Engine<'o>,
+    /// The loop's state as last saved.
+    pub state: State,
+    pub(super) store: Store,
+    pub(super) _lock: Lock,
+}
+
+impl<'o> Session<'o> {
+    /// Opens a loop for a step: takes its lock, and completes what a crash left.
+    ///
+    /// # Errors
+    /// When there is no such loop, another process holds it, or it cannot be read.
+    pub async fn open(engine: Engine<'o>, change: &Change) -> Result<Self, Error> {
+        let store = Store::new(&engine.repo.common_dir, change);
+        let lock = store.lock()?;
+        let Some(state) = store.load()? else {
+            return Err(Error::UnknownLoop {
+                name: change.to_string(),
+                known: Vec::new(),
+            });
+        };
+        let mut session = Self {
+            engine,
+            state,
+            store,
+            _lock: lock,
+        };
+        session.require_own_work_tree()?;
+        session.recover().await?;
+        Ok(session)
+    }
+
+    /// The change.
+    #[must_use]
+    pub fn change(&self) -> &Change {
+        &self.state.change
+    }
+
+    /// A file in the loop's own directory.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.store.file(name)
+    }
+
+    /// Records an event and shows it.
+    pub fn emit(&mut self, what: What) {
+        let event = Event::now(self.state.change.as_str(), what);
+        if let Err(error) = append(&self.file("events.jsonl"), &event.line()) {
+            tracing::warn!("cannot record an event: {error}");
+        }
+        self.engine.observer.event(&event);
+    }
+
+    /// Tells a person something that the loop goes on after.
+    pub fn tell(&mut self, message: impl Into<String>) {
+        let message = message.into();
+        self.emit(What::Notice { message });
+    }
+
+    pub(super) fn save(&self) -> Result<(), Error> {
+        Ok(self.store.save(&self.state)?)
+    }
+
+    /// Lets the machine decide about an event; the caller saves.
+    pub(super) fn decide(&mut self, event: machine::Event) -> Result<Vec<Action>, Error> {
+        match machine::step(&self.state.progress, event) {
+            Ok((progress, actions)) => {
+                self.state.progress = progress;
+                Ok(actions)
+            }
+            Err(refusal) => Err(self.refusal(refusal)),
+        }
+    }
+
+    fn refusal(&self, refusal: Refusal) -> Error {
+        let change = self.change().to_string();
+        let progress = &self.state.progress;
+        let story = progress.story.as_ref();
+        let id = story.map(|story| story.id.clone()).unwrap_or_default();
+        match refusal {
+            Refusal::RetryFirst => Error::RetryFirst {
+                change,
+                story: id,
+                left: progress
+                    .max_retries
+                    .saturating_sub(story.map_or(0, |story| story.retries)),
+            },
+            Refusal::RetriesSpent => Error::RetriesSpent { change, story: id },
+            Refusal::NothingFailed => Error::NothingFailed(change),
+            Refusal::Finished => Error::LoopFinished(change),
+            Refusal::NoStory => Error::NothingLeft {
+                change,
+                done: progress.completed.len(),
+                total: progress.completed.len(),
+                live: true,
+            },
+            Refusal::Running | Refusal::NotRunning => Error::WrongPhase(change),
+        }
+    }
+
+    /// Reads the story list and lets the machine know what is open.
+    pub(super) fn list_stories(&mut self) -> Result<Listing, Error> {
+        let listing = self.state.source.list(&self.engine.repo.top)?;
+        let incomplete = listing
+            .stories
+            .iter()
+            .filter(|story| {
+                !story.done && !story.optional && !self.state.progress.skipped.contains(&story.id)
+            })
+            .map(|story| story.id.clone())
+            .collect();
+        self.decide(machine::Event::Listed { incomplete })?;
+        Ok(listing)
+    }
+
+    /// The story that an attempt would be about: the one that failed, else the first that is ready.
+    ///
+    /// # Errors
+    /// When nothing is left (exit 5) or what is left waits for each other (exit 7).
+    pub fn story_to_do(&self, listing: &Listing) -> Result<Story, Error> {
+        let progress = &self.state.progress;
+        if matches!(progress.phase, Phase::Failed | Phase::Exhausted) {
+            let current = progress.story.as_ref().map(|story| story.id.as_str());
+            let found = listing
+                .stories
+                .iter()
+                .find(|story| Some(story.id.as_str()) == current);
+            if let Some(story) = found {
+                return Ok(story.clone());
+            }
+        }
+        match super::upcoming(listing, &progress.skipped) {
+            super::Upcoming::Story(story) => Ok(story.clone()),
+            super::Upcoming::Blocked(knot) => Err(Error::Blocked(knot)),
+            super::Upcoming::Nothing => {
+                let (done, total) = progress_of(listing);
+                Err(Error::NothingLeft {
+                    change: self.change().to_string(),
+                    done,
+                    total,
+                    live: true,
+                })
+            }
+        }
+    }
+
+    /// The number of the next attempt at a story: one more than any that left a log, a loop of the
+    /// same change that was finished before included.
+    pub(super) fn next_attempt_number(&self, story: &str) -> u32 {
+        let prefix = format!("{}.", ref_component(story));
+        let logged = std::fs::read_dir(self.file("attempts"))
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                name.strip_prefix(&prefix)?
+                    .strip_suffix(".log")?
+                    .parse::<u32>()
+                    .ok()
+            })
+            .max()
+            .unwrap_or(0);
+        let recorded = match &self.state.progress.story {
+            Some(current) if current.id == story => current.attempt,
+            _ => 0,
+        };
+        logged.max(recorded).saturating_add(1)
+    }
+
+    /// The log of an attempt.
+    #[must_use]
+    pub fn attempt_log(&self, story: &str, attempt: u32) -> PathBuf {
+        self.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
+    }
+
+    /// HEAD as the loop wants it.
+    pub(super) fn own_head(&self) -> Head {
+        Head {
+            branch: Some(self.state.change.branch_ref()),
+            oid: Some(self.state.checkpoint.clone()),
+        }
+    }
+
+    /// HEAD as it was before the loop.
+    pub(super) fn original_head(&self) -> Head {
+        Head {
+            branch: self
+                .state
+                .original_branch
+                .as_ref()
+                .map(|branch| format!("refs/heads/{branch}")),
+            oid: self.state.original_head.clone(),
+        }
+    }
+
+    /// The tip of the loop's branch, if it is there.
+    pub(super) async fn branch_tip(&self, head: &Head) -> Result<Option<Oid>, Error> {
+        let branch = self.state.change.branch_ref();
+        if head.branch.as_deref() == Some(&branch) {
+            return Ok(head.oid.clone());
+        }
+        let refs = self.engine.repo.git.refs(&[&branch]).await?;
+        Ok(refs
+            .into_iter()
+            .find(|found| found.name == branch)
+            .map(|found| found.oid))
+    }
+
+    /// Makes the private index that a step computes with: the real one without flags that hide files.
+    pub(super) async fn working_index(&mut self) -> Result<PathBuf, Error> {
+        let work = self.file("work.index");
+        let repo = &self.engine.repo;
+        let fallback = self.state.checkpoint.clone();
+        let sound = repo.private_index(&repo.index(), &work, Some(&fallback)).await?;
+        let hidden = repo.index_entries(&work).await?.hidden;
+        repo.show_paths(&work, &hidden).await?;
+        if !sound {
+            self.tell("the index was missing or damaged: made anew from the checkpoint");
+        }
+        Ok(work)
+    }
+
+    /// Puts the working index in the place of the real one.
+    pub(super) async fn install_working_index(&self) -> Result<(), Error> {
+        let work = self.file("work.index");
+        if work.exists() {
+            self.engine.repo.install_index(&work).await?;
+            index::discard(&work)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to work on the files of another work tree.
+    pub(super) fn require_own_work_tree(&self) -> Result<(), Error> {
+        let here = path_text(&self.engine.repo.top);
+        if here == self.state.worktree || !self.state.is_live() {
+            return Ok(());
+        }
+        Err(Error::OtherWorkTree {
+            change: self.change().to_string(),
+            path: self.state.worktree.clone(),
+        })
+    }
+}
+
+/// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first,
+/// as by every command.
+///
+/// # Errors
+/// When there is no such loop, or it cannot be read or completed.
+pub async fn look<'o>(engine: Engine<'o>, change: &Change) -> Result<(Engine<'o>, State), Error> {
+    let store = Store::new(&engine.repo.common_dir, change);
+    let Some(state) = store.load()? else {
+        return Err(Error::UnknownLoop {
+            name: change.to_string(),
+            known: Vec::new(),
+        });
+    };
+    let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
+    let here = path_text(&engine.repo.top) == state.worktree;
+    if !cut_off || !here || matches!(store.lock(), Err(StateError::Busy { .. })) {
+        return Ok((engine, state));
+    }
+    let session = Session::open(engine, change).await?;
+    Ok((session.engine, session.state))
+}
+
+/// A path as text, percent-encoded where it is not UTF-8.
+pub(super) fn path_text(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    path.as_os_str()
+        .as_bytes()
+        .utf8_chunks()
+        .map(|chunk| {
+            let invalid: String = chunk
+                .invalid()
+                .iter()
+                .map(|byte| format!("%{byte:02X}"))
+                .collect();
+            chunk.valid().replace('%', "%25") + &invalid
+        })
+        .collect()
+}
+
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)?
+        .write_all(line.as_bytes())
+}

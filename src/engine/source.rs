@@ -1,0 +1,89 @@
+//! The story list during an attempt: a copy of it as it was, for lists that git does not bring back
+//! (ignored ones, and those outside the repository), and the mark of a complete story.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::Session;
+use crate::adapters::{Marked, Story};
+use crate::error::Error;
+
+/// The copy, in the loop's directory; it is there only while an attempt is.
+const COPY: &str = "stories.copy";
+
+impl Session<'_> {
+    /// Copies the story list before an attempt.
+    pub(super) fn copy_source(&self) -> Result<(), Error> {
+        let from = self.engine.repo.top.join(&self.state.source.path);
+        let to = self.file(COPY);
+        fs::copy(&from, &to)
+            .map(drop)
+            .map_err(|source| file_error("copy", &from, source))
+    }
+
+    /// Forgets the copy, once the attempt's own list has become the checkpoint's.
+    pub(super) fn forget_source_copy(&self) -> Result<(), Error> {
+        let copy = self.file(COPY);
+        match fs::remove_file(&copy) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", &copy, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the story list back to the copy where the revert has not done so.
+    pub(super) fn put_back_source(&self) -> Result<(), Error> {
+        let copy = self.file(COPY);
+        let was = match fs::read(&copy) {
+            Ok(was) => was,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(file_error("read", &copy, error)),
+        };
+        let list = self.engine.repo.top.join(&self.state.source.path);
+        let is_regular = list.metadata().is_ok_and(|metadata| metadata.is_file());
+        if !is_regular || fs::read(&list).ok().as_ref() != Some(&was) {
+            if let Some(dir) = list.parent() {
+                fs::create_dir_all(dir).map_err(|error| file_error("make", dir, error))?;
+            }
+            fs::write(&list, was).map_err(|error| file_error("write", &list, error))?;
+        }
+        self.forget_source_copy()
+    }
+
+    /// Marks the story as done in its list, which is read again for that; `open` are the ids that were
+    /// open when the attempt began. Inside: why the list cannot be used, as a reason for the next
+    /// prompt.
+    pub(super) fn mark_done(&mut self, story: &Story, open: &[String]) -> Result<(), String> {
+        let top = self.engine.repo.top.clone();
+        let listing = self.state.source.list(&top).map_err(|error| error.to_string())?;
+        let marked = self
+            .state
+            .source
+            .mark_done(&top, story)
+            .map_err(|error| error.to_string())?;
+        if marked == Marked::Vanished {
+            self.tell(format!(
+                "the story {} is no longer in {}; it counts as done",
+                story.id, self.state.source.path
+            ));
+        }
+        let others: Vec<String> = listing
+            .stories
+            .into_iter()
+            .filter(|other| other.done && other.id != story.id && open.contains(&other.id))
+            .map(|other| other.id)
+            .collect();
+        if !others.is_empty() {
+            self.tell(format!("the agent also ticked off: {}", others.join(", ")));
+        }
+        Ok(())
+    }
+}
+
+fn file_error(what: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,395 @@
+//! `start`: from the user's state to the first checkpoint, without touching a file (contract section 4).
+//!
+//! Everything that can fail comes first and changes nothing but objects and private files; then the
+//! intent is written, then applied.
+
+use std::env;
+use std::ffi::OsString;
+
+use jiff::Timestamp;
+
+use super::session::path_text;
+use super::{Engine, Session, agent_command, progress_of};
+use crate::adapters::{Listing, Source};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::worktree::Nested;
+use crate::git::{Head, RefInfo, Update, index, operations_in_progress};
+use crate::names::{Change, Oid};
+use crate::settings::Settings;
+use crate::state::{self, Before, Intent, Phase, Progress, State, Store, VERSION};
+
+/// What may be said on the command line of `start` and `run`.
+#[derive(Clone, Debug, Default)]
+pub struct StartOptions {
+    /// Settings, with what the command line says put in.
+    pub settings: Settings,
+    /// The agent given after `--`, only to see whether it is there.
+    pub agent: Vec<OsString>,
+}
+
+/// What `start` came to.
+pub struct Started<'o> {
+    /// The loop.
+    pub session: Session<'o>,
+    /// Whether it was live already, and nothing was changed.
+    pub already: bool,
+}
+
+/// What the checks found that the procedure needs.
+struct Found {
+    source: Source,
+    listing: Listing,
+    leftover: Option<Oid>,
+    replaced: usize,
+}
+
+/// Begins a loop, or finds it live already.
+///
+/// # Errors
+/// Everything of contract section 4 that `start` refuses; nothing is changed then.
+pub async fn start<'o>(
+    engine: Engine<'o>,
+    change: &Change,
+    options: &StartOptions,
+) -> Result<Started<'o>, Error> {
+    super::refuse_inside_attempt()?;
+    let store = Store::new(&engine.repo.common_dir, change);
+    if store.load()?.is_some_and(|state| state.is_live()) {
+        let session = Session::open(engine, change).await?;
+        if session.state.is_live() {
+            return Ok(Started {
+                session,
+                already: true,
+            });
+        }
+        return Err(Error::LoopFinished(change.to_string()));
+    }
+    // Nothing may be written before the refusals that need no lock.
+    let found = check(&engine, change, options).await?;
+    let _alone = store.lock_work_tree(&engine.repo.git_dir)?;
+    refuse_other_loops(&engine, change)?;
+    let lock = store.lock()?;
+    let state = compute(&engine, &store, change, options, &found).await?;
+    store.save(&state)?;
+    let mut session = Session {
+        engine,
+        state,
+        store,
+        _lock: lock,
+    };
+    session.emit(What::Started {
+        branch: session.state.branch.clone(),
+        original_branch: session.state.original_branch.clone(),
+        original_head: session.state.original_head.clone(),
+        checkpoint: session.state.checkpoint.clone(),
+        source: session.state.source.path.clone(),
+    });
+    session.finish_start().await?;
+    let (done, total) = progress_of(&found.listing);
+    session.emit(What::StoryProgress { done, total });
+    for warning in &found.listing.warnings {
+        session.tell(format!(
+            "{}:{}: {}",
+            found.source.path, warning.line, warning.message
+        ));
+    }
+    Ok(Started {
+        session,
+        already: false,
+    })
+}
+
+async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> Result<Found, Error> {
+    let repo = &engine.repo;
+    refuse_home_or_root(engine)?;
+    refuse_other_loops(engine, change)?;
+    if let Some(operation) = operations_in_progress(repo).first() {
+        return Err(Error::OperationInProgress((*operation).to_owned()));
+    }
+    let lock = index::lock_of(&repo.index());
+    if lock.exists() {
+        return Err(crate::git::GitError::IndexLocked(lock).into());
+    }
+    if let Some(branch) = &engine.head.branch {
+        if *branch == change.branch_ref() {
+            return Err(Error::OnLoopBranch(change.branch()));
+        }
+        if !branch.starts_with("refs/heads/") {
+            return Err(Error::OddHead(branch.clone()));
+        }
+    }
+    let loop_refs = change.ralph_ref("");
+    let refs = repo
+        .git
+        .refs(&["refs/heads/ralph", loop_refs.trim_end_matches('/')])
+        .await?;
+    let leftover = check_branch(change, &refs)?;
+    let source = Source::resolve(
+        &repo.top,
+        change.as_str(),
+        options.settings.stories.as_deref(),
+        options.settings.adapter.as_deref(),
+    )?;
+    let listing = source.list(&repo.top)?;
+    if listing.stories.is_empty() {
+        return Err(Error::NoStories(source.path));
+    }
+    match super::upcoming(&listing, &[]) {
+        super::Upcoming::Story(_) => {}
+        super::Upcoming::Blocked(knot) => return Err(Error::Blocked(knot)),
+        super::Upcoming::Nothing => {
+            let (done, total) = progress_of(&listing);
+            return Err(Error::NothingLeft {
+                change: change.to_string(),
+                done,
+                total,
+                live: false,
+            });
+        }
+    }
+    let agent = agent_command(&options.agent, options.settings.agent.as_deref());
+    if let Some(missing) = agent.and_then(|agent| agent.missing_program(&repo.top)) {
+        return Err(Error::AgentMissing(missing));
+    }
+    let replaced_dir = change.ralph_ref("replaced/");
+    Ok(Found {
+        source,
+        listing,
+        leftover,
+        replaced: refs
+            .iter()
+            .filter(|found| found.name.starts_with(&replaced_dir))
+            .count(),
+    })
+}
+
+fn refuse_home_or_root(engine: &Engine<'_>) -> Result<(), Error> {
+    let top = engine
+        .repo
+        .top
+        .canonicalize()
+        .unwrap_or_else(|_| engine.repo.top.clone());
+    let home = env::home_dir().and_then(|home| home.canonicalize().ok());
+    if top.parent().is_none() || Some(&top) == home.as_ref() {
+        Err(Error::TooMuch(top))
+    } else {
+        Ok(())
+    }
+}
+
+fn refuse_other_loops(engine: &Engine<'_>, change: &Change) -> Result<(), Error> {
+    let here = path_text(&engine.repo.top);
+    for other in state::changes(&engine.repo.common_dir)? {
+        if other == *change {
+            continue;
+        }
+        let state = Store::new(&engine.repo.common_dir, &other).load()?;
+        if state.is_some_and(|state| state.is_live() && state.worktree == here) {
+            return Err(Error::OtherLoop(other.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// The tip of a leftover branch of this name, after seeing that no branch is in the way.
+fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error> {
+    let wanted = change.branch_ref();
+    let below = format!("{wanted}/");
+    let mut leftover = None;
+    for found in refs.iter().filter(|found| found.name.starts_with("refs/heads/")) {
+        if found.name == "refs/heads/ralph" || found.name.starts_with(&below) {
+            return Err(Error::BranchInTheWay {
+                branch: found.name.trim_start_matches("refs/heads/").to_owned(),
+                wanted: change.branch(),
+            });
+        }
+        if found.name == wanted {
+            if let Some(path) = &found.checked_out {
+                return Err(Error::CheckedOutElsewhere {
+                    branch: change.branch(),
+                    path: path.clone(),
+                });
+            }
+            leftover = Some(found.oid.clone());
+        }
+    }
+    Ok(leftover)
+}
+
+/// Makes the snapshot and the first checkpoint as objects, and the state that points to them.
+async fn compute(
+    engine: &Engine<'_>,
+    store: &Store,
+    change: &Change,
+    options: &StartOptions,
+    found: &Found,
+) -> Result<State, Error> {
+    let repo = &engine.repo;
+    let git = &repo.git;
+    let head = engine.head.oid.as_ref();
+    let work = store.file("work.index");
+    let sound = repo.private_index(&repo.index(), &work, head).await?;
+    refuse_index_state(engine, &work).await?;
+    let base = match head {
+        Some(head) => git.tree_of(head).await?,
+        None => git.empty_tree().await?,
+    };
+    let staged = git.write_tree(&work).await?;
+    let reading = repo.read_work_tree(&work, &base, Nested::LeaveOut).await?;
+    let parents: Vec<&Oid> = head.into_iter().collect();
+    let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, sound).await?;
+    let checkpoint = git.commit_tree(&reading.tree, &parents, "initial state").await?;
+    let unmerged_leftover = match &found.leftover {
+        Some(tip) if git.is_ancestor(tip, &checkpoint).await? => None,
+        other => other.clone(),
+    };
+    let replaced_ref = unmerged_leftover
+        .as_ref()
+        .map(|_| change.ralph_ref(&format!("replaced/{}", found.replaced + 1)));
+    let original_branch = engine
+        .head
+        .branch
+        .as_deref()
+        .and_then(|branch| branch.strip_prefix("refs/heads/"))
+        .map(ToOwned::to_owned);
+    Ok(State {
+        version: VERSION,
+        change: change.clone(),
+        branch: change.branch(),
+        original_branch,
+        original_head: engine.head.oid.clone(),
+        checkpoint,
+        checkpoint_tree: reading.tree,
+        worktree: path_text(&repo.top),
+        started: Timestamp::now(),
+        progress: Progress {
+            phase: Phase::Ready,
+            max_retries: options.settings.max_retries,
+            skipped: Vec::new(),
+            story: None,
+            completed: Vec::new(),
+        },
+        settings: options.settings.clone(),
+        source: found.source.clone(),
+        before: Before {
+            snapshot,
+            index: sound,
+            nested: reading
+                .nested
+                .iter()
+                .map(|path| String::from_utf8_lossy(path).into_owned())
+                .collect(),
+        },
+        running: None,
+        intent: Some(Intent::Start {
+            tip: found.leftover.clone(),
+            replaced: unmerged_leftover,
+            replaced_ref,
+        }),
+    })
+}
+
+/// Refuses what the index says must not be worked on.
+async fn refuse_index_state(engine: &Engine<'_>, work: &std::path::Path) -> Result<(), Error> {
+    let repo = &engine.repo;
+    let entries = repo.index_entries(work).await?;
+    let shown = |paths: &[Vec<u8>]| -> Vec<String> {
+        let mut names: Vec<String> = paths
+            .iter()
+            .map(|p| String::from_utf8_lossy(p).into_owned())
+            .collect();
+        names.dedup();
+        names.truncate(5);
+        names
+    };
+    if !entries.unmerged.is_empty() {
+        return Err(Error::Unmerged(shown(&entries.unmerged)));
+    }
+    if !entries.hidden.is_empty() {
+        return Err(Error::Hidden(shown(&entries.hidden)));
+    }
+    if !entries.submodules.is_empty()
+        && let Some(dirty) = repo.dirty_submodule().await?
+    {
+        return Err(Error::DirtySubmodule(
+            String::from_utf8_lossy(&dirty).into_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// A commit in the shape of a stash that keeps what the user had: its tree is the work tree, its
+/// second parent what was staged, and that one's second parent the index file itself.
+async fn snapshot_commit(
+    engine: &Engine<'_>,
+    change: &Change,
+    staged: &Oid,
+    tree: &Oid,
+    has_index: bool,
+) -> Result<Oid, Error> {
+    let git = &engine.repo.git;
+    let unborn;
+    let head = match &engine.head.oid {
+        Some(head) => head,
+        None => {
+            let empty = git.empty_tree().await?;
+            unborn = git.commit_tree(&empty, &[], "no commit yet").await?;
+            &unborn
+        }
+    };
+    let mut index_parents = vec![head.clone()];
+    if has_index {
+        let file = engine.repo.index();
+        let entry = git.store_file(&file, "index").await?;
+        index_parents.push(git.commit_tree(&entry, &[], "the index file").await?);
+    }
+    let parents: Vec<&Oid> = index_parents.iter().collect();
+    let index = git.commit_tree(staged, &parents, "what was staged").await?;
+    let Head { branch, oid } = &engine.head;
+    let message = format!(
+        "before the loop {change}\n\noriginal-branch: {}\noriginal-head: {}\n",
+        branch.as_deref().unwrap_or("(detached)"),
+        oid.as_ref().map_or("(none)", Oid::as_str),
+    );
+    Ok(git.commit_tree(tree, &[head, &index], &message).await?)
+}
+
+impl Session<'_> {
+    /// Applies the intent of `start`; doing it again is harmless.
+    pub(super) async fn finish_start(&mut self) -> Result<(), Error> {
+        let Some(Intent::Start {
+            tip,
+            replaced,
+            replaced_ref,
+        }) = self.state.intent.clone()
+        else {
+            return Ok(());
+        };
+        let change = &self.state.change;
+        let branch = change.branch_ref();
+        let mut updates = vec![Update::Set {
+            name: change.ralph_ref("start"),
+            new: self.state.before.snapshot.clone(),
+        }];
+        if let (Some(new), Some(name)) = (replaced, replaced_ref) {
+            updates.push(Update::Set { name, new });
+        }
+        let head = self.engine.repo.head().await?;
+        if self.branch_tip(&head).await?.as_ref() != Some(&self.state.checkpoint) {
+            updates.push(Update::Move {
+                name: branch.clone(),
+                new: self.state.checkpoint.clone(),
+                old: tip,
+            });
+        }
+        let why = format!("ralph: start {change}");
+        self.engine.repo.git.update_refs(&updates, &why).await?;
+        if head.branch.as_deref() != Some(&branch) {
+            self.engine.repo.set_head(&self.own_head(), &why).await?;
+        }
+        self.install_working_index().await?;
+        self.state.intent = None;
+        self.save()
+    }
+}

@@ -1,0 +1,417 @@
+//! Every way a command can fail: what failed, on what, what to type next, and the exit code.
+//!
+//! Lower floors have errors of their own; this is the one type that the engine and the commands
+//! share. Its messages are lower-case fragments; git's own words are quoted below them.
+
+use std::path::PathBuf;
+
+use crate::adapters::SourceError;
+use crate::agent::process::ProcessError;
+use crate::exit::Exit;
+use crate::git::{GitError, worktree::WorkTreeError};
+use crate::names::BadChange;
+use crate::settings::SettingsError;
+use crate::state::{StateError, Verdict};
+
+/// Why a command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The work tree could not be read or written.
+    #[error(transparent)]
+    WorkTree(#[from] WorkTreeError),
+    /// The state could not be read, saved or locked.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A setting cannot be understood.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The story list cannot be used.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The name of the change is no name.
+    #[error(transparent)]
+    Change(#[from] BadChange),
+    /// The agent's processes or log.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// A file of the loop.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The system refused something that has no file.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+
+    /// Not inside a work tree.
+    #[error("not inside the work tree of a git repository\n  {0}")]
+    NoWorkTree(String),
+    /// The environment names another repository than the current directory.
+    #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
+    OtherGitDir {
+        /// What `GIT_DIR` names.
+        named: PathBuf,
+        /// The git directory found from the current directory.
+        found: PathBuf,
+    },
+    /// A loop inside an attempt of a loop.
+    #[error("this is an attempt of a loop already: an agent cannot start another one")]
+    InsideAttempt,
+    /// No loop of this name.
+    #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
+    UnknownLoop {
+        /// The name given.
+        name: String,
+        /// The loops there are.
+        known: Vec<String>,
+    },
+    /// No loop at all.
+    #[error("there is no loop here")]
+    NoLoop,
+    /// Several loops, none named.
+    #[error("there are several loops here{}", list(": ", .0, ""))]
+    SeveralLoops(Vec<String>),
+
+    /// `start` in the middle of a git operation.
+    #[error("a {0} is in progress here")]
+    OperationInProgress(String),
+    /// `start` with conflicts in the index.
+    #[error("there are unmerged paths{}", list(": ", .0, ""))]
+    Unmerged(Vec<String>),
+    /// `start` with files that git is told not to look at.
+    #[error("git is told not to look at {}", list("", .0, ""))]
+    Hidden(Vec<String>),
+    /// `start` with uncommitted work in a submodule.
+    #[error("there are uncommitted changes in the submodule {0}")]
+    DirtySubmodule(String),
+    /// `start` on the branch that it would make.
+    #[error("HEAD is on {0} already, but there is no such loop")]
+    OnLoopBranch(String),
+    /// The branch is checked out in another work tree.
+    #[error("{branch} is checked out in {path}")]
+    CheckedOutElsewhere {
+        /// The branch, short.
+        branch: String,
+        /// The other work tree.
+        path: String,
+    },
+    /// Another loop goes on in this work tree.
+    #[error("the loop '{0}' goes on in this work tree")]
+    OtherLoop(String),
+    /// A branch whose name cannot stand beside `ralph/<change>`.
+    #[error("the branch {branch} is in the way of {wanted}")]
+    BranchInTheWay {
+        /// The branch that is there.
+        branch: String,
+        /// The branch that is wanted.
+        wanted: String,
+    },
+    /// The work tree is `/` or the home directory.
+    #[error("the work tree is {}: too much to hand to an agent", .0.display())]
+    TooMuch(PathBuf),
+    /// HEAD names something that is no branch.
+    #[error("HEAD points to {0}, which is no branch")]
+    OddHead(String),
+    /// The list has no story.
+    #[error("{0} has no story")]
+    NoStories(String),
+
+    /// Every story is complete.
+    #[error("no story is left to do: {done} of {total} are complete")]
+    NothingLeft {
+        /// The change.
+        change: String,
+        /// Complete stories.
+        done: usize,
+        /// All stories.
+        total: usize,
+        /// Whether a loop is live.
+        live: bool,
+    },
+    /// `next`, but the current story failed.
+    #[error("the story {story} failed and can be retried ({left} left)")]
+    RetryFirst {
+        /// The change.
+        change: String,
+        /// The story's id.
+        story: String,
+        /// Retries left.
+        left: u32,
+    },
+    /// `next` or `retry`, but the current story has no retries left.
+    #[error("the story {story} failed and has no retries left")]
+    RetriesSpent {
+        /// The change.
+        change: String,
+        /// The story's id.
+        story: String,
+    },
+    /// `retry`, but nothing failed.
+    #[error("no story has failed")]
+    NothingFailed(String),
+    /// The loop was closed.
+    #[error("the loop '{0}' is finished")]
+    LoopFinished(String),
+    /// A step in a phase that does not allow it; a defect of git-ralph.
+    #[error("the loop '{0}' is in no state for this")]
+    WrongPhase(String),
+    /// No story of this id.
+    #[error("{source_file} has no story '{id}'{}", list(" (stories: ", known, ")"))]
+    UnknownStory {
+        /// The id given.
+        id: String,
+        /// The story list.
+        source_file: String,
+        /// The ids there are.
+        known: Vec<String>,
+    },
+    /// `skip --undo`, but the loop passes over nothing.
+    #[error("no story is skipped")]
+    NothingSkipped,
+    /// Stories are left, but each waits for another.
+    #[error("the stories that are left wait for others{}", list(": ", .0, ""))]
+    Blocked(Vec<String>),
+    /// The list still has the story as incomplete after its checkpoint.
+    #[error("the story {story} is complete, but {source_file} still lists it as open")]
+    StillOpen {
+        /// The story's id.
+        story: String,
+        /// The story list.
+        source_file: String,
+    },
+    /// No agent was named.
+    #[error("no agent is named")]
+    NoAgent(String),
+    /// The agent's program is not there.
+    #[error("the agent '{0}' cannot be found")]
+    AgentMissing(String),
+    /// The agent cannot work at all; more attempts would not help.
+    #[error("the agent could not work on the story {story}: {verdict}{}", reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
+    AgentUnable {
+        /// The change.
+        change: String,
+        /// The story's id.
+        story: String,
+        /// `auth` or `not_started`.
+        verdict: Verdict,
+        /// What it said.
+        reason: Option<String>,
+    },
+
+    /// HEAD is not where the loop left it.
+    #[error("HEAD is on {head}, not on {branch}")]
+    HeadElsewhere {
+        /// Where HEAD is.
+        head: String,
+        /// The loop's branch, short.
+        branch: String,
+    },
+    /// The loop belongs to another work tree.
+    #[error("the loop '{change}' belongs to the work tree {path}")]
+    OtherWorkTree {
+        /// The change.
+        change: String,
+        /// The other work tree.
+        path: String,
+    },
+    /// The branch does not hold its checkpoint any more.
+    #[error("{branch} no longer contains its checkpoint {checkpoint}")]
+    CheckpointGone {
+        /// The loop's branch, short.
+        branch: String,
+        /// The checkpoint, abbreviated.
+        checkpoint: String,
+    },
+    /// The work tree changes while it is put back.
+    #[error("the work tree does not come to rest{}: is something still writing to it?", list(" (", .0, ")"))]
+    Restless(Vec<String>),
+    /// `finish` without a choice, where nobody can be asked.
+    #[error("say what shall become of the work: --cleanup or --keep")]
+    NoChoice(String),
+    /// The original branch is gone.
+    #[error("the branch {branch} is gone (it was at {oid})")]
+    OriginalGone {
+        /// The change.
+        change: String,
+        /// The original branch, short.
+        branch: String,
+        /// Where it was.
+        oid: String,
+    },
+    /// The original branch got its first commit meanwhile.
+    #[error("the branch {branch} had no commit when the loop began, and has one now")]
+    OriginalBorn {
+        /// The change.
+        change: String,
+        /// The original branch, short.
+        branch: String,
+    },
+    /// The original branch moved and conflicts with the loop.
+    #[error(
+        "{branch} has moved on and conflicts with the loop in{}\nnothing was changed",
+        lines(paths)
+    )]
+    Conflict {
+        /// The change.
+        change: String,
+        /// The original branch, short.
+        branch: String,
+        /// The conflicting paths.
+        paths: Vec<String>,
+    },
+    /// Files that a merge would write over.
+    #[error(
+        "files are in the way of what {branch} got meanwhile:{}\nnothing was changed",
+        lines(paths)
+    )]
+    InTheWay {
+        /// The original branch, short.
+        branch: String,
+        /// The files.
+        paths: Vec<String>,
+    },
+    /// The prompt could not be rendered.
+    #[error("the prompt cannot be made: {0}")]
+    Prompt(String),
+    /// The demo's own files.
+    #[error("the demo failed: {0}")]
+    Demo(String),
+    /// The loop was asked to stop.
+    #[error("stopped by signal {0}")]
+    Stopped(i32),
+}
+
+fn list(before: &str, items: &[String], after: &str) -> String {
+    if items.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{}{after}", items.join(", "))
+    }
+}
+
+fn lines(items: &[String]) -> String {
+    items.iter().map(|item| format!("\n  {item}")).collect()
+}
+
+impl Error {
+    /// The exit code that this error ends a command with (contract section 2).
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::State(StateError::Busy { .. }) => Exit::Busy,
+            Self::NothingLeft { .. } => Exit::NoStory,
+            Self::RetryFirst { .. } => Exit::RetriesLeft,
+            Self::RetriesSpent { .. } => Exit::RetriesSpent,
+            Self::NoChoice(_) => Exit::Usage,
+            Self::Blocked(_)
+            | Self::HeadElsewhere { .. }
+            | Self::CheckpointGone { .. }
+            | Self::OriginalGone { .. }
+            | Self::OriginalBorn { .. }
+            | Self::Conflict { .. }
+            | Self::InTheWay { .. } => Exit::Person,
+            Self::Stopped(signal) => Exit::Signal(*signal),
+            _ => Exit::Error,
+        }
+    }
+
+    /// What to type next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoWorkTree(_) => "cd into a repository, or begin one with: git init".to_owned(),
+            Self::OtherGitDir { .. } => {
+                "cd into the work tree of that repository, or: unset GIT_DIR".to_owned()
+            }
+            Self::InsideAttempt => "end the attempt with its promise; the loop goes on by itself".to_owned(),
+            Self::UnknownLoop { name, .. } => format!("git ralph start {name}"),
+            Self::NoLoop => "git ralph start <change>".to_owned(),
+            Self::SeveralLoops(_) => "name one of them, or see: git ralph status".to_owned(),
+            Self::OperationInProgress(what) => operation_hint(what),
+            Self::Unmerged(_) => "resolve them, then: git add <path>".to_owned(),
+            Self::Hidden(_) => "git update-index --no-assume-unchanged --no-skip-worktree <path>".to_owned(),
+            Self::DirtySubmodule(path) => format!("commit or stash them: git -C {path} stash -u"),
+            Self::OnLoopBranch(_) => "git checkout <another branch>".to_owned(),
+            Self::CheckedOutElsewhere { path, .. } => format!("git -C {path} checkout --detach"),
+            Self::OtherLoop(change) => format!("git ralph finish {change}"),
+            Self::BranchInTheWay { branch, .. } => format!("git branch -m {branch} <another name>"),
+            Self::TooMuch(_) => "use a repository in a directory of its own".to_owned(),
+            Self::OddHead(_) => "git checkout <branch>".to_owned(),
+            Self::NoStories(_) => "add a task like: - [ ] 1.1 Describe the work".to_owned(),
+            Self::NothingLeft {
+                live: true, change, ..
+            } => {
+                format!("git ralph finish --cleanup {change}")
+            }
+            Self::RetryFirst { change, .. } => format!("git ralph retry {change}"),
+            Self::RetriesSpent { change, story } => {
+                format!("git ralph finish {change}, or: git ralph skip {change} {story}")
+            }
+            Self::NothingFailed(change) => format!("git ralph next {change}"),
+            Self::LoopFinished(change) => format!("git ralph start {change}"),
+            Self::Blocked(_) => "git ralph stories, then: git ralph skip <change> <story>".to_owned(),
+            Self::UnknownStory { .. } | Self::StillOpen { .. } => "git ralph stories".to_owned(),
+            Self::NoAgent(command) => {
+                format!(
+                    "git ralph {command} -- <agent command>, or: git config ralph.agent '<agent command>'"
+                )
+            }
+            Self::AgentMissing(_) => "install it, or name another after --".to_owned(),
+            Self::AgentUnable { change, .. } => {
+                format!(
+                    "mend that, then the same command again; what the agent printed: git ralph log {change}"
+                )
+            }
+            Self::HeadElsewhere { branch, .. } => format!("git checkout {branch}"),
+            Self::OtherWorkTree { path, .. } => format!("cd {path}"),
+            Self::CheckpointGone { branch, checkpoint } => {
+                format!("git branch rescued {branch} && git reset --keep {checkpoint}")
+            }
+            Self::Restless(_) => "end what writes there, then: git ralph revert".to_owned(),
+            Self::NoChoice(change) => format!("git ralph finish --cleanup {change}"),
+            Self::OriginalGone { branch, oid, .. } => format!("git branch {branch} {oid}"),
+            Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => {
+                format!("git ralph finish --keep {change}, then: git rebase or git merge by hand")
+            }
+            Self::InTheWay { .. } => "move them elsewhere, then the same command again".to_owned(),
+            Self::Git(GitError::IndexLocked(path)) => {
+                format!("if no other git is at work: rm {}", path.display())
+            }
+            Self::WorkTree(WorkTreeError::Unreadable(_)) => {
+                "make it readable with chmod, or have git ignore it".to_owned()
+            }
+            Self::State(StateError::Newer { .. }) => "install a newer git-ralph".to_owned(),
+            Self::State(StateError::Damaged { .. }) => {
+                "move the file away; branch and commits of the loop are still there".to_owned()
+            }
+            Self::State(StateError::Busy { .. }) => "wait for it, then the same command again".to_owned(),
+            Self::Source(SourceError::NoStories { change, .. }) => {
+                format!("write openspec/changes/{change}/tasks.md, or name a list: --stories <path>")
+            }
+            _ => return None,
+        };
+        Some(hint)
+    }
+}
+
+fn operation_hint(what: &str) -> String {
+    match what {
+        "bisect" => "git bisect reset".to_owned(),
+        "cherry-pick or revert" => "git cherry-pick --abort, or: git revert --abort".to_owned(),
+        _ => format!("git {what} --continue, or: git {what} --abort"),
+    }
+}

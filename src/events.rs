@@ -1,0 +1,216 @@
+//! What happens in a loop, as data (contract section 9): one JSON object a line, the same in
+//! `events.jsonl` and on standard output with `--json`. Decides nothing and prints nothing.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::names::Oid;
+use crate::state::Verdict;
+
+/// Version of the shape of an event line.
+pub const VERSION: u32 = 1;
+
+/// One event of a loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// [`VERSION`].
+    pub v: u32,
+    /// When it happened.
+    pub t: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+    /// In which change.
+    pub change: String,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// A loop was started.
+    Started {
+        /// The loop's branch.
+        branch: String,
+        /// Where it came from; absent when HEAD was detached.
+        original_branch: Option<String>,
+        /// The commit it came from; absent on a branch without one.
+        original_head: Option<Oid>,
+        /// The commit "initial state".
+        checkpoint: Oid,
+        /// The story list.
+        source: String,
+    },
+    /// An attempt began.
+    AttemptStarted {
+        /// The story's id.
+        story: String,
+        /// Its title.
+        title: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// Retries used with this attempt.
+        retries: u32,
+        /// Retries that the story has.
+        max_retries: u32,
+    },
+    /// The agent printed something.
+    Output {
+        /// `stdout` or `stderr`.
+        stream: Stream,
+        /// The text, invalid UTF-8 replaced.
+        text: String,
+    },
+    /// An attempt ended.
+    AttemptEnded(Attempt),
+    /// A checkpoint was made.
+    Checkpoint {
+        /// The story that it completes; absent for edits made by a person.
+        story: Option<String>,
+        /// The attempt that made it.
+        attempt: Option<u32>,
+        /// The commit.
+        oid: Oid,
+    },
+    /// The work tree was put back to the checkpoint.
+    Reverted {
+        /// The story whose attempt was undone.
+        story: Option<String>,
+        /// The attempt's number.
+        attempt: Option<u32>,
+        /// The checkpoint.
+        oid: Oid,
+        /// What keeps the work that was undone.
+        #[serde(rename = "ref")]
+        kept: Option<String>,
+    },
+    /// The story can be tried again.
+    Retry {
+        /// The story's id.
+        story: String,
+        /// Retries used so far.
+        retries: u32,
+        /// Retries that it has.
+        max_retries: u32,
+        /// Why the last attempt failed.
+        reason: Option<String>,
+    },
+    /// How far the loop is.
+    StoryProgress {
+        /// Complete stories.
+        done: usize,
+        /// All stories.
+        total: usize,
+    },
+    /// A story failed and has no retries left.
+    MaxRetriesExceeded {
+        /// The story's id.
+        story: String,
+        /// Retries that it had.
+        max_retries: u32,
+    },
+    /// Something a person should know; the loop goes on.
+    Notice {
+        /// In words.
+        message: String,
+    },
+    /// The command ends with an error.
+    Error {
+        /// What failed, on what.
+        message: String,
+        /// What to type next.
+        hint: Option<String>,
+        /// The exit code.
+        exit: u8,
+    },
+    /// The loop has come to its end, and nobody has chosen how to finish it.
+    AwaitingChoice {
+        /// What can be chosen.
+        options: Vec<String>,
+    },
+    /// No story is left to do.
+    Complete {
+        /// Complete stories.
+        done: usize,
+        /// All stories.
+        total: usize,
+    },
+    /// The loop was closed.
+    Finished {
+        /// `cleanup` or `keep`.
+        how: String,
+        /// The branch that HEAD is on now; absent when detached.
+        branch: Option<String>,
+        /// The ref that keeps the final state.
+        #[serde(rename = "ref")]
+        kept: String,
+    },
+}
+
+/// An attempt that has ended: one entry of `git ralph log --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The story's id.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// Why, where there is a reason.
+    pub reason: Option<String>,
+    /// When it began.
+    pub started: Timestamp,
+    /// Seconds it took.
+    pub duration: f64,
+    /// The agent's exit code.
+    pub exit_code: Option<i32>,
+    /// What it cost, in US dollars, where the agent says so.
+    pub cost_usd: Option<f64>,
+    /// Tokens read, where the agent says so.
+    pub input_tokens: Option<u64>,
+    /// Tokens written, where the agent says so.
+    pub output_tokens: Option<u64>,
+}
+
+/// Which of the agent's outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Who watches a loop: the only way from the engine to a screen.
+pub trait Observer {
+    /// Something happened.
+    fn event(&mut self, event: &Event);
+
+    /// The agent, or a gate, printed these bytes.
+    fn output(&mut self, change: &str, stream: Stream, bytes: &[u8]);
+
+    /// The agent did this, in a readable line; for agents whose raw output is not made for people.
+    fn activity(&mut self, line: &str);
+}
+
+impl Event {
+    /// An event of now.
+    #[must_use]
+    pub fn now(change: &str, what: What) -> Self {
+        Self {
+            v: VERSION,
+            t: Timestamp::now(),
+            what,
+            change: change.to_owned(),
+        }
+    }
+
+    /// The event as one line of JSON, with its line feed.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let mut line = serde_json::to_string(self).unwrap_or_default();
+        line.push('\n');
+        line
+    }
+}

@@ -1,0 +1,75 @@
+//! Exit codes (contract section 2): one table, used by the code, the help and the manual.
+
+/// How a command ended, as a script sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The step was done.
+    Done,
+    /// An error: nothing is half done, the message says what to type.
+    Error,
+    /// The command line is wrong.
+    Usage,
+    /// The attempt failed, retries are left.
+    RetriesLeft,
+    /// The attempt failed, retries are spent.
+    RetriesSpent,
+    /// No story is left to do.
+    NoStory,
+    /// Stopped at a limit, or by a rate limit.
+    Limit,
+    /// A person is needed.
+    Person,
+    /// Another process holds this loop.
+    Busy,
+    /// Ended by this signal; the same command resumes.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The process exit code; 128 + n for signal n.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Error => 1,
+            Self::Usage => 2,
+            Self::RetriesLeft => 3,
+            Self::RetriesSpent => 4,
+            Self::NoStory => 5,
+            Self::Limit => 6,
+            Self::Person => 7,
+            Self::Busy => 75,
+            Self::Signal(n) => u8::try_from(128 + n).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// Code, meaning, and what a script does next: the table of the manual and of the README.
+pub const TABLE: &[(&str, &str, &str)] = &[
+    (
+        "0",
+        "the step was done (next: story checkpointed; run: every story complete)",
+        "go on",
+    ),
+    (
+        "1",
+        "error; the message says what and what to type; nothing half done",
+        "stop",
+    ),
+    ("2", "usage", "stop"),
+    ("3", "the attempt failed, retries are left", "git ralph retry"),
+    (
+        "4",
+        "the attempt failed, retries are spent",
+        "git ralph finish or git ralph skip",
+    ),
+    ("5", "no story is left to do", "git ralph finish"),
+    (
+        "6",
+        "stopped at a limit or by a rate limit",
+        "later, the same command",
+    ),
+    ("7", "a person is needed", "look"),
+    ("75", "another process holds this loop", "later"),
+    ("128+n", "ended by signal n; resumable", "the same command"),
+];

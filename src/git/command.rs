@@ -1,0 +1,284 @@
+//! How git is called: arguments, environment and errors (contract section 4, hazards 2.1).
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::async_cmd::{self, Command, CommandError, Output};
+use crate::names::Oid;
+
+/// The variables by which git's environment can point at another repository
+/// (`git rev-parse --local-env-vars`), without the two that carry the user's `git -c` settings.
+pub const REPOSITORY_VARIABLES: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_INTERNAL_SUPER_PREFIX",
+];
+
+/// Variables that change what git's own commands mean or print.
+const MEANING_VARIABLES: &[&str] = &[
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_ATTR_SOURCE",
+    "LC_ALL",
+    "LANGUAGE",
+];
+
+/// Settings that every call pins: no hooks, no background work, no cache that may lie, no lossy
+/// warnings, objects and refs on disk before they are relied upon.
+const PINNED: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "hook.reference-transaction.enabled=false",
+    "hook.post-index-change.enabled=false",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.splitIndex=false",
+    "index.skipHash=false",
+    "index.sparse=false",
+    "core.ignoreStat=false",
+    "core.checkStat=default",
+    "core.trustctime=true",
+    "core.safecrlf=false",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "add.ignoreErrors=false",
+    "advice.addEmbeddedRepo=false",
+    "core.fsync=committed,reference",
+    "core.fsyncMethod=batch",
+    "core.logAllRefUpdates=always",
+    "i18n.commitEncoding=UTF-8",
+    "color.ui=false",
+    "core.quotePath=false",
+];
+
+/// Why a git command gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// Git said no.
+    #[error("git {verb} failed (exit {code}){}", quote_words(words))]
+    Failed {
+        /// The subcommand.
+        verb: String,
+        /// Its exit code, or 128 + the signal that ended it.
+        code: i32,
+        /// Git's own words.
+        words: String,
+    },
+    /// Git could not be run at all.
+    #[error(transparent)]
+    Run(#[from] CommandError),
+    /// Git answered in a shape that is not documented.
+    #[error("git {verb} gave an answer that cannot be read: {answer:?}")]
+    Answer {
+        /// The subcommand.
+        verb: String,
+        /// The beginning of the answer.
+        answer: String,
+    },
+    /// A file of git's could not be read or written.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// What was tried: "read", "write", "rename" …
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Another git holds the index.
+    #[error("{} exists: another git is at work here, or one crashed", .0.display())]
+    IndexLocked(PathBuf),
+}
+
+fn quote_words(words: &str) -> String {
+    words.trim().lines().map(|line| format!("\n  {line}")).collect()
+}
+
+/// How to call git in one work tree.
+#[derive(Clone, Debug)]
+pub struct Git {
+    top: PathBuf,
+    limit: Duration,
+    own_identity: bool,
+}
+
+impl Git {
+    /// Git in the work tree (or any directory) `top`, with a limit of 10 minutes a command.
+    #[must_use]
+    pub fn at(top: &Path) -> Self {
+        Self {
+            top: top.to_owned(),
+            limit: Duration::from_secs(600),
+            own_identity: false,
+        }
+    }
+
+    /// Sets the time limit of each command.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Makes commits as `git-ralph`, for a user who has told git no name.
+    #[must_use]
+    pub fn with_own_identity(mut self, own: bool) -> Self {
+        self.own_identity = own;
+        self
+    }
+
+    /// The directory git works in.
+    #[must_use]
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// A git command; `verb` and `args` follow the pinned settings.
+    #[must_use]
+    pub fn cmd<S: AsRef<OsStr>>(&self, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
+        let mut command = Command::new("git").arg("-C").arg(&self.top).limit(self.limit);
+        for name in REPOSITORY_VARIABLES.iter().chain(MEANING_VARIABLES) {
+            command = command.env_remove(name);
+        }
+        for (name, value) in [
+            ("LC_MESSAGES", "C"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_EDITOR", ":"),
+            ("GIT_PAGER", "cat"),
+            ("GIT_ADVICE", "0"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+        ] {
+            command = command.env(name, value);
+        }
+        if self.own_identity {
+            for role in ["AUTHOR", "COMMITTER"] {
+                command = command
+                    .env(format!("GIT_{role}_NAME"), "git-ralph")
+                    .env(format!("GIT_{role}_EMAIL"), "git-ralph@localhost");
+            }
+        }
+        for setting in PINNED {
+            command = command.arg("-c").arg(setting);
+        }
+        GitCommand {
+            command: command.arg(verb).args(args),
+            verb,
+        }
+    }
+}
+
+/// One git command about to run.
+#[derive(Debug)]
+pub struct GitCommand {
+    command: Command,
+    verb: &'static str,
+}
+
+impl GitCommand {
+    /// Works on this index file instead of the repository's.
+    #[must_use]
+    pub fn index(mut self, index: &Path) -> Self {
+        self.command = self.command.env("GIT_INDEX_FILE", index);
+        self
+    }
+
+    /// Sets a variable for this call.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command = self.command.env(name, value);
+        self
+    }
+
+    /// What it reads on standard input.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.command = self.command.stdin(bytes);
+        self
+    }
+
+    /// Runs it; any exit code is an answer.
+    ///
+    /// # Errors
+    /// When git cannot be run or passes its limit.
+    pub async fn any_exit(self) -> Result<Output, GitError> {
+        Ok(async_cmd::run(self.command).await?)
+    }
+
+    /// Runs it and gives what it printed.
+    ///
+    /// # Errors
+    /// When git cannot be run or exits with anything but 0; git's words are part of the error.
+    pub async fn bytes(self) -> Result<Vec<u8>, GitError> {
+        let verb = self.verb;
+        let output = self.any_exit().await?;
+        if output.code == Some(0) {
+            Ok(output.stdout)
+        } else {
+            Err(failure(verb, &output))
+        }
+    }
+
+    /// Runs it for its effect.
+    ///
+    /// # Errors
+    /// As [`GitCommand::bytes`].
+    pub async fn done(self) -> Result<(), GitError> {
+        self.bytes().await.map(drop)
+    }
+
+    /// Runs it and reads one object id.
+    ///
+    /// # Errors
+    /// As [`GitCommand::bytes`], or when the answer is no object id.
+    pub async fn oid(self) -> Result<Oid, GitError> {
+        let verb = self.verb;
+        let bytes = self.bytes().await?;
+        let text = String::from_utf8_lossy(&bytes);
+        Oid::parse(&text).ok_or_else(|| GitError::Answer {
+            verb: verb.to_owned(),
+            answer: text.chars().take(200).collect(),
+        })
+    }
+
+    /// Runs it and splits a `-z` answer.
+    ///
+    /// # Errors
+    /// As [`GitCommand::bytes`].
+    pub async fn fields(self) -> Result<Vec<Vec<u8>>, GitError> {
+        Ok(split_z(&self.bytes().await?))
+    }
+}
+
+/// The error that a finished command stands for.
+pub(super) fn failure(verb: &str, output: &Output) -> GitError {
+    GitError::Failed {
+        verb: verb.to_owned(),
+        code: output.code.unwrap_or_else(|| 128 + output.signal.unwrap_or(0)),
+        words: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Splits NUL-terminated fields.
+pub(super) fn split_z(bytes: &[u8]) -> Vec<Vec<u8>> {
+    bytes
+        .split(|b| *b == 0)
+        .filter(|field| !field.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect()
+}

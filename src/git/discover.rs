@@ -1,0 +1,115 @@
+//! Where we are: the work tree, the git directories and HEAD, by one git process.
+
+use std::path::{Path, PathBuf};
+
+use super::command::{Git, GitError, failure};
+use crate::names::Oid;
+
+/// What HEAD names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The full ref name it points to; `None` when detached.
+    pub branch: Option<String>,
+    /// The commit; `None` on a branch without one.
+    pub oid: Option<Oid>,
+}
+
+/// A repository with a work tree.
+#[derive(Clone, Debug)]
+pub struct Repo {
+    /// How git is called here.
+    pub git: Git,
+    /// The top directory of the work tree, absolute.
+    pub top: PathBuf,
+    /// The git directory of this work tree (index, HEAD), absolute.
+    pub git_dir: PathBuf,
+    /// The git directory shared by all work trees (refs, objects, configuration), absolute.
+    pub common_dir: PathBuf,
+}
+
+impl Repo {
+    /// The index of this work tree.
+    #[must_use]
+    pub fn index(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    /// Reads HEAD.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub async fn head(&self) -> Result<Head, GitError> {
+        let output = self
+            .git
+            .cmd("rev-parse", ["HEAD", "--symbolic-full-name", "HEAD"])
+            .any_exit()
+            .await?;
+        if output.code == Some(0) {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let mut lines = text.lines();
+            return read_head(&mut lines).ok_or_else(|| unreadable(&text));
+        }
+        self.unborn_head().await
+    }
+
+    async fn unborn_head(&self) -> Result<Head, GitError> {
+        let name = self.git.cmd("symbolic-ref", ["-q", "HEAD"]).bytes().await?;
+        Ok(Head {
+            branch: Some(String::from_utf8_lossy(&name).trim().to_owned()),
+            oid: None,
+        })
+    }
+}
+
+/// Finds the repository around `dir`, with its HEAD.
+///
+/// # Errors
+/// With git's own words when `dir` is not inside a work tree (no repository, bare, inside `.git`).
+pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
+    let query = [
+        "--path-format=absolute",
+        "--show-toplevel",
+        "--absolute-git-dir",
+        "--git-common-dir",
+        "HEAD",
+        "--symbolic-full-name",
+        "HEAD",
+    ];
+    let output = Git::at(dir).cmd("rev-parse", query).any_exit().await?;
+    let text = String::from_utf8(output.stdout.clone())
+        .map_err(|_| unreadable(&String::from_utf8_lossy(&output.stdout)))?;
+    let mut lines = text.lines();
+    let (Some(top), Some(git_dir), Some(common_dir)) = (lines.next(), lines.next(), lines.next()) else {
+        return Err(failure("rev-parse", &output));
+    };
+    let repo = Repo {
+        git: Git::at(Path::new(top)),
+        top: PathBuf::from(top),
+        git_dir: PathBuf::from(git_dir),
+        common_dir: PathBuf::from(common_dir),
+    };
+    if !repo.git_dir.is_absolute() || !repo.common_dir.is_absolute() || !repo.top.is_absolute() {
+        return Err(unreadable(&text));
+    }
+    let head = match (output.code, read_head(&mut lines)) {
+        (Some(0), Some(head)) => head,
+        _ => repo.unborn_head().await?,
+    };
+    Ok((repo, head))
+}
+
+fn read_head<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Head> {
+    let oid = Oid::parse(lines.next()?)?;
+    let name = lines.next()?;
+    Some(Head {
+        branch: (name != "HEAD").then(|| name.to_owned()),
+        oid: Some(oid),
+    })
+}
+
+fn unreadable(answer: &str) -> GitError {
+    GitError::Answer {
+        verb: "rev-parse".to_owned(),
+        answer: answer.chars().take(200).collect(),
+    }
+}

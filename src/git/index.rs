@@ -1,0 +1,218 @@
+//! Index files: private copies to compute with, and putting one in the place of the real one.
+//!
+//! A copy keeps the modification time of its source: git compares it with the times of the entries
+//! to know which of them may have changed within the same tick, and a copy that looks newer would
+//! hide such a change.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::command::GitError;
+use super::discover::Repo;
+use crate::names::Oid;
+
+/// How long to wait for another git that holds the index.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+const LOCK_POLL: Duration = Duration::from_millis(50);
+
+/// Copies an index with its modification time; `false` when there is none.
+///
+/// # Errors
+/// When the copy cannot be made.
+pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
+    let metadata = match fs::metadata(from) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(source) => return Err(file_error("read", from, source)),
+    };
+    let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
+    fs::copy(from, to).map_err(|e| file_error("copy", from, e))?;
+    OpenOptions::new()
+        .write(true)
+        .open(to)
+        .and_then(|copy| copy.set_modified(modified))
+        .map_err(|e| file_error("write", to, e))?;
+    Ok(true)
+}
+
+/// Removes a private index and the lock that a killed git may have left beside it.
+///
+/// # Errors
+/// When a file that is there cannot be removed.
+pub fn discard(index: &Path) -> Result<(), GitError> {
+    for path in [index.to_owned(), lock_of(index)] {
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(file_error("remove", &path, source)),
+        }
+    }
+    Ok(())
+}
+
+/// `<index>.lock`, as git names it.
+#[must_use]
+pub fn lock_of(index: &Path) -> PathBuf {
+    let mut name = index.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+/// What an index holds beside ordinary entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// Paths with conflicts.
+    pub unmerged: Vec<Vec<u8>>,
+    /// Paths that git is told not to look at (assume-unchanged, or skip-worktree although the file is
+    /// there).
+    pub hidden: Vec<Vec<u8>>,
+    /// Paths of submodules.
+    pub submodules: Vec<Vec<u8>>,
+}
+
+impl Repo {
+    /// Reads the entries of an index that need care.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub async fn index_entries(&self, index: &Path) -> Result<Entries, GitError> {
+        let listed = self
+            .git
+            .cmd("ls-files", ["-v", "-s", "-z"])
+            .index(index)
+            .fields()
+            .await?;
+        let mut entries = Entries::default();
+        for line in listed {
+            // "<tag> <mode> <oid> <stage>\t<path>"
+            let Some(tab) = line.iter().position(|b| *b == b'\t') else {
+                continue;
+            };
+            let (meta, path) = (&line[..tab], &line[tab + 1..]);
+            let tag = meta.first().copied().unwrap_or_default();
+            if !meta.ends_with(b" 0") {
+                entries.unmerged.push(path.to_vec());
+            } else if meta.get(2..8) == Some(b"160000") {
+                entries.submodules.push(path.to_vec());
+            } else if (tag.is_ascii_lowercase() || tag == b'S') && self.exists(path) {
+                entries.hidden.push(path.to_vec());
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Has git look at these paths again.
+    ///
+    /// # Errors
+    /// When the index cannot be written.
+    pub async fn show_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
+        self.update_index(index, &["--no-assume-unchanged"], paths)
+            .await?;
+        self.update_index(index, &["--no-skip-worktree"], paths).await
+    }
+
+    /// A submodule with uncommitted changes, if there is one.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub async fn dirty_submodule(&self) -> Result<Option<Vec<u8>>, GitError> {
+        let args = ["--porcelain=v2", "-z", "-uno", "--ignore-submodules=none"];
+        let listed = self.git.cmd("status", args).fields().await?;
+        Ok(listed.into_iter().find_map(|line| {
+            // "1 <XY> S<commit><modified><untracked> … <path>", eight fields before the path.
+            let fields: Vec<&[u8]> = line.splitn(9, |b| *b == b' ').collect();
+            match fields.as_slice() {
+                [b"1", _, [b'S', _, modified, untracked], .., path]
+                    if *modified == b'M' || *untracked == b'U' =>
+                {
+                    Some(path.to_vec())
+                }
+                _ => None,
+            }
+        }))
+    }
+
+    /// Makes the private index `to` from `from`; from the commit `fallback` (or empty) when `from` is
+    /// missing or damaged. Says whether `from` was sound.
+    ///
+    /// # Errors
+    /// When no index can be made.
+    pub async fn private_index(
+        &self,
+        from: &Path,
+        to: &Path,
+        fallback: Option<&Oid>,
+    ) -> Result<bool, GitError> {
+        discard(to)?;
+        if copy(from, to)? {
+            // Reads the whole file, so it also proves that the copy is sound.
+            let args = ["-q", "--no-split-index"];
+            let read = self.git.cmd("update-index", args).index(to).any_exit().await?;
+            if read.code == Some(0) {
+                return Ok(true);
+            }
+            discard(to)?;
+        }
+        let source = fallback.map_or("--empty", Oid::as_str);
+        self.git.cmd("read-tree", [source]).index(to).done().await?;
+        Ok(false)
+    }
+
+    /// Puts a copy of `index` in the place of the repository's, by git's own protocol: an exclusive
+    /// `index.lock`, then a rename.
+    ///
+    /// # Errors
+    /// When another git holds the lock for more than five seconds, or the file cannot be written.
+    pub async fn install_index(&self, index: &Path) -> Result<(), GitError> {
+        let real = self.index();
+        let lock_path = lock_of(&real);
+        let mut lock = open_lock(&lock_path).await?;
+        let written = write_copy(&mut lock, index).and_then(|()| fs::rename(&lock_path, &real));
+        written.map_err(|source| {
+            // The lock is ours: left behind it would stop every later git command.
+            let _ = fs::remove_file(&lock_path);
+            file_error("write", &real, source)
+        })
+    }
+}
+
+/// Waits a moment for whoever holds an index lock to let it go.
+pub async fn wait_for_lock(lock: &Path) {
+    let deadline = tokio::time::Instant::now() + LOCK_WAIT / 5;
+    while lock.exists() && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(LOCK_POLL).await;
+    }
+}
+
+async fn open_lock(path: &Path) -> Result<File, GitError> {
+    let deadline = tokio::time::Instant::now() + LOCK_WAIT;
+    loop {
+        match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(file) => return Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if tokio::time::Instant::now() >= deadline {
+                    return Err(GitError::IndexLocked(path.to_owned()));
+                }
+                tokio::time::sleep(LOCK_POLL).await;
+            }
+            Err(source) => return Err(file_error("write", path, source)),
+        }
+    }
+}
+
+fn write_copy(lock: &mut File, index: &Path) -> io::Result<()> {
+    let modified = fs::metadata(index)?.modified()?;
+    lock.write_all(&fs::read(index)?)?;
+    lock.sync_all()?;
+    lock.set_modified(modified)
+}
+
+fn file_error(what: &'static str, path: &Path, source: io::Error) -> GitError {
+    GitError::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,18 @@
+//! Git, as typed verbs over the git binary.
+//!
+//! Every call goes through [`Git::cmd`], which pins what a user's configuration, hooks or environment
+//! could change about the result. Object ids and full ref names only; nothing here merges, checks out
+//! or commits by porcelain. Paths are bytes. Knows nothing of loops, stories or agents.
+
+mod command;
+mod discover;
+pub mod index;
+mod objects;
+mod operations;
+mod refs;
+pub mod worktree;
+
+pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
+pub use discover::{Head, Repo, discover};
+pub use operations::{clear_operations, operations_in_progress};
+pub use refs::{RefInfo, Update};

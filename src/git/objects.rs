@@ -1,0 +1,124 @@
+//! Objects: trees, commits, blobs and merges that touch no file of the work tree.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::command::{Git, GitError, failure, split_z};
+use crate::names::Oid;
+
+impl Git {
+    /// Writes the tree that an index holds.
+    ///
+    /// # Errors
+    /// When the index has unmerged entries or cannot be read.
+    pub async fn write_tree(&self, index: &Path) -> Result<Oid, GitError> {
+        self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await
+    }
+
+    /// The tree without entries.
+    ///
+    /// # Errors
+    /// When git cannot write objects.
+    pub async fn empty_tree(&self) -> Result<Oid, GitError> {
+        self.cmd("mktree", [""; 0]).oid().await
+    }
+
+    /// Stores a file as it is, in a tree of its own under `name`.
+    ///
+    /// # Errors
+    /// When the file cannot be read or git cannot write objects.
+    pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
+        let args: [&OsStr; 4] = [
+            "-w".as_ref(),
+            "--no-filters".as_ref(),
+            "--".as_ref(),
+            file.as_os_str(),
+        ];
+        let blob = self.cmd("hash-object", args).oid().await?;
+        let entry = format!("100644 blob {blob}\t{name}\n");
+        self.cmd("mktree", [""; 0]).stdin(entry).oid().await
+    }
+
+    /// The tree of a commit.
+    ///
+    /// # Errors
+    /// When the commit is missing.
+    pub async fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        let name = format!("{commit}^{{tree}}");
+        self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
+    }
+
+    /// Makes a commit object; nothing points to it yet, no hook runs, nothing is signed.
+    ///
+    /// # Errors
+    /// When git cannot write objects.
+    pub async fn commit_tree(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
+        let mut args = vec![tree.as_str()];
+        for parent in parents {
+            args.extend(["-p", parent.as_str()]);
+        }
+        args.extend(["-F", "-"]);
+        self.cmd("commit-tree", args).stdin(message).oid().await
+    }
+
+    /// The paths that differ between two trees, with the status letter git gives them (`A`, `M`, `D`, `T`).
+    ///
+    /// # Errors
+    /// When a tree is missing.
+    pub async fn diff_trees(&self, from: &Oid, to: &Oid) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
+        if from == to {
+            return Ok(Vec::new());
+        }
+        let args = [
+            "-r",
+            "-z",
+            "--name-status",
+            "--no-renames",
+            from.as_str(),
+            to.as_str(),
+        ];
+        let fields = self.cmd("diff-tree", args).fields().await?;
+        Ok(fields
+            .chunks_exact(2)
+            .filter_map(|pair| match pair {
+                [status, path] => Some((*status.first()?, path.clone())),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// Merges `theirs` into `ours` over the common state `base`, all trees, in the object database.
+    /// `Err` inside: the conflicting paths.
+    ///
+    /// # Errors
+    /// When git cannot merge at all (an older git than 2.38, missing objects).
+    pub async fn merge_trees(
+        &self,
+        base: &Oid,
+        ours: &Oid,
+        theirs: &Oid,
+    ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
+        // Made-up commits give the base explicitly: histories may be shallow or unrelated.
+        let base = self.commit_tree(base, &[], "base").await?;
+        let ours = self.commit_tree(ours, &[&base], "ours").await?;
+        let theirs = self.commit_tree(theirs, &[&base], "theirs").await?;
+        let args = [
+            "--write-tree",
+            "--name-only",
+            "--no-messages",
+            "-z",
+            ours.as_str(),
+            theirs.as_str(),
+        ];
+        let output = self.cmd("merge-tree", args).any_exit().await?;
+        let mut fields = split_z(&output.stdout).into_iter();
+        let tree = fields
+            .next()
+            .and_then(|tree| Oid::parse(&String::from_utf8_lossy(&tree)));
+        match (output.code, tree) {
+            (Some(0), Some(tree)) => Ok(Ok(tree)),
+            (Some(1), Some(_)) => Ok(Err(fields.collect())),
+            _ => Err(failure("merge-tree", &output)),
+        }
+    }
+}

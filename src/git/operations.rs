@@ -1,0 +1,69 @@
+//! Operations that git leaves in progress: merges, rebases, cherry-picks, reverts, bisects.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::command::GitError;
+use super::discover::Repo;
+
+/// File in the git directory, and what it says is going on.
+const MARKERS: &[(&str, &str)] = &[
+    ("MERGE_HEAD", "merge"),
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("sequencer", "cherry-pick or revert"),
+    ("BISECT_LOG", "bisect"),
+];
+
+/// What those operations leave behind beside their markers.
+const LEFTOVERS: &[&str] = &[
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "MERGE_RR",
+    "AUTO_MERGE",
+    "SQUASH_MSG",
+    "REBASE_HEAD",
+    "BISECT_START",
+    "BISECT_NAMES",
+    "BISECT_TERMS",
+    "BISECT_EXPECTED_REV",
+    "BISECT_ANCESTORS_OK",
+];
+
+/// The operations in progress in this work tree, by git's names for them.
+#[must_use]
+pub fn operations_in_progress(repo: &Repo) -> Vec<&'static str> {
+    let mut found: Vec<&'static str> = MARKERS
+        .iter()
+        .filter(|(file, _)| repo.git_dir.join(file).symlink_metadata().is_ok())
+        .map(|(_, name)| *name)
+        .collect();
+    found.dedup();
+    found
+}
+
+/// Forgets every operation in progress; HEAD, index and files stay as they are.
+///
+/// # Errors
+/// When a file cannot be removed.
+pub fn clear_operations(repo: &Repo) -> Result<(), GitError> {
+    for name in MARKERS.iter().map(|(file, _)| file).chain(LEFTOVERS) {
+        let path: PathBuf = repo.git_dir.join(name);
+        let Ok(metadata) = path.symlink_metadata() else {
+            continue;
+        };
+        let removed = if metadata.is_dir() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+        removed.map_err(|source| GitError::File {
+            what: "remove",
+            path,
+            source,
+        })?;
+    }
+    Ok(())
+}

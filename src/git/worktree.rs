@@ -1,0 +1,344 @@
+//! The work tree as a git tree, and a git tree as the work tree.
+//!
+//! Reading goes through `git add -A` on a private index, so that filters, line endings and ignore
+//! rules are exactly the user's. Writing goes through the two-tree merge of `git read-tree -m -u`, which
+//! touches only what differs and refuses to overwrite what it does not know.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use super::command::{GitError, failure, split_z};
+use super::discover::Repo;
+use crate::names::Oid;
+
+/// What to do with repositories that lie inside the work tree without being submodules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nested {
+    /// They are the user's: leave them out.
+    LeaveOut,
+    /// They are the attempt's: take their files, without their history.
+    TakeFiles,
+}
+
+/// A work tree read into a tree object.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Everything tracked or untracked, not ignored.
+    pub tree: Oid,
+    /// Nested repositories found on the way, relative to the top.
+    pub nested: Vec<Vec<u8>>,
+}
+
+/// Why a work tree could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkTreeError {
+    /// Git's own failure.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Files or directories that may not be read.
+    #[error("part of the work tree cannot be read:\n{0}")]
+    Unreadable(String),
+    /// Something that git cannot store.
+    #[error("git cannot store part of the work tree:\n{0}")]
+    Unstorable(String),
+}
+
+impl Repo {
+    /// Reads the whole work tree into `index` and into a tree; `base` is the tree it is compared
+    /// with to notice nested repositories. One scan of the work tree in the ordinary case.
+    ///
+    /// # Errors
+    /// When something can be neither read nor stored; the index is then of no use, nothing else
+    /// has changed.
+    pub async fn read_work_tree(
+        &self,
+        index: &Path,
+        base: &Oid,
+        nested: Nested,
+    ) -> Result<Reading, WorkTreeError> {
+        let mut outside = Vec::new();
+        if let Err(words) = self.add_all(index, &outside).await? {
+            outside = self.untracked_repositories(index).await?;
+            if outside.is_empty() {
+                return Err(WorkTreeError::Unstorable(words));
+            }
+            if let Err(words) = self.add_all(index, &outside).await? {
+                return Err(WorkTreeError::Unstorable(words));
+            }
+        }
+        let tree = self.git.write_tree(index).await?;
+        let links = self.new_gitlinks(base, &tree).await?;
+        if links.is_empty() && outside.is_empty() {
+            return Ok(Reading {
+                tree,
+                nested: Vec::new(),
+            });
+        }
+        self.update_index(index, &["--force-remove"], &links).await?;
+        outside.extend(links);
+        if nested == Nested::TakeFiles {
+            for path in &outside {
+                let files = self.files_of_nested(path).await?;
+                self.update_index(index, &["--add"], &files).await?;
+            }
+        }
+        Ok(Reading {
+            tree: self.git.write_tree(index).await?,
+            nested: outside,
+        })
+    }
+
+    /// `git add -A` without the given nested repositories; inside: git's words when it left
+    /// something out.
+    async fn add_all(&self, index: &Path, without: &[Vec<u8>]) -> Result<Result<(), String>, WorkTreeError> {
+        let mut args: Vec<OsString> = ["-A", "--sparse", "--ignore-errors"].map(OsString::from).into();
+        if !without.is_empty() {
+            args.extend(["--", ":/"].map(OsString::from));
+            args.extend(without.iter().map(|path| {
+                let mut spec = b":(top,exclude,literal)".to_vec();
+                spec.extend(path);
+                OsString::from_vec(spec)
+            }));
+        }
+        let output = self.git.cmd("add", args).index(index).any_exit().await?;
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        // An untracked directory that may not be read is left out with exit code 0 and this warning.
+        if words.contains("could not open directory") || words.contains("Permission denied") {
+            return Err(WorkTreeError::Unreadable(words));
+        }
+        match output.code {
+            Some(0) => Ok(Ok(())),
+            Some(_) => Ok(Err(words)),
+            None => Err(failure("add", &output).into()),
+        }
+    }
+
+    /// Nested repositories that are not tracked: git lists them as directories.
+    async fn untracked_repositories(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-o", "-z", "--exclude-standard"];
+        let listed = self.git.cmd("ls-files", args).index(index).fields().await?;
+        Ok(listed
+            .into_iter()
+            .filter_map(|path| path.strip_suffix(b"/").map(<[u8]>::to_vec))
+            .collect())
+    }
+
+    /// Gitlinks in `tree` that are neither in `base` nor registered submodules.
+    async fn new_gitlinks(&self, base: &Oid, tree: &Oid) -> Result<Vec<Vec<u8>>, GitError> {
+        if base == tree {
+            return Ok(Vec::new());
+        }
+        let args = ["-r", "-z", "--raw", "--no-renames", base.as_str(), tree.as_str()];
+        let fields = self.git.cmd("diff-tree", args).fields().await?;
+        let links: Vec<Vec<u8>> = fields
+            .chunks_exact(2)
+            .filter_map(|pair| match pair {
+                [meta, path] if !meta.starts_with(b":160000 ") && meta.get(8..14) == Some(b"160000") => {
+                    Some(path.clone())
+                }
+                _ => None,
+            })
+            .collect();
+        if links.is_empty() {
+            return Ok(links);
+        }
+        let registered = self.registered_submodules().await?;
+        Ok(links
+            .into_iter()
+            .filter(|link| !registered.contains(link))
+            .collect())
+    }
+
+    async fn registered_submodules(&self) -> Result<Vec<Vec<u8>>, GitError> {
+        let file = self.top.join(".gitmodules");
+        let args: [&OsStr; 5] = [
+            "-z".as_ref(),
+            "-f".as_ref(),
+            file.as_os_str(),
+            "--get-regexp".as_ref(),
+            r"\.path$".as_ref(),
+        ];
+        let output = self.git.cmd("config", args).any_exit().await?;
+        Ok(split_z(&output.stdout)
+            .into_iter()
+            .filter_map(|entry| {
+                let at = entry.iter().position(|b| *b == b'\n')?;
+                entry.get(at + 1..).map(<[u8]>::to_vec)
+            })
+            .collect())
+    }
+
+    async fn files_of_nested(&self, path: &[u8]) -> Result<Vec<Vec<u8>>, GitError> {
+        let dir = self.top.join(OsStr::from_bytes(path));
+        let nested = super::Git::at(&dir);
+        let args = ["-z", "-c", "-o", "--exclude-standard"];
+        let files = nested.cmd("ls-files", args).fields().await?;
+        Ok(files
+            .into_iter()
+            .filter(|file| {
+                let metadata = dir.join(OsStr::from_bytes(file)).symlink_metadata();
+                metadata.is_ok_and(|m| m.is_file() || m.is_symlink())
+            })
+            .map(|file| [path, b"/", &file].concat())
+            .collect())
+    }
+
+    /// Applies `git update-index` with these modes to the given paths.
+    ///
+    /// # Errors
+    /// When git refuses a path.
+    pub async fn update_index(
+        &self,
+        index: &Path,
+        modes: &[&str],
+        paths: &[Vec<u8>],
+    ) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut args = vec!["-z"];
+        args.extend(modes);
+        args.push("--stdin");
+        self.git
+            .cmd("update-index", args)
+            .index(index)
+            .stdin(joined_z(paths))
+            .done()
+            .await
+    }
+
+    /// Whether something is at this path of the work tree.
+    #[must_use]
+    pub fn exists(&self, path: &[u8]) -> bool {
+        self.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
+    }
+
+    /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what
+    /// differs; `index` then describes `target`.
+    ///
+    /// # Errors
+    /// When a file changed meanwhile, or is in the way: nothing of it is overwritten.
+    pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
+        if now == target {
+            return Ok(());
+        }
+        let args = ["--no-sparse-checkout", "-m", "-u", now.as_str(), target.as_str()];
+        // Attributes must be the target's: those of the work tree may be what is being undone.
+        self.git
+            .cmd("read-tree", args)
+            .index(index)
+            .env("GIT_ATTR_SOURCE", target.as_str())
+            .done()
+            .await
+    }
+
+    /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
+    /// entries under the present ignore rules (whole directories where nothing inside is tracked).
+    /// One scan of the work tree.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn differences(&self, index: &Path) -> Result<Differences, GitError> {
+        let args = ["-t", "-z", "-m", "-d", "-o", "--exclude-standard", "--directory"];
+        let fields = self.git.cmd("ls-files", args).index(index).fields().await?;
+        let mut differences = Differences::default();
+        for field in fields {
+            match field.split_at_checked(2) {
+                Some((b"? ", path)) => differences.untracked.push(path.to_vec()),
+                Some((_, path)) => differences.changed.push(path.to_vec()),
+                None => {}
+            }
+        }
+        Ok(differences)
+    }
+
+    /// Gives these paths of the work tree the content they have in `target`; `changes` says how they
+    /// differ from it (`A`: they are not in it, and go). `scratch` is a private index to do it with.
+    ///
+    /// # Errors
+    /// When a file cannot be written or removed.
+    pub async fn restore_files(
+        &self,
+        scratch: &Path,
+        target: &Oid,
+        changes: &[(u8, Vec<u8>)],
+    ) -> Result<(), GitError> {
+        let mut wanted = Vec::new();
+        for (status, path) in changes {
+            if *status != b'A' {
+                wanted.push(path.clone());
+                continue;
+            }
+            let path = self.top.join(OsStr::from_bytes(path));
+            match fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(gone) if gone.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => {
+                    return Err(GitError::File {
+                        what: "remove",
+                        path,
+                        source,
+                    });
+                }
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        super::index::discard(scratch)?;
+        self.git
+            .cmd("read-tree", [target.as_str()])
+            .index(scratch)
+            .done()
+            .await?;
+        self.git
+            .cmd("checkout-index", ["-f", "-q", "-z", "--stdin"])
+            .index(scratch)
+            .stdin(joined_z(&wanted))
+            .done()
+            .await?;
+        super::index::discard(scratch)
+    }
+
+    /// Which of these paths the ignore rules of the work tree cover, tracked or not.
+    ///
+    /// # Errors
+    /// When git cannot tell; that is never taken for "none".
+    pub async fn ignored_among(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let output = self
+            .git
+            .cmd("check-ignore", ["--no-index", "-z", "--stdin"])
+            .index(index)
+            .stdin(joined_z(paths))
+            .any_exit()
+            .await?;
+        match output.code {
+            Some(0 | 1) => Ok(split_z(&output.stdout)),
+            _ => Err(failure("check-ignore", &output)),
+        }
+    }
+}
+
+/// What `Repo::differences` found; paths relative to the top, directories with a final `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// Tracked paths whose content, mode or presence differs.
+    pub changed: Vec<Vec<u8>>,
+    /// Paths that are in the work tree only.
+    pub untracked: Vec<Vec<u8>>,
+}
+
+fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for path in paths {
+        bytes.extend(path);
+        bytes.push(0);
+    }
+    bytes
+}

@@ -1,0 +1,37 @@
+//! git-ralph drives a coding agent through the stories of a change, with git as the safety net.
+//!
+//! The house, from the top floor down; arrows go down only:
+//!
+//! - `cli`: what can be typed (clap types; their doc comments are the help and the manual)
+//! - `commands`: one file a verb: arguments into one engine call, and its result printed
+//! - `ui`: the only place that prints
+//! - `engine`: the loop; `engine::machine` decides (pure), the other files of it do
+//! - `agent`: the agent's process, its output, its promise
+//! - `adapters`: where stories come from and how they are marked done
+//! - `prompt`: what an attempt is told
+//! - `git`: typed verbs over the git binary
+//! - `state`: what is remembered of a loop, saved atomically
+//! - `settings`: git's configuration, section `ralph`
+//! - `async_cmd`: the one door for short child processes
+//! - `events`, `error`, `exit`, `names`, `signal`, `trace`: words that every floor uses
+//!
+//! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says
+//! more than it knows.
+
+pub mod adapters;
+pub mod agent;
+pub mod async_cmd;
+pub mod cli;
+pub mod commands;
+pub mod engine;
+pub mod error;
+pub mod events;
+pub mod exit;
+pub mod git;
+pub mod names;
+pub mod prompt;
+pub mod settings;
+pub mod signal;
+pub mod state;
+pub mod trace;
+pub mod ui;

@@ -1,0 +1,244 @@
+//! Names that cross every floor: the change, git's object ids, and how any text becomes part of a
+//! ref or of a file name. Knows nothing of git processes or of files.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest change name, in bytes: with suffixes it still fits a file name.
+const MAX_CHANGE: usize = 200;
+
+/// The name of a change: one component of a git ref (`git check-ref-format`), without a leading `-`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Change(String);
+
+/// Why a text cannot name a change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{name}' cannot name a change: {why}")]
+pub struct BadChange {
+    /// The text as given.
+    pub name: String,
+    /// The rule that it breaks.
+    pub why: &'static str,
+}
+
+impl Change {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// When the name is not one ref component, begins with `-`, is longer than 200 bytes, or ends in
+    /// `.toml` (it would collide with the state file of another change).
+    pub fn new(name: &str) -> Result<Self, BadChange> {
+        let why = if name.is_empty() {
+            Some("it is empty")
+        } else if name.contains('/') {
+            Some("it has a '/'")
+        } else if name.starts_with('-') {
+            Some("it begins with '-'")
+        } else if name.len() > MAX_CHANGE {
+            Some("it is longer than 200 bytes")
+        } else if Path::new(name)
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("toml"))
+        {
+            Some("it ends in '.toml'")
+        } else if name == "@" || ref_component(name) != name {
+            Some("git does not allow it in a branch name")
+        } else {
+            None
+        };
+        match why {
+            Some(why) => Err(BadChange {
+                name: name.to_owned(),
+                why,
+            }),
+            None => Ok(Self(name.to_owned())),
+        }
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The short name of the loop's branch: `ralph/<change>`.
+    #[must_use]
+    pub fn branch(&self) -> String {
+        format!("ralph/{}", self.0)
+    }
+
+    /// The full name of the loop's branch.
+    #[must_use]
+    pub fn branch_ref(&self) -> String {
+        format!("refs/heads/ralph/{}", self.0)
+    }
+
+    /// A ref of the loop outside the branches: `refs/ralph/<change>/<rest>`.
+    #[must_use]
+    pub fn ralph_ref(&self, rest: &str) -> String {
+        format!("refs/ralph/{}/{rest}", self.0)
+    }
+
+    /// The ref that keeps attempt `number` of a story.
+    #[must_use]
+    pub fn attempt_ref(&self, story: &str, number: u32) -> String {
+        self.ralph_ref(&format!("attempts/{}/{number}", ref_component(story)))
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Change {
+    type Error = BadChange;
+
+    fn try_from(name: String) -> Result<Self, BadChange> {
+        Self::new(&name)
+    }
+}
+
+impl From<Change> for String {
+    fn from(change: Change) -> Self {
+        change.0
+    }
+}
+
+/// A git object id in full, as hexadecimal text (SHA-1 or SHA-256).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Oid(String);
+
+impl Oid {
+    /// Takes an id as git prints it; `None` when it is not 40 or 64 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
+        (hex && (text.len() == 40 || text.len() == 64)).then(|| Self(text.to_owned()))
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The first ten digits, for people.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.0.get(..10).unwrap_or(&self.0)
+    }
+
+    /// The id that means "no such object" in a ref transaction, in this id's length.
+    #[must_use]
+    pub fn zero_like(&self) -> String {
+        "0".repeat(self.0.len())
+    }
+}
+
+impl fmt::Display for Oid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Oid {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("'{text}' is not an object id"))
+    }
+}
+
+impl From<Oid> for String {
+    fn from(oid: Oid) -> Self {
+        oid.0
+    }
+}
+
+/// Makes any text one component of a ref and of a file name, without collisions: what
+/// `git check-ref-format` refuses there (control characters, blanks, `~^:?*[\/`, `..`, `@{`, a `.` at
+/// either end, `.lock` at the end), and `%`, become percent escapes.
+#[must_use]
+pub fn ref_component(text: &str) -> String {
+    let last = text.chars().count().saturating_sub(1);
+    let mut out = String::with_capacity(text.len());
+    let mut previous = '\0';
+    for (at, c) in text.chars().enumerate() {
+        let refused = c.is_control()
+            || " ~^:?*[\\/%\u{7f}".contains(c)
+            || (c == '.' && (at == 0 || at == last || previous == '.'))
+            || (c == '{' && previous == '@');
+        if refused {
+            let mut utf8 = [0; 4];
+            for byte in c.encode_utf8(&mut utf8).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            out.push(c);
+        }
+        previous = c;
+    }
+    if let Some(stem) = out.strip_suffix(".lock") {
+        out = format!("{stem}%2Elock");
+    }
+    if out == "@" { "%40".to_owned() } else { out }
+}
+
+/// A story in one line: its title, led by its id unless the title begins with it.
+#[must_use]
+pub fn heading(id: &str, title: &str) -> String {
+    match title.strip_prefix(id) {
+        Some(rest) if !rest.starts_with(char::is_alphanumeric) => title.to_owned(),
+        _ => format!("{id}: {title}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_that_git_refuses_are_refused() {
+        for bad in [
+            "", "a/b", "-x", "a..b", "a.lock", ".a", "a.", "a b", "x~1", "@{u}", "a\\b", "a:b", "a\nb",
+            "../../x", "@", "x.toml", "a%b",
+        ] {
+            assert!(Change::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(Change::new(&"x".repeat(201)).is_err());
+        for good in ["add-login", "HEAD", "größe", "v1.2", "a@b", "x{y"] {
+            assert!(Change::new(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn components_are_escaped() {
+        assert_eq!(ref_component("1.2"), "1.2");
+        assert_eq!(ref_component("a b/c"), "a%20b%2Fc");
+        assert_eq!(ref_component(".."), "%2E%2E");
+        assert_eq!(ref_component("x.lock"), "x%2Elock");
+        assert_eq!(ref_component("100%"), "100%25");
+    }
+
+    #[test]
+    fn a_heading_does_not_say_the_id_twice() {
+        assert_eq!(heading("2", "2. Test"), "2. Test");
+        assert_eq!(heading("2", "20 tests"), "2: 20 tests");
+        assert_eq!(heading("test", "Write a test"), "test: Write a test");
+    }
+
+    proptest! {
+        #[test]
+        fn different_texts_stay_different(a in ".{0,20}", b in ".{0,20}") {
+            prop_assert_eq!(ref_component(&a) == ref_component(&b), a == b);
+        }
+    }
+}

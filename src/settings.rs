@@ -1,0 +1,424 @@
+//! Settings: git's own configuration, section `ralph` (contract section 3), read by one git process.
+//!
+//! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file.
+//! Knows the keys and their defaults; the table here is the one the manual prints.
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
+
+use crate::git::{Git, GitError};
+
+/// What `run` does when the loop has come to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinishChoice {
+    /// Ask on a terminal; elsewhere leave it to a later `finish`.
+    #[default]
+    Ask,
+    /// Bring the work to the original branch, uncommitted.
+    Cleanup,
+    /// Stay on the loop's branch.
+    Keep,
+}
+
+/// The settings that a loop works with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The agent's shell command line, or the name of a preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Retries after the first attempt, a story.
+    pub max_retries: u32,
+    /// Wall time of an attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<SignedDuration>,
+    /// Time without output after which an attempt is ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<SignedDuration>,
+    /// Shell commands that must succeed before a checkpoint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<String>,
+    /// Wall time of the whole loop, checked between attempts of `run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_duration: Option<SignedDuration>,
+    /// Attempts that one `run` may start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// Cost in US dollars that the agents of this loop may report together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
+    /// What `run` does at the end.
+    pub finish: FinishChoice,
+    /// Time limit of one git command.
+    pub command_timeout: SignedDuration,
+    /// Which adapter lists the stories; detected when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<String>,
+    /// Where the stories are; detected when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stories: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            agent: None,
+            max_retries: 3,
+            timeout: None,
+            idle_timeout: Some(SignedDuration::from_mins(30)),
+            verify: Vec::new(),
+            max_duration: None,
+            max_attempts: None,
+            max_cost: None,
+            finish: FinishChoice::Ask,
+            command_timeout: SignedDuration::from_mins(10),
+            adapter: None,
+            stories: None,
+        }
+    }
+}
+
+/// Key, default and meaning of each setting: the table of the manual.
+pub const TABLE: &[(&str, &str, &str)] = &[
+    (
+        "ralph.agent",
+        "none",
+        "the agent: a shell command line that reads the prompt on standard input",
+    ),
+    (
+        "ralph.maxRetries",
+        "3",
+        "retries after the first attempt, a story",
+    ),
+    ("ralph.timeout", "none", "wall time of an attempt, like 45m"),
+    (
+        "ralph.idleTimeout",
+        "30m",
+        "time without output after which an attempt is ended",
+    ),
+    (
+        "ralph.verify",
+        "none",
+        "a gate: shell command that must succeed before a checkpoint; may be given several times",
+    ),
+    (
+        "ralph.maxDuration",
+        "none",
+        "wall time of the loop; git ralph run stops there with exit code 6",
+    ),
+    (
+        "ralph.maxAttempts",
+        "none",
+        "attempts that one git ralph run may start",
+    ),
+    (
+        "ralph.maxCost",
+        "none",
+        "US dollars that the agents of the loop may report together",
+    ),
+    (
+        "ralph.adapter",
+        "detected",
+        "what lists the stories: openspec or markdown",
+    ),
+    (
+        "ralph.stories",
+        "detected",
+        "path of the story list, with #item or #group to say what a story is",
+    ),
+    (
+        "ralph.finish",
+        "ask",
+        "what git ralph run does at the end: ask, cleanup or keep",
+    ),
+    ("ralph.commandTimeout", "10m", "time limit of one git command"),
+];
+
+/// Keys of the contract that this version does not act upon, and the values that ask for nothing.
+const NOT_YET: &[(&str, &[&str])] = &[
+    ("ralph.prompt", &[]),
+    ("ralph.guard", &["false", "no", "off", "0"]),
+    ("ralph.checkpointhooks", &["false", "no", "off", "0"]),
+    ("ralph.keepattempts", &[]),
+];
+
+/// The configuration as far as git-ralph cares.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Configuration {
+    /// Section `ralph`.
+    pub settings: Settings,
+    /// Whether the user has told git a name and an address for commits.
+    pub has_identity: bool,
+    /// Settings that are there but not acted upon, to be told.
+    pub ignored: Vec<String>,
+    /// What was given by `git -c`, which holds for this command even where a loop has frozen settings.
+    given: Vec<(String, String)>,
+}
+
+/// A setting that cannot be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// Git could not read its configuration.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A value of the wrong kind.
+    #[error("the setting {key} is '{value}', but must be {wanted}")]
+    Value {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// What would be right.
+        wanted: &'static str,
+    },
+}
+
+impl Configuration {
+    /// Reads the configuration, the user's `git -c` included.
+    ///
+    /// # Errors
+    /// When git cannot read it or a value cannot be understood.
+    pub async fn read(git: &Git) -> Result<Self, SettingsError> {
+        let args = [
+            "-z",
+            "--show-scope",
+            "--get-regexp",
+            r"^(ralph|user|author|committer)\.",
+        ];
+        let output = git.cmd("config", args).any_exit().await?;
+        match output.code {
+            Some(0 | 1) => Self::parse(&output.stdout),
+            _ => Err(SettingsError::Git(GitError::Failed {
+                verb: "config".to_owned(),
+                code: output.code.unwrap_or(-1),
+                words: String::from_utf8_lossy(&output.stderr).into_owned(),
+            })),
+        }
+    }
+
+    fn parse(listing: &[u8]) -> Result<Self, SettingsError> {
+        let mut configuration = Self::default();
+        let mut names = 0;
+        let mut addresses = 0;
+        let fields: Vec<&[u8]> = listing.split(|b| *b == 0).collect();
+        for pair in fields.chunks_exact(2) {
+            let [scope, entry] = pair else { continue };
+            let entry = String::from_utf8_lossy(entry);
+            // A key without a value is git's way to say true.
+            let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
+            match key.split_once('.') {
+                Some(("ralph", _)) => {
+                    if !set(&mut configuration.settings, key, value)? && asks_for_something(key, value) {
+                        configuration.ignored.push(key.to_owned());
+                    }
+                    if *scope == b"command" {
+                        configuration.given.push((key.to_owned(), value.to_owned()));
+                    }
+                }
+                Some(("user", "name")) => names |= 0b11,
+                Some(("author", "name")) => names |= 0b01,
+                Some(("committer", "name")) => names |= 0b10,
+                Some(("user", "email")) => addresses |= 0b11,
+                Some(("author", "email")) => addresses |= 0b01,
+                Some(("committer", "email")) => addresses |= 0b10,
+                _ => {}
+            }
+        }
+        configuration.has_identity = names == 0b11 && addresses == 0b11;
+        Ok(configuration)
+    }
+
+    /// The settings for one step of a loop: the frozen ones, with what `git -c` gave put in. An agent
+    /// that was named only after `start` is used too.
+    ///
+    /// # Errors
+    /// When a value cannot be understood.
+    pub fn for_step(&self, frozen: &Settings) -> Result<Settings, SettingsError> {
+        let mut settings = frozen.clone();
+        if self.given.iter().any(|(key, _)| key == "ralph.verify") {
+            settings.verify.clear();
+        }
+        for (key, value) in &self.given {
+            set(&mut settings, key, value)?;
+        }
+        settings.agent = settings.agent.or_else(|| self.settings.agent.clone());
+        Ok(settings)
+    }
+}
+
+/// Puts one value in; `false` when no setting has this key.
+fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, SettingsError> {
+    match key {
+        "ralph.agent" => settings.agent = text(value),
+        "ralph.maxretries" => settings.max_retries = number(key, value)?,
+        "ralph.timeout" => settings.timeout = duration(key, value)?,
+        "ralph.idletimeout" => settings.idle_timeout = duration(key, value)?,
+        // As in git's own lists, an empty value forgets those before it.
+        "ralph.verify" if value.is_empty() => settings.verify.clear(),
+        "ralph.verify" => settings.verify.push(value.to_owned()),
+        "ralph.maxduration" => settings.max_duration = duration(key, value)?,
+        "ralph.maxattempts" => settings.max_attempts = Some(number(key, value)?),
+        "ralph.maxcost" => settings.max_cost = Some(dollars(key, value)?),
+        "ralph.finish" => settings.finish = finish_choice(key, value)?,
+        "ralph.commandtimeout" => {
+            settings.command_timeout = duration(key, value)?.unwrap_or(SignedDuration::MAX);
+        }
+        "ralph.adapter" => settings.adapter = text(value),
+        "ralph.stories" => settings.stories = text(value),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn asks_for_something(key: &str, value: &str) -> bool {
+    NOT_YET
+        .iter()
+        .any(|(name, nothing)| *name == key && !nothing.contains(&value))
+}
+
+fn text(value: &str) -> Option<String> {
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+fn wrong(key: &str, value: &str, wanted: &'static str) -> SettingsError {
+    SettingsError::Value {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        wanted,
+    }
+}
+
+fn number(key: &str, value: &str) -> Result<u32, SettingsError> {
+    value
+        .parse()
+        .map_err(|_| wrong(key, value, "a whole number, 0 or more"))
+}
+
+fn dollars(key: &str, value: &str) -> Result<f64, SettingsError> {
+    match value.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err(wrong(key, value, "an amount in US dollars, like 2.50")),
+    }
+}
+
+fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, SettingsError> {
+    match value {
+        "ask" => Ok(FinishChoice::Ask),
+        "cleanup" => Ok(FinishChoice::Cleanup),
+        "keep" => Ok(FinishChoice::Keep),
+        _ => Err(wrong(key, value, "ask, cleanup or keep")),
+    }
+}
+
+fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+    parse_duration(value).map_err(|wanted| wrong(key, value, wanted))
+}
+
+/// Reads a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.
+///
+/// # Errors
+/// What would have been right.
+pub fn parse_duration(value: &str) -> Result<Option<SignedDuration>, &'static str> {
+    const WANTED: &str = "a time like 90s, 30m or 2h, or none";
+    let value = value.trim();
+    if value.is_empty() || value == "none" {
+        return Ok(None);
+    }
+    let parsed = match value.parse::<u32>() {
+        Ok(seconds) => SignedDuration::from_secs(i64::from(seconds)),
+        Err(_) => value.parse::<SignedDuration>().map_err(|_| WANTED)?,
+    };
+    if parsed.is_negative() {
+        return Err(WANTED);
+    }
+    Ok((!parsed.is_zero()).then_some(parsed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `git config -z --show-scope` prints for these entries.
+    fn listing(entries: &[(&str, &str)]) -> Vec<u8> {
+        entries
+            .iter()
+            .map(|(scope, entry)| format!("{scope}\0{entry}\0"))
+            .collect::<String>()
+            .into_bytes()
+    }
+
+    fn local(entries: &[&str]) -> Vec<u8> {
+        listing(&entries.iter().map(|entry| ("local", *entry)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn nothing_configured_gives_the_defaults() {
+        let configuration = Configuration::parse(b"").unwrap();
+        assert_eq!(configuration.settings, Settings::default());
+        assert!(!configuration.has_identity);
+    }
+
+    #[test]
+    fn values_are_read_and_lists_add_up() {
+        let configuration = Configuration::parse(&local(&[
+            "ralph.maxretries\n5",
+            "ralph.timeout\n1h 30m",
+            "ralph.idletimeout\n0",
+            "ralph.verify\nold",
+            "ralph.verify\n",
+            "ralph.verify\nmake",
+            "ralph.verify\nmake lint",
+            "ralph.finish\nkeep",
+            "user.name\nA",
+            "user.email\na@b",
+        ]))
+        .unwrap();
+        assert_eq!(configuration.settings.max_retries, 5);
+        assert_eq!(
+            configuration.settings.timeout,
+            Some(SignedDuration::from_mins(90))
+        );
+        assert_eq!(configuration.settings.idle_timeout, None);
+        assert_eq!(configuration.settings.verify, ["make", "make lint"]);
+        assert_eq!(configuration.settings.finish, FinishChoice::Keep);
+        assert!(configuration.has_identity);
+    }
+
+    #[test]
+    fn a_wrong_value_names_the_key_and_what_is_right() {
+        let error = Configuration::parse(&local(&["ralph.maxretries\nmany"])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the setting ralph.maxretries is 'many', but must be a whole number, 0 or more"
+        );
+        assert!(Configuration::parse(&local(&["ralph.timeout\nsoon"])).is_err());
+        assert!(Configuration::parse(&local(&["ralph.maxcost\nNaN"])).is_err());
+    }
+
+    #[test]
+    fn what_is_not_supported_is_told_only_when_it_asks_for_something() {
+        let configured = local(&["ralph.guard\nfalse", "ralph.keepattempts\n9d"]);
+        assert_eq!(
+            Configuration::parse(&configured).unwrap().ignored,
+            ["ralph.keepattempts"]
+        );
+    }
+
+    #[test]
+    fn a_step_takes_the_frozen_settings_and_what_was_given_for_it() {
+        let frozen = Settings {
+            max_retries: 1,
+            verify: vec!["make".to_owned()],
+            ..Settings::default()
+        };
+        let configuration = Configuration::parse(&listing(&[
+            ("local", "ralph.maxretries\n7"),
+            ("local", "ralph.agent\nlater"),
+            ("command", "ralph.verify\nmake check"),
+        ]))
+        .unwrap();
+        let step = configuration.for_step(&frozen).unwrap();
+        assert_eq!((step.max_retries, step.agent.as_deref()), (1, Some("later")));
+        assert_eq!(step.verify, ["make check"]);
+    }
+}

@@ -1,0 +1,307 @@
+//! The state of a loop: what is in `.git/ralph/<change>.toml` (contract section 6), how it is saved
+//! and locked. Pure data and its file; knows nothing of git processes, agents or output.
+
+mod store;
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::adapters::Source;
+use crate::names::{Change, Oid};
+use crate::settings::Settings;
+
+pub use store::{Lock, StateError, Store, changes};
+
+/// The version this program writes; files with a higher one are refused.
+pub const VERSION: u32 = 1;
+
+/// Where a loop stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// The next story may be attempted.
+    Ready,
+    /// An attempt is in flight (or was, when its process died).
+    Running,
+    /// The current story failed and has retries left.
+    Failed,
+    /// The current story failed and has none left.
+    Exhausted,
+    /// No story is left to do.
+    Complete,
+    /// The loop was closed by `finish`.
+    Finished,
+}
+
+/// What an attempt came to (contract section 10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The promise was COMPLETE and every gate passed.
+    Complete,
+    /// The agent said that it failed, or broke a rule of the loop.
+    Failed,
+    /// The agent ended without a promise.
+    NoSignal,
+    /// A gate said no.
+    GateFailed,
+    /// The attempt passed its time limit.
+    TimedOut,
+    /// The agent's service limits the rate.
+    RateLimited,
+    /// The agent's service is overloaded.
+    Overloaded,
+    /// The agent is not signed in.
+    Auth,
+    /// The agent could not be started.
+    NotStarted,
+    /// The agent reported an error of its own.
+    AgentError,
+    /// The attempt was cut short from outside.
+    Interrupted,
+}
+
+impl Verdict {
+    /// Whether the attempt uses up one of the story's attempts.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        matches!(
+            self,
+            Self::Failed | Self::NoSignal | Self::GateFailed | Self::TimedOut | Self::AgentError
+        )
+    }
+
+    /// The verdict in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::NoSignal => "no signal",
+            Self::GateFailed => "gate failed",
+            Self::TimedOut => "timed out",
+            Self::RateLimited => "rate limited",
+            Self::Overloaded => "overloaded",
+            Self::Auth => "not signed in",
+            Self::NotStarted => "not started",
+            Self::AgentError => "agent error",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+/// The story being worked on, from its first attempt until it is complete or skipped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Current {
+    /// The story's id in its list.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Retries used so far (the first attempt is none).
+    pub retries: u32,
+    /// Failed attempts that counted; `retries` is one less, once there is any.
+    pub failures: u32,
+    /// Number of the latest attempt.
+    pub attempt: u32,
+    /// Why the latest counted attempt failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the latest attempt came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+}
+
+/// A story with a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completed {
+    /// The story's id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// The part of the state that the state machine decides about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Where the loop stands.
+    pub phase: Phase,
+    /// Retries after the first attempt, a story.
+    pub max_retries: u32,
+    /// Ids the loop passes over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    /// The story being worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub story: Option<Current>,
+    /// Stories with a checkpoint, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completed: Vec<Completed>,
+}
+
+/// An attempt in flight: what the next command needs to end it if this process dies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The mark in the environment of every process of the attempt (`GIT_RALPH_RUN`).
+    pub run: String,
+    /// When it began.
+    pub since: Timestamp,
+    /// The agent's process, once it is started; also its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// That process's start time, so that another one with its number is not mistaken for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
+}
+
+/// What was there before the loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// The snapshot commit (`refs/ralph/<change>/start`).
+    pub snapshot: Oid,
+    /// Whether there was an index file.
+    pub index: bool,
+    /// Nested repositories that are left as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<String>,
+}
+
+/// A step that has begun to change things: absolute targets, so that doing all of it again from the
+/// top is right wherever it was cut (journal rules J2 and J3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "kebab-case")]
+pub enum Intent {
+    /// `start`: branch and HEAD to the first checkpoint.
+    Start {
+        /// The branch's tip before it; absent when there was none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tip: Option<Oid>,
+        /// The tip of a leftover branch of this name, to be kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        replaced: Option<Oid>,
+        /// The ref that keeps it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        replaced_ref: Option<String>,
+    },
+    /// A checkpoint: branch and HEAD to a new commit.
+    Checkpoint {
+        /// The new commit.
+        commit: Oid,
+        /// Its tree.
+        tree: Oid,
+        /// The branch's tip before it; absent when the branch was gone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tip: Option<Oid>,
+        /// The story that it completes; absent for edits made by a person.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        story: Option<String>,
+        /// The attempt that made it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+    },
+    /// A revert: branch, HEAD, index and files back to the checkpoint.
+    Revert {
+        /// Directory name in the trash.
+        trash: String,
+        /// The story whose work is undone.
+        story: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// What the attempt came to; absent when no attempt is being judged.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        verdict: Option<Verdict>,
+        /// Why.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// What keeps the reverted work; the first is the work tree itself.
+        kept: Vec<KeptRef>,
+    },
+    /// `finish --cleanup`: HEAD back to where it was, files as the loop left them.
+    Cleanup {
+        /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
+        finished: Oid,
+        /// The branch's tip, to be deleted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tip: Option<Oid>,
+        /// Where the original branch is now; absent when it has no commit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        original: Option<Oid>,
+        /// The tree to bring the work tree to, when the original branch has moved on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        merged: Option<Oid>,
+    },
+}
+
+/// A ref and what it must keep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptRef {
+    /// Full ref name.
+    pub name: String,
+    /// The object.
+    pub oid: Oid,
+}
+
+/// All that is remembered of one loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Version of this file's shape.
+    pub version: u32,
+    /// The change.
+    pub change: Change,
+    /// The loop's branch, short.
+    pub branch: String,
+    /// The branch the loop began on, short; absent when HEAD was detached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_branch: Option<String>,
+    /// The commit it began on; absent on a branch without commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_head: Option<Oid>,
+    /// The latest checkpoint.
+    pub checkpoint: Oid,
+    /// The tree of the latest checkpoint.
+    pub checkpoint_tree: Oid,
+    /// The work tree's top directory, percent-encoded where it is not UTF-8.
+    pub worktree: String,
+    /// When the loop began.
+    pub started: Timestamp,
+    /// What the state machine decides about.
+    #[serde(flatten)]
+    pub progress: Progress,
+    /// Settings frozen at `start`.
+    pub settings: Settings,
+    /// Where the stories come from.
+    pub source: Source,
+    /// What was there before the loop.
+    pub before: Before,
+    /// The attempt in flight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<Running>,
+    /// The step that has begun to change things.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
+}
+
+impl State {
+    /// Whether the loop still goes on.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.progress.phase != Phase::Finished
+    }
+
+    /// Where the loop came from, for people: the branch, or the commit when HEAD was detached.
+    #[must_use]
+    pub fn original_name(&self) -> String {
+        match (&self.original_branch, &self.original_head) {
+            (Some(branch), _) => branch.clone(),
+            (None, Some(head)) => head.short().to_owned(),
+            (None, None) => "the beginning".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Where a loop's files are, how its state is saved, and who may change it.
+//!
+//! Saving is atomic: temporary file in the same folder, fsync, rename, fsync of the folder. The lock is
+//! a `flock` on `<change>.lock` for a whole step; the file is never deleted, so that two processes
+//! never hold two files of the same name.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::{State, VERSION};
+use crate::names::Change;
+
+/// Why a state could not be read, saved or locked.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// Another process holds the loop.
+    #[error("another git-ralph works on '{change}'{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
+    Busy {
+        /// The change.
+        change: String,
+        /// What the holder wrote about itself.
+        holder: Option<String>,
+    },
+    /// A newer program wrote the file.
+    #[error("{} was written by a newer git-ralph (version {found}, this one knows {VERSION})", path.display())]
+    Newer {
+        /// The state file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The file is not a state.
+    #[error("{} is damaged: {why}", path.display())]
+    Damaged {
+        /// The state file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The system said no.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// The files of one loop, below `<git-common-dir>/ralph`.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+    change: Change,
+}
+
+/// The right to change a loop, held until dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Store {
+    /// The files of `change` in the repository with this common git directory.
+    #[must_use]
+    pub fn new(common_dir: &Path, change: &Change) -> Self {
+        Self {
+            root: common_dir.join("ralph"),
+            change: change.clone(),
+        }
+    }
+
+    /// The state file.
+    #[must_use]
+    pub fn state_file(&self) -> PathBuf {
+        self.root.join(format!("{}.toml", self.change))
+    }
+
+    /// The loop's own directory.
+    #[must_use]
+    pub fn dir(&self) -> PathBuf {
+        self.root.join(self.change.as_str())
+    }
+
+    /// A file in the loop's own directory.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir().join(name)
+    }
+
+    /// Makes the loop's directories, for the user alone.
+    ///
+    /// # Errors
+    /// When one cannot be made.
+    pub fn make_dirs(&self) -> Result<(), StateError> {
+        make_dir(&self.file("attempts"))?;
+        make_dir(&self.file("trash"))
+    }
+
+    /// Takes the lock without waiting.
+    ///
+    /// # Errors
+    /// [`StateError::Busy`] when another process has it.
+    pub fn lock(&self) -> Result<Lock, StateError> {
+        self.make_dirs()?;
+        self.lock_file(&self.root.join(format!("{}.lock", self.change)))
+    }
+
+    /// Takes the lock that keeps two loops from beginning in one work tree at the same time.
+    ///
+    /// # Errors
+    /// [`StateError::Busy`] when another process has it.
+    pub fn lock_work_tree(&self, git_dir: &Path) -> Result<Lock, StateError> {
+        let dir = git_dir.join("ralph");
+        make_dir(&dir)?;
+        // No change can be called `.start`.
+        self.lock_file(&dir.join(".start.lock"))
+    }
+
+    fn lock_file(&self, path: &Path) -> Result<Lock, StateError> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(|source| file_error("open", path, source))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let read = file.read_to_string(&mut holder).is_ok();
+                return Err(StateError::Busy {
+                    change: self.change.to_string(),
+                    holder: (read && !holder.is_empty()).then(|| holder.trim().to_owned()),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(file_error("lock", path, source)),
+        }
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "process {}", std::process::id()))
+            .map_err(|source| file_error("write", path, source))?;
+        Ok(Lock { _file: file })
+    }
+
+    /// Reads the state; `None` when there is no such loop.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or was written by a newer program.
+    pub fn load(&self) -> Result<Option<State>, StateError> {
+        let path = self.state_file();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(StateError::Damaged {
+                    path,
+                    why: "it is not UTF-8 text".to_owned(),
+                });
+            }
+            Err(source) => return Err(file_error("read", &path, source)),
+        };
+        parse(&text, &path).map(Some)
+    }
+
+    /// Saves the state so that a crash or a power cut leaves either the old or the new one.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old state is then still there.
+    pub fn save(&self, state: &State) -> Result<(), StateError> {
+        let path = self.state_file();
+        let text = toml::to_string(state).map_err(|error| StateError::Damaged {
+            path: path.clone(),
+            why: format!("the new state cannot be written: {error}"),
+        })?;
+        write_atomically(&path, text.as_bytes())
+    }
+}
+
+/// The changes that have a state file, sorted.
+///
+/// # Errors
+/// When the directory is there but cannot be read.
+pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
+    let root = common_dir.join("ralph");
+    let entries = match fs::read_dir(&root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(file_error("read", &root, source)),
+    };
+    let mut found: Vec<Change> = entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let stem = name.to_str()?.strip_suffix(".toml")?;
+            Change::new(stem).ok()
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+fn make_dir(dir: &Path) -> Result<(), StateError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| file_error("make", dir, source))
+}
+
+/// The version is looked at first: a newer file may have any other shape.
+#[derive(serde::Deserialize)]
+struct VersionOnly {
+    version: u32,
+}
+
+fn parse(text: &str, path: &Path) -> Result<State, StateError> {
+    let damaged = |error: toml::de::Error| StateError::Damaged {
+        path: path.to_owned(),
+        why: error.to_string().trim().to_owned(),
+    };
+    let version = toml::from_str::<VersionOnly>(text).map_err(damaged)?.version;
+    if version > VERSION {
+        return Err(StateError::Newer {
+            path: path.to_owned(),
+            found: version,
+        });
+    }
+    toml::from_str(text).map_err(damaged)
+}
+
+fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
+    let error = |source| file_error("write", path, source);
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".state-")
+        .tempfile_in(dir)
+        .map_err(error)?;
+    file.write_all(bytes).map_err(error)?;
+    file.as_file().sync_all().map_err(error)?;
+    file.persist(path).map_err(|e| error(e.error))?;
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(error)
+}
+
+fn file_error(what: &'static str, path: &Path, source: io::Error) -> StateError {
+    StateError::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}

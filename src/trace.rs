@@ -1,0 +1,30 @@
+//! What happens inside, for `-v` and for `GIT_RALPH_LOG` (a tracing filter such as `debug`).
+
+use std::env;
+use std::io;
+
+use tracing_subscriber::EnvFilter;
+
+/// Each command as it runs, and nothing else.
+const VERBOSE: &str = "warn,git_ralph::command=debug";
+
+/// Begins to trace to standard error.
+pub fn begin(verbose: bool) {
+    let wanted = env::var("GIT_RALPH_LOG").ok().filter(|filter| !filter.is_empty());
+    let filter = match (wanted, verbose) {
+        (Some(filter), _) => filter,
+        (None, true) => VERBOSE.to_owned(),
+        (None, false) => "warn".to_owned(),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(filter))
+        .with_writer(io::stderr)
+        .with_target(false)
+        .without_time()
+        .init();
+}
+
+/// Says that the program could not even begin.
+pub fn no_runtime(error: &io::Error) {
+    tracing::error!("cannot start: {error}");
+}

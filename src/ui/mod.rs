@@ -1,0 +1,97 @@
+//! The only place that prints: standard output gets the answer and nothing else, standard error the
+//! narration, in the same words on a terminal and in CI.
+
+pub mod choice;
+mod narration;
+pub mod tables;
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::error::Error;
+use crate::events::{Event, Observer, Stream, What};
+
+/// Where a command's words go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Screen {
+    /// No narration.
+    pub quiet: bool,
+    /// Events as JSON lines on standard output.
+    pub json: bool,
+}
+
+impl Screen {
+    /// Prints the answer of a command.
+    pub fn answer(self, text: &str) {
+        // A reader that has gone away wants no more; that is no error of ours.
+        let mut out = anstream::stdout().lock();
+        let _ = out.write_all(text.as_bytes());
+        let _ = out.flush();
+    }
+
+    /// Prints the answer of a command as one JSON document.
+    pub fn document<T: serde::Serialize>(self, value: &T) {
+        let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+        text.push('\n');
+        self.answer(&text);
+    }
+
+    /// Says something on standard error.
+    pub fn say(self, text: &str) {
+        if !self.quiet {
+            let mut err = anstream::stderr().lock();
+            let _ = err.write_all(text.as_bytes());
+            let _ = err.flush();
+        }
+    }
+
+    /// Says why a command failed and what to type next; also with `-q`.
+    pub fn fail(self, change: &str, error: &Error) {
+        let hint = error.hint();
+        if self.json {
+            let what = What::Error {
+                message: error.to_string(),
+                hint: hint.clone(),
+                exit: error.exit().code(),
+            };
+            self.answer(&Event::now(change, what).line());
+        }
+        let mut text = format!("{}: {error}\n", narration::red("error"));
+        if let Some(hint) = hint {
+            text.push_str(&format!("{}: {hint}\n", narration::yellow("hint")));
+        }
+        Screen { quiet: false, ..self }.say(&text);
+    }
+
+    /// Whether a person can be asked.
+    #[must_use]
+    pub fn can_ask(self) -> bool {
+        io::stdin().is_terminal()
+    }
+}
+
+impl Observer for Screen {
+    fn event(&mut self, event: &Event) {
+        if self.json {
+            self.answer(&event.line());
+        }
+        if let Some(text) = narration::of(&event.what) {
+            self.say(&text);
+        }
+    }
+
+    fn output(&mut self, change: &str, stream: Stream, bytes: &[u8]) {
+        if self.json {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            self.answer(&Event::now(change, What::Output { stream, text }).line());
+        }
+        if !self.quiet {
+            // As the agent printed it, colours included: it is its terminal as much as ours.
+            let mut err = io::stderr().lock();
+            let _ = err.write_all(bytes);
+        }
+    }
+
+    fn activity(&mut self, line: &str) {
+        self.say(&format!("  {line}\n"));
+    }
+}
