@@ -120,7 +120,7 @@ mod tests {
         assert!(named);
         let given = AgentCommand::Args(vec!["x".into(), "--file={prompt_file}".into()]);
         assert_eq!(
-            args.argv(Path::new("/p")),
+            given.argv(Path::new("/p")),
             (vec!["x".into(), "--file=/p".into()], true)
         );
         assert!(!shell("agent").argv(Path::new("/p")).1);
