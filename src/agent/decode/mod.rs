@@ -1,7 +1,7 @@
 //! Reads what coding agents print: what the agent promised, whether it came to its end, what went
 //! wrong, what it cost.
 //!
-//! Each format has a file of its own that implements [`Dialect`]; a [`Decoder`] cuts the stream
+//! Each format has a file of its own that implements `Dialect`; a [`Decoder`] cuts the stream
 //! into lines and fills in a [`Report`]. Invariants:
 //! - only the final message of the agent is searched for a promise: not the echoed prompt, not the
 //!   output of tools, not earlier messages;
