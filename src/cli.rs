@@ -1,10 +1,17 @@
 //! What can be typed: clap types only. Their doc comments are the help and the manual.
 
+#![expect(
+    rustdoc::invalid_html_tags,
+    reason = "in the help, <change> stands for a name"
+)]
+
 use std::ffi::OsString;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::engine::ArgValueCandidates;
 use jiff::SignedDuration;
 
+use crate::candidates::{changes, changes_and_loops, loops};
 use crate::settings::parse_duration;
 
 /// Drive a coding agent through the stories of a change, with git as the safety net.
@@ -78,6 +85,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Start {
     /// The change: a name that can be part of a branch name
+    #[arg(add = ArgValueCandidates::new(changes))]
     pub change: String,
     /// Settings.
     #[command(flatten)]
@@ -94,6 +102,7 @@ pub struct Start {
 #[derive(Debug, Args)]
 pub struct Step {
     /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
     /// Settings.
     #[command(flatten)]
@@ -110,6 +119,7 @@ pub struct Step {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
     pub change: Option<String>,
     /// The choice.
     #[command(flatten)]
@@ -135,7 +145,7 @@ pub struct Finish {
     #[command(flatten)]
     pub choice: Choice,
     /// The change; also `cleanup` or `keep` as a word, before it
-    #[arg(num_args = 0..=2, value_name = "CHANGE")]
+    #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(loops))]
     pub words: Vec<String>,
     /// Print events as JSON, one a line
     #[arg(long)]
@@ -178,7 +188,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Args)]
 pub struct StoriesFrom {
     /// The story list, with #item or #group to say what a story is (ralph.stories)
-    #[arg(long = "stories", value_name = "PATH")]
+    #[arg(long = "stories", value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub path: Option<String>,
     /// What lists the stories: openspec or markdown (ralph.adapter)
     #[arg(long, value_name = "NAME")]
@@ -199,6 +209,7 @@ fn limit(text: &str) -> Result<Limit, String> {
 #[derive(Debug, Args)]
 pub struct Listing {
     /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -209,6 +220,7 @@ pub struct Listing {
 #[derive(Debug, Args)]
 pub struct Named {
     /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
 }
 
@@ -216,6 +228,7 @@ pub struct Named {
 #[derive(Debug, Args)]
 pub struct Hand {
     /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
     /// Print events as JSON, one a line
     #[arg(long)]
@@ -226,7 +239,7 @@ pub struct Hand {
 #[derive(Debug, Args)]
 pub struct Fail {
     /// The change, the reason, or both; a single word that is no loop is the reason
-    #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"])]
+    #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"], add = ArgValueCandidates::new(loops))]
     pub words: Vec<String>,
     /// Print events as JSON, one a line
     #[arg(long)]
@@ -237,7 +250,7 @@ pub struct Fail {
 #[derive(Debug, Args)]
 pub struct Skip {
     /// The change, the story, or both; a single word that is no loop is the story
-    #[arg(num_args = 0..=2, value_names = ["CHANGE", "STORY"])]
+    #[arg(num_args = 0..=2, value_names = ["CHANGE", "STORY"], add = ArgValueCandidates::new(loops))]
     pub words: Vec<String>,
     /// Pass over the story no longer
     #[arg(long)]

@@ -3,6 +3,7 @@
 //! The house, from the top floor down; arrows go down only:
 //!
 //! - `cli`: what can be typed (clap types; their doc comments are the help and the manual)
+//! - `candidates`: what a shell offers for a word of it
 //! - `commands`: one file a verb: arguments into one engine call, and its result printed
 //! - `ui`: the only place that prints
 //! - `engine`: the loop; `engine::machine` decides (pure), the other files of it do
@@ -21,6 +22,7 @@
 pub mod adapters;
 pub mod agent;
 pub mod async_cmd;
+pub mod candidates;
 pub mod cli;
 pub mod commands;
 pub mod engine;
