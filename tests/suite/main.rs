@@ -1,6 +1,7 @@
 //! The tests of the program as users see it: one binary, one module a subject.
 
 mod completions;
+mod manual;
 
 /// Whether a program is there; says so when what needs it is left out.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]

@@ -1,0 +1,228 @@
+//! The manual pages in man/ are what the code says: generated from the command line's own
+//! definitions and from the tables of exit codes and settings, with sections of prose from `text`.
+//! `SNAPSHOTS=overwrite cargo test --test suite manual` writes them anew.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+use git_ralph::cli::Cli;
+use git_ralph::{exit, settings};
+use snapbox::{Data, assert_data_eq};
+
+/// Day of the last change to the pages that readers should know of; not the day of a build.
+const DATE: &str = "2026-11-21";
+
+#[test]
+fn pages_are_those_of_the_code() {
+    for (name, page) in pages() {
+        assert_data_eq!(page, Data::read_from(&dir().join(name), None).raw());
+    }
+}
+
+#[test]
+fn there_is_no_page_without_a_command() {
+    let mut committed: Vec<String> = fs::read_dir(dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let mut wanted: Vec<String> = pages().into_iter().map(|(name, _)| name).collect();
+    committed.sort();
+    wanted.sort();
+    assert_eq!(committed, wanted);
+}
+
+#[test]
+fn pages_are_clean_for_mandoc() {
+    if !crate::installed("mandoc") {
+        return;
+    }
+    for (name, _) in pages() {
+        let lint = lint(&dir().join(&name));
+        assert_eq!(lint, "", "{name}");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test runs mandoc as it likes")]
+fn lint(page: &Path) -> String {
+    let output = Command::new("mandoc")
+        .args(["-Tlint", "-W", "warning"])
+        .arg(page)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("man")
+}
+
+/// Every page: its file name and its text.
+fn pages() -> Vec<(String, String)> {
+    let mut top = Cli::command().disable_help_subcommand(true);
+    top.build();
+    let commands: Vec<clap::Command> = top
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .cloned()
+        .collect();
+    let mut pages = vec![("git-ralph.1".to_owned(), page(top, ""))];
+    for command in commands {
+        let verb = command.get_name().to_owned();
+        pages.push((format!("git-ralph-{verb}.1"), page(command, &verb)));
+    }
+    pages
+}
+
+/// One page; the verb of the page about the whole is empty.
+fn page(mut command: clap::Command, verb: &str) -> String {
+    let usage = command.render_usage().to_string();
+    let source = format!("git-ralph {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command)
+        .date(DATE)
+        .source(source)
+        .manual("git-ralph manual");
+    let mut page = Page(String::new());
+    page.part(|out| man.render_title(out));
+    page.part(|out| man.render_name_section(out));
+    page.section("SYNOPSIS");
+    page.text(usage.trim_start_matches("Usage:").trim());
+    page.part(|out| man.render_description_section(out));
+    page.prose(text::description(verb));
+    page.part(|out| man.render_options_section(out));
+    if verb.is_empty() {
+        page.part(|out| man.render_subcommands_section(out));
+        page.section("CONFIGURATION");
+        page.prose(text::CONFIGURATION);
+        for (key, default, meaning) in settings::TABLE {
+            page.item(key, &format!("{meaning} (default: {default})"));
+        }
+        page.section("EXIT STATUS");
+        for (code, meaning, then) in exit::TABLE {
+            page.item(code, &format!("{meaning}. What a script does: {then}."));
+        }
+        page.prose(text::TOP);
+    } else {
+        page.section("EXIT STATUS");
+        let codes = text::exit_codes(verb);
+        for (code, meaning, _) in exit::TABLE.iter().filter(|(code, ..)| codes.contains(code)) {
+            page.item(code, meaning);
+        }
+    }
+    page.section("EXAMPLES");
+    page.prose(text::examples(verb));
+    page.section("SEE ALSO");
+    let mut others: Vec<&str> = text::see_also(verb).to_vec();
+    if !verb.is_empty() {
+        others.insert(0, "git-ralph");
+    }
+    let others: Vec<String> = others.iter().map(|name| format!("{name}(1)")).collect();
+    page.text(&others.join(", "));
+    page.0
+}
+
+/// A page that is being written, as roff.
+struct Page(String);
+
+impl Page {
+    /// A part that `clap_mangen` writes.
+    fn part(&mut self, write: impl Fn(&mut dyn std::io::Write) -> std::io::Result<()>) {
+        let mut bytes = Vec::new();
+        write(&mut bytes).unwrap();
+        let part = String::from_utf8(bytes).unwrap();
+        // Each part brings the preamble of a whole page.
+        let begin = if self.0.is_empty() {
+            0
+        } else {
+            part.find(".SH").unwrap()
+        };
+        self.0.push_str(&part[begin..]);
+    }
+
+    fn section(&mut self, title: &str) {
+        self.0.push_str(&format!(".SH \"{title}\"\n"));
+    }
+
+    fn text(&mut self, text: &str) {
+        for line in text.lines() {
+            self.0.push_str(&escaped(line));
+            self.0.push('\n');
+        }
+    }
+
+    /// Begins a paragraph, but where a section begins one.
+    fn paragraph(&mut self) {
+        let in_section = self.0.lines().last().is_some_and(|line| !line.starts_with(".SH"));
+        if in_section {
+            self.0.push_str(".PP\n");
+        }
+    }
+
+    fn item(&mut self, term: &str, text: &str) {
+        self.0.push_str(".TP\n\\fB");
+        self.0.push_str(&escaped(term));
+        self.0.push_str("\\fR\n");
+        self.text(text);
+    }
+
+    /// Prose as `text` has it: `= TITLE` begins a section, `* term: meaning` an item, four blanks an
+    /// example; an empty line ends a paragraph.
+    fn prose(&mut self, prose: &str) {
+        let mut literal = false;
+        let mut wants_paragraph = true;
+        for line in prose.trim_matches('\n').lines() {
+            let example = line.strip_prefix("    ");
+            if literal && example.is_none() && !line.is_empty() {
+                self.0.push_str(".fi\n.RE\n");
+                literal = false;
+                wants_paragraph = true;
+            }
+            if let Some(title) = line.strip_prefix("= ") {
+                self.section(title);
+                wants_paragraph = false;
+            } else if let Some((term, text)) = line.strip_prefix("* ").and_then(|item| item.split_once(": "))
+            {
+                self.item(term, text);
+                wants_paragraph = false;
+            } else if let Some(example) = example {
+                if !literal {
+                    self.paragraph();
+                    self.0.push_str(".RS 4\n.nf\n");
+                    literal = true;
+                }
+                self.text(example);
+            } else if line.is_empty() {
+                wants_paragraph = true;
+            } else {
+                if wants_paragraph {
+                    self.paragraph();
+                    wants_paragraph = false;
+                }
+                self.text(line);
+            }
+        }
+        if literal {
+            self.0.push_str(".fi\n.RE\n");
+        }
+    }
+}
+
+/// Text that roff prints as it is.
+fn escaped(line: &str) -> String {
+    let line = line
+        .replace('\\', "\\(rs")
+        .replace('-', "\\-")
+        .replace('`', "\\(ga");
+    if line.starts_with(['.', '\'']) {
+        format!("\\&{line}")
+    } else {
+        line
+    }
+}

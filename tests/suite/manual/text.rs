@@ -1,0 +1,416 @@
+//! The prose of the manual pages: what no definition in the code says. `super::Page::prose` knows the
+//! few marks in it.
+
+#![expect(clippy::panic, reason = "a command without prose is a failed test")]
+
+/// Before the table of settings.
+pub(super) const CONFIGURATION: &str = "
+Settings are git's own configuration, section ralph: git config ralph.maxRetries 5, or for one
+command git -c ralph.maxRetries=5 ralph next. The command line wins over the configuration.
+What a loop needs later is kept in its state by git ralph start; later changes of the configuration
+do not reach a loop that goes on, but for an agent where none was named. git -c and the options of a
+later step hold for that step.
+
+Nothing is read from a file of the work tree. A team that wants to share settings commits a file, and
+each member who trusts it includes it with git config include.path.
+";
+
+/// After the exit codes of the page about the whole.
+pub(super) const TOP: &str = "
+= AGENTS
+Any command can be the agent: a program with its arguments after --, or a shell line in ralph.agent or
+--agent. It runs in the top directory of the work tree and reads the prompt on standard input; a command
+that has {prompt_file} in it gets the path of the prompt there instead.
+
+An attempt is complete when the agent's final message has the line
+
+    <promise>COMPLETE</promise>
+
+and failed when it has the line
+
+    <promise>FAILED: what stands in the way</promise>
+
+The last such line decides. Without one the attempt has failed too, and is repeated without a
+reason. A tag in the middle of a sentence does not count, nor do lines that repeat the prompt. The
+output of claude, gemini and qwen (stream-json), codex, opencode, copilot and pi (json) is recognised
+by its first lines: there the final message is searched, and cost, tokens, rate limits and sign-in
+errors are read. Of anything else standard output is searched.
+
+When the agent has ended, every process of it that is still alive is ended before the work tree is
+looked at. Such a process is known by its session and by GIT_RALPH_RUN in its environment; where there
+is no /proc, only the agent's process group is ended.
+= FILES
+* refs/heads/ralph/<change>: the loop's branch: the commit \"initial state\", then one commit
+\"checkpoint: <story>\" a story. Commits that the agent made stay below the checkpoint.
+* refs/ralph/<change>/start: what was there before the loop, in the shape of a stash: the work tree, below it what was
+staged, and the index file itself.
+* refs/ralph/<change>/attempts/<story>/<n>: what an attempt left that did not become a checkpoint.
+* refs/ralph/<change>/replaced/<n>: a branch of this name that was there before the loop.
+* refs/ralph/<change>/finished: the last commit of the loop that was finished last.
+* .git/ralph/<change>.toml: the state of the loop; beside it its lock.
+* .git/ralph/<change>/events.jsonl: the events of the loop, one JSON object a line.
+* .git/ralph/<change>/attempts/<story>.<n>.log: what the agent and the gates printed.
+* .git/ralph/<change>/learnings.md: what agents wrote down for later stories; part of every prompt.
+* .git/ralph/<change>/prompt.md: the latest prompt.
+* .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep.
+
+In a linked work tree these files are in the git directory that all work trees share. In refs and
+file names, characters that are not allowed there are written as percent escapes. Refs and
+files stay until somebody deletes them.
+= ENVIRONMENT
+The agent and the gates find in their environment:
+* RALPH_CHANGE: the change.
+* RALPH_STORY: the id of the story.
+* RALPH_STORY_TITLE: its title.
+* RALPH_ATTEMPT: the number of the attempt at this story.
+* RALPH_BRANCH: the loop's branch.
+* RALPH_PROMPT_FILE: a file with the prompt.
+* RALPH_LEARNINGS: the file for what later stories should know.
+* GIT_RALPH_RUN: marks every process of the attempt. Where it is set, no loop and no attempt can be
+begun.
+
+git ralph itself reads:
+* GIT_RALPH_LOG: a filter for traces on standard error, like debug; without it -v shows each git command.
+* NO_COLOR: no colours.
+= EVENTS
+With --json the commands start, next, retry, finish, run, complete, fail and revert print each event as one
+JSON object a line on standard output. Each has v (1), t (time, RFC 3339), event and change; further
+fields may be added.
+* started: branch, original_branch, original_head, checkpoint, source
+* attempt_started: story, title, attempt, retries, max_retries
+* output: stream (stdout or stderr), text; not in events.jsonl
+* attempt_ended: story, attempt, verdict, reason, started, duration, exit_code, cost_usd, input_tokens, output_tokens
+* checkpoint: story (null for edits of a person), attempt, oid
+* reverted: story, attempt, oid, ref (what keeps the work that was undone)
+* retry: story, retries, max_retries, reason
+* story_progress: done, total
+* max_retries_exceeded: story, max_retries
+* notice: message
+* error: message, hint, exit; not in events.jsonl
+* complete: done, total
+* awaiting_choice: options
+* finished: how, branch, ref
+
+Verdicts are complete, failed, no_signal, gate_failed, timed_out, rate_limited, overloaded, auth,
+not_started, agent_error and interrupted. The last of them, and rate_limited, overloaded, auth and
+not_started, do not use up a retry.
+= LIMITS
+Files that git ignores are neither saved nor put back: what an agent does to them stays done.
+
+Only the loop's branch and HEAD are put back after a failed attempt. Other branches, tags, stashes,
+the configuration and the hooks of the repository are not watched, and nothing outside the repository
+is: what was pushed is pushed, and an agent that deletes .git deletes what git-ralph keeps in it.
+git-ralph does not confine the agent; use a container or another user for that.
+
+A rate limit ends the command with exit code 6; nothing waits for it.
+
+Hooks do not run for checkpoints, and checkpoints are not signed. Empty directories are not kept.
+Of a repository inside the repository the files are put back, its own .git is not.
+After git ralph finish --cleanup nothing is staged; what was staged before the loop is in
+refs/ralph/<change>/start.
+
+A submodule with uncommitted changes, and files that git is told not to look at
+(assume-unchanged, skip-worktree), keep a loop from starting.
+";
+
+/// What the description of a page goes on with.
+pub(super) fn description(verb: &str) -> &'static str {
+    match verb {
+        "" => {
+            "
+A change is a named piece of work, like add-login. Its stories are the sections of a list of tasks:
+openspec/changes/<change>/tasks.md, or any markdown file with task boxes that --stories names. A
+story is complete when all its boxes are ticked; git-ralph ticks them for a complete story.
+
+Each step is a command of its own, and git ralph run is nothing but these steps in a row. Every
+command may be interrupted and typed again: the next command completes what an earlier one could
+not, and says so. Where <change> may be left out, the branch ralph/<change> that is checked out decides, else the
+only loop that goes on.
+
+Standard output carries the answer, standard error the narration. Nothing is asked without a
+terminal on standard input.
+"
+        }
+        "start" => {
+            "
+The index file and its staging are kept, and so is where HEAD was, which may be a detached commit or a
+branch without commits. A branch ralph/<change> of no loop is replaced; its old tip is kept in
+refs/ralph/<change>/replaced/<n>.
+
+Refuses, with nothing changed, where a loop would not be safe: in the middle of a merge, rebase,
+cherry-pick, revert or bisect, with unmerged paths, with another loop in this work tree, where the
+branch is checked out elsewhere, and where no story is left to do.
+"
+        }
+        "next" => {
+            "
+Edits that were made by hand since the last checkpoint are committed first, as a checkpoint of their
+own, so that a failed attempt cannot take them along. After COMPLETE the gates (ralph.verify) run; the checkpoint is made when all succeed.
+"
+        }
+        "retry" => {
+            "
+The attempt is counted: a story has 1 + ralph.maxRetries of them. The reason is what the agent said
+with its FAILED, or the end of the output of the gate that failed. Where nothing has failed, git ralph next
+is meant.
+"
+        }
+        "finish" => {
+            "
+With --cleanup, HEAD goes back to the branch or commit that the loop began on. Everything the loop did is
+then an uncommitted, unstaged change there, and new files are untracked; no file is touched. Where the
+original branch has moved on, its changes are merged in; on a conflict nothing is changed and the exit
+code is 7. The branch ralph/<change> is deleted, and its last commit kept in refs/ralph/<change>/finished.
+
+With --keep nothing moves: the loop is closed, its branch and commits stay.
+
+The choice can also be given as a word: git ralph finish cleanup, git ralph finish keep. A loop can be
+finished at any time between two steps, whether or not all stories are complete.
+"
+        }
+        "run" => {
+            "
+Takes the steps that git ralph start, next and retry are, until all stories are complete, a story has no
+retries left, a limit is reached, or it is interrupted. After the first two, --cleanup, --keep or
+ralph.finish decide how the loop is finished; else a person on a terminal is asked, and without one
+it is left to a later git ralph finish.
+
+Interrupted once, it stops the agent, undoes the attempt, which does not count, and ends; interrupted
+twice, it kills the agent. The same command goes on.
+"
+        }
+        "status" => {
+            "
+= OUTPUT
+With --json: change, phase, branch, original_branch, original_head, checkpoint, stories_total,
+stories_done, current (id, title, retries, reason), max_retries, next. The phase is one of ready,
+running, failed (retries are left), exhausted, complete and finished; next is one of next, retry,
+finish and start. Without a change, an array of them.
+"
+        }
+        "stories" => {
+            "
+Works without a loop too, and shows the list then as git ralph start would find it.
+
+Of a markdown list each section with task boxes is a story, with all that is below its heading; where
+there are no such sections, each outermost box. #item or #group after the path in ralph.stories asks
+for the one or the other.
+= OUTPUT
+With --json: change, adapter, source, total, done, stories (id, title, done, skipped, optional,
+depends_on, line, and tasks with id, text, done, optional, line), warnings (line, message).
+"
+        }
+        "prompt" => {
+            "
+With git ralph complete and git ralph fail this lets any other program run the agent.
+"
+        }
+        "log" => {
+            "
+Shows the attempts since the loop was last started: story, number, verdict, time, cost where the
+agent says so, and the checkpoint or the ref that keeps what the attempt left.
+= OUTPUT
+With --json: change, and attempts with story, attempt, verdict, reason, started, duration in
+seconds, exit_code, cost_usd, input_tokens, output_tokens, ref, checkpoint.
+"
+        }
+        "complete" => {
+            "
+Works on the story that git ralph next or git ralph retry would work on, also when it has no retries left.
+"
+        }
+        "fail" => {
+            "
+The reason goes into the next prompt. The exit code is that of a failed attempt: 3 or 4.
+"
+        }
+        "revert" => {
+            "
+No attempt is counted. Edits made by hand are undone too; the ref that keeps them is told.
+"
+        }
+        "skip" => {
+            "
+Without a story, the one that comes next. --undo without a story takes back the latest skip. The
+boxes of a skipped story stay as they are.
+"
+        }
+        "demo" => {
+            "
+Needs nothing but git: the agent is part of the program, and the network is not used.
+"
+        }
+        _ => panic!("{verb} has no description in the manual"),
+    }
+}
+
+/// The exit codes that a command can end with.
+pub(super) fn exit_codes(verb: &str) -> &'static [&'static str] {
+    match verb {
+        "start" => &["0", "1", "2", "5", "7", "75", "128+n"],
+        "next" | "retry" => &["0", "1", "2", "3", "4", "5", "6", "7", "75", "128+n"],
+        "run" => &["0", "1", "2", "4", "5", "6", "7", "75", "128+n"],
+        "finish" => &["0", "1", "2", "7", "75", "128+n"],
+        "complete" => &["0", "1", "2", "3", "4", "5", "7", "75", "128+n"],
+        "fail" => &["1", "2", "3", "4", "5", "7", "75", "128+n"],
+        "prompt" | "skip" => &["0", "1", "2", "5", "7", "75"],
+        "revert" => &["0", "1", "2", "75"],
+        "status" | "stories" | "log" => &["0", "1", "2"],
+        "demo" => &["0", "1", "2", "128+n"],
+        _ => panic!("{verb} has no exit codes in the manual"),
+    }
+}
+
+/// Command lines with a word about each.
+pub(super) fn examples(verb: &str) -> &'static str {
+    match verb {
+        "" => {
+            "
+See the whole loop, without an agent of your own:
+
+    git ralph demo
+
+Have an agent work through openspec/changes/add-login/tasks.md, and look at the result as uncommitted changes:
+
+    git ralph run add-login --cleanup -- claude -p --dangerously-skip-permissions
+
+The same, step by step:
+
+    git ralph start add-login
+    git ralph next -- claude -p --dangerously-skip-permissions
+    git ralph status
+    git ralph finish --cleanup
+
+What a failed attempt left:
+
+    git show refs/ralph/add-login/attempts/2/1
+
+Forget what is kept of a finished loop:
+
+    git for-each-ref --format='delete %(refname)' refs/ralph/add-login | git update-ref --stdin
+"
+        }
+        "start" => {
+            "
+Begin, with two gates and at most one retry a story:
+
+    git ralph start add-login --max-retries 1 --verify 'cargo test' --verify 'cargo fmt --check'
+
+Each box of a plain list as a story:
+
+    git ralph start tidy --stories TODO.md#item
+"
+        }
+        "next" => {
+            "
+One attempt, of an hour at most:
+
+    git ralph next --timeout 1h -- claude -p --dangerously-skip-permissions
+"
+        }
+        "retry" => {
+            "
+Once more, with the agent of the settings:
+
+    git ralph retry
+"
+        }
+        "finish" => {
+            "
+Bring the work back, then look at it:
+
+    git ralph finish --cleanup
+    git diff
+"
+        }
+        "run" => {
+            "
+Unattended, with the agent from the configuration:
+
+    git config ralph.agent 'claude -p --output-format stream-json --verbose --dangerously-skip-permissions'
+    git -c ralph.maxDuration=4h ralph run add-login --cleanup
+"
+        }
+        "status" => {
+            "
+The command that comes next, for a script:
+
+    git ralph status add-login --json | jq -r .next
+"
+        }
+        "stories" => {
+            "
+    git ralph stories add-login
+"
+        }
+        "prompt" => {
+            "
+Work on a story with a program that git-ralph does not start:
+
+    if git ralph prompt | my-agent; then git ralph complete; else git ralph fail; fi
+"
+        }
+        "log" => {
+            "
+What the loop has cost so far:
+
+    git ralph log --json | jq '[.attempts[].cost_usd // 0] | add'
+"
+        }
+        "complete" => {
+            "
+After doing a story by hand:
+
+    git ralph complete
+"
+        }
+        "fail" => {
+            "
+    git ralph fail 'the form needs a field for the name'
+"
+        }
+        "revert" => {
+            "
+Throw away edits since the last checkpoint:
+
+    git ralph revert
+"
+        }
+        "skip" => {
+            "
+    git ralph skip add-login 3
+    git ralph skip add-login 3 --undo
+"
+        }
+        "demo" => {
+            "
+Keep the repository, to look around in it:
+
+    git ralph demo --keep
+"
+        }
+        _ => panic!("{verb} has no example in the manual"),
+    }
+}
+
+/// Other pages.
+pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
+    match verb {
+        "" => &["git", "git-config", "git-for-each-ref", "git-worktree"],
+        "start" => &["git-ralph-next", "git-ralph-run", "git-ralph-finish"],
+        "next" => &["git-ralph-retry", "git-ralph-prompt", "git-ralph-complete"],
+        "retry" => &["git-ralph-next", "git-ralph-skip", "git-ralph-log"],
+        "finish" => &["git-ralph-run", "git-merge-tree"],
+        "run" => &["git-ralph-start", "git-ralph-next", "git-ralph-finish"],
+        "status" => &["git-ralph-log", "git-ralph-stories"],
+        "stories" => &["git-ralph-status", "git-ralph-skip"],
+        "prompt" => &["git-ralph-complete", "git-ralph-fail"],
+        "log" => &["git-ralph-status"],
+        "complete" => &["git-ralph-prompt", "git-ralph-fail"],
+        "fail" => &["git-ralph-prompt", "git-ralph-complete", "git-ralph-revert"],
+        "revert" => &["git-ralph-fail"],
+        "skip" => &["git-ralph-stories"],
+        "demo" => &["git-ralph-run"],
+        _ => panic!("{verb} has no other pages in the manual"),
+    }
+}
