@@ -2,6 +2,7 @@
 
 mod completions;
 mod manual;
+mod readme;
 
 /// Whether a program is there; says so when what needs it is left out.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]
