@@ -79,9 +79,9 @@ pub enum Error {
         /// The loops there are.
         known: Vec<String>,
     },
-    /// No loop at all.
-    #[error("there is no loop here")]
-    NoLoop,
+    /// No live loop; several that are finished, or none.
+    #[error("there is no loop here{}", list(" that goes on (finished: ", .0, ")"))]
+    NoLoop(Vec<String>),
     /// Several loops, none named.
     #[error("there are several loops here{}", list(": ", .0, ""))]
     SeveralLoops(Vec<String>),
@@ -339,7 +339,7 @@ impl Error {
             }
             Self::InsideAttempt => "end the attempt with its promise; the loop goes on by itself".to_owned(),
             Self::UnknownLoop { name, .. } => format!("git ralph start {name}"),
-            Self::NoLoop => "git ralph start <change>".to_owned(),
+            Self::NoLoop(_) => "git ralph start <change>".to_owned(),
             Self::SeveralLoops(_) => "name one of them, or see: git ralph status".to_owned(),
             Self::OperationInProgress(what) => operation_hint(what),
             Self::Unmerged(_) => "resolve them, then: git add <path>".to_owned(),

@@ -90,6 +90,7 @@ impl Session<'_> {
         let (listing, story) = self.begin_story(step)?;
         let agent = self.require_agent(step, &options.agent, settings)?;
         self.settle(&story.id).await?;
+        self.settled = false;
         let begun = self.begin(step, &story)?;
         self.copy_source()?;
         let text = self.prompt_text(&story, settings)?;
@@ -282,7 +283,7 @@ impl Session<'_> {
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let path = |name: &str, file: &str| (OsString::from(name), self.file(file).into_os_string());
         let mut env_remove = REPOSITORY_VARIABLES.to_vec();
-        env_remove.extend(["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"]);
+        env_remove.push("GIT_CONFIG_PARAMETERS");
         Job {
             argv: Vec::new(),
             dir: self.engine.repo.top.clone(),
@@ -292,6 +293,12 @@ impl Session<'_> {
                 variable("RALPH_STORY_TITLE", &story.title),
                 variable("RALPH_ATTEMPT", &begun.number.to_string()),
                 variable("RALPH_BRANCH", &self.state.branch),
+                // What an attempt leaves must not be packed or pruned while it is judged.
+                variable("GIT_CONFIG_COUNT", "2"),
+                variable("GIT_CONFIG_KEY_0", "gc.auto"),
+                variable("GIT_CONFIG_VALUE_0", "0"),
+                variable("GIT_CONFIG_KEY_1", "maintenance.auto"),
+                variable("GIT_CONFIG_VALUE_1", "false"),
                 path("RALPH_PROMPT_FILE", "prompt.md"),
                 path("RALPH_LEARNINGS", "learnings.md"),
             ],

@@ -171,6 +171,7 @@ impl Session<'_> {
             })?;
         }
         self.save()?;
+        self.settled = true;
         self.emit(What::Checkpoint {
             story,
             attempt,
@@ -181,8 +182,12 @@ impl Session<'_> {
 
     /// Before an attempt: the loop's branch is checked out at the checkpoint, and the work tree is the
     /// checkpoint's. Edits and commits that a person made since become a checkpoint of their own, so
-    /// that a failed attempt cannot take them along. One scan of the work tree.
+    /// that a failed attempt cannot take them along. One scan of the work tree, none when this process has
+    /// just made the checkpoint or gone back to it.
     pub(super) async fn settle(&mut self, story: &str) -> Result<(), Error> {
+        if self.settled {
+            return Ok(());
+        }
         let mut standing = self.standing().await?;
         let branch = self.state.change.branch_ref();
         if standing.head.branch.as_deref() != Some(&branch) {

@@ -90,7 +90,7 @@ impl<'o> Engine<'o> {
     }
 
     /// The change that a command is about: the one named, else the one of the current branch, else
-    /// the only live loop.
+    /// the only live loop, else the only loop.
     ///
     /// # Errors
     /// When there is none, or when several are possible.
@@ -114,23 +114,17 @@ impl<'o> Engine<'o> {
         if let Some(change) = on_branch {
             return Ok(change);
         }
-        let mut live = Vec::new();
-        for change in known {
-            // A file that cannot be read is still a loop; naming it gives the reason.
-            let is_live = match Store::new(&self.repo.common_dir, &change).load() {
-                Ok(state) => state.is_some_and(|state| state.is_live()),
-                Err(_) => true,
-            };
-            if is_live {
-                live.push(change);
-            }
-        }
-        match live.as_slice() {
-            [] => Err(Error::NoLoop),
-            [one] => Ok(one.clone()),
-            several => Err(Error::SeveralLoops(
-                several.iter().map(ToString::to_string).collect(),
-            )),
+        // A file that cannot be read is still a loop; naming it gives the reason.
+        let is_live = |change: &Change| match Store::new(&self.repo.common_dir, change).load() {
+            Ok(state) => state.is_some_and(|state| state.is_live()),
+            Err(_) => true,
+        };
+        let live: Vec<Change> = known.iter().filter(|change| is_live(change)).cloned().collect();
+        let names = |changes: &[Change]| changes.iter().map(ToString::to_string).collect();
+        match (live.as_slice(), known.as_slice()) {
+            ([one], _) | ([], [one]) => Ok(one.clone()),
+            ([], finished) => Err(Error::NoLoop(names(finished))),
+            (several, _) => Err(Error::SeveralLoops(names(several))),
         }
     }
 }

@@ -137,6 +137,7 @@ impl Session<'_> {
             None => Vec::new(),
         };
         self.save()?;
+        self.settled = true;
         self.emit(What::Reverted {
             story: Some(story.clone()),
             attempt: Some(attempt),

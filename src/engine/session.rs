@@ -22,6 +22,8 @@ pub struct Session<'o> {
     pub state: State,
     pub(super) store: Store,
     pub(super) _lock: Lock,
+    /// Whether this process itself has just brought the work tree to the checkpoint.
+    pub(super) settled: bool,
 }
 
 impl<'o> Session<'o> {
@@ -43,6 +45,7 @@ impl<'o> Session<'o> {
             state,
             store,
             _lock: lock,
+            settled: false,
         };
         session.require_own_work_tree()?;
         session.recover().await?;
@@ -231,10 +234,9 @@ impl<'o> Session<'o> {
         let work = self.file("work.index");
         let repo = &self.engine.repo;
         let fallback = self.state.checkpoint.clone();
-        let sound = repo.private_index(&repo.index(), &work, Some(&fallback)).await?;
-        let hidden = repo.index_entries(&work).await?.hidden;
-        repo.show_paths(&work, &hidden).await?;
-        if !sound {
+        let made = repo.private_index(&repo.index(), &work, Some(&fallback)).await?;
+        repo.show_paths(&work, &made.entries.hidden).await?;
+        if !made.sound {
             self.tell("the index was missing or damaged: made anew from the checkpoint");
         }
         Ok(work)

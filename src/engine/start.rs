@@ -13,8 +13,9 @@ use super::{Engine, Session, agent_command, progress_of};
 use crate::adapters::{Listing, Source};
 use crate::error::Error;
 use crate::events::What;
+use crate::git::index::{self, Entries};
 use crate::git::worktree::Nested;
-use crate::git::{Head, RefInfo, Update, index, operations_in_progress};
+use crate::git::{Head, RefInfo, Update, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::settings::Settings;
 use crate::state::{self, Before, Intent, Phase, Progress, State, Store, VERSION};
@@ -77,6 +78,7 @@ pub async fn start<'o>(
         state,
         store,
         _lock: lock,
+        settled: true,
     };
     session.emit(What::Started {
         branch: session.state.branch.clone(),
@@ -229,8 +231,8 @@ async fn compute(
     let git = &repo.git;
     let head = engine.head.oid.as_ref();
     let work = store.file("work.index");
-    let sound = repo.private_index(&repo.index(), &work, head).await?;
-    refuse_index_state(engine, &work).await?;
+    let made = repo.private_index(&repo.index(), &work, head).await?;
+    refuse_index_state(engine, &made.entries).await?;
     let base = match head {
         Some(head) => git.tree_of(head).await?,
         None => git.empty_tree().await?,
@@ -238,7 +240,7 @@ async fn compute(
     let staged = git.write_tree(&work).await?;
     let reading = repo.read_work_tree(&work, &base, Nested::LeaveOut).await?;
     let parents: Vec<&Oid> = head.into_iter().collect();
-    let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, sound).await?;
+    let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, made.sound).await?;
     let checkpoint = git.commit_tree(&reading.tree, &parents, "initial state").await?;
     let unmerged_leftover = match &found.leftover {
         Some(tip) if git.is_ancestor(tip, &checkpoint).await? => None,
@@ -274,7 +276,7 @@ async fn compute(
         source: found.source.clone(),
         before: Before {
             snapshot,
-            index: sound,
+            index: made.sound,
             nested: reading
                 .nested
                 .iter()
@@ -291,9 +293,7 @@ async fn compute(
 }
 
 /// Refuses what the index says must not be worked on.
-async fn refuse_index_state(engine: &Engine<'_>, work: &std::path::Path) -> Result<(), Error> {
-    let repo = &engine.repo;
-    let entries = repo.index_entries(work).await?;
+async fn refuse_index_state(engine: &Engine<'_>, entries: &Entries) -> Result<(), Error> {
     let shown = |paths: &[Vec<u8>]| -> Vec<String> {
         let mut names: Vec<String> = paths
             .iter()
@@ -310,7 +310,7 @@ async fn refuse_index_state(engine: &Engine<'_>, work: &std::path::Path) -> Resu
         return Err(Error::Hidden(shown(&entries.hidden)));
     }
     if !entries.submodules.is_empty()
-        && let Some(dirty) = repo.dirty_submodule().await?
+        && let Some(dirty) = engine.repo.dirty_submodule().await?
     {
         return Err(Error::DirtySubmodule(
             String::from_utf8_lossy(&dirty).into_owned(),

@@ -72,6 +72,15 @@ pub struct Entries {
     pub submodules: Vec<Vec<u8>>,
 }
 
+/// A private index that was just made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrivateIndex {
+    /// Whether its source was there and could be read.
+    pub sound: bool,
+    /// Its entries that need care.
+    pub entries: Entries,
+}
+
 impl Repo {
     /// Reads the entries of an index that need care.
     ///
@@ -135,7 +144,7 @@ impl Repo {
     }
 
     /// Makes the private index `to` from `from`; from the commit `fallback` (or empty) when `from` is
-    /// missing or damaged. Says whether `from` was sound.
+    /// missing or damaged. One git process in the ordinary case.
     ///
     /// # Errors
     /// When no index can be made.
@@ -144,20 +153,37 @@ impl Repo {
         from: &Path,
         to: &Path,
         fallback: Option<&Oid>,
-    ) -> Result<bool, GitError> {
+    ) -> Result<PrivateIndex, GitError> {
         discard(to)?;
-        if copy(from, to)? {
+        if copy(from, to)? && self.unsplit(to).await? {
             // Reads the whole file, so it also proves that the copy is sound.
-            let args = ["-q", "--no-split-index"];
-            let read = self.git.cmd("update-index", args).index(to).any_exit().await?;
-            if read.code == Some(0) {
-                return Ok(true);
+            if let Ok(entries) = self.index_entries(to).await {
+                return Ok(PrivateIndex { sound: true, entries });
             }
-            discard(to)?;
         }
+        discard(to)?;
         let source = fallback.map_or("--empty", Oid::as_str);
         self.git.cmd("read-tree", [source]).index(to).done().await?;
-        Ok(false)
+        Ok(PrivateIndex {
+            sound: false,
+            entries: Entries::default(),
+        })
+    }
+
+    /// Makes an index whole that keeps part of its entries in a shared file (`core.splitIndex`): a
+    /// private one must not lean on a file that the real one may drop. Says whether it could be read.
+    async fn unsplit(&self, index: &Path) -> Result<bool, GitError> {
+        let shared = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
+        let is_split = fs::read_dir(&self.git_dir)
+            .map_err(|source| file_error("read", &self.git_dir, source))?
+            .filter_map(Result::ok)
+            .any(shared);
+        if !is_split {
+            return Ok(true);
+        }
+        let args = ["-q", "--no-split-index"];
+        let whole = self.git.cmd("update-index", args).index(index).any_exit().await?;
+        Ok(whole.code == Some(0))
     }
 
     /// Puts a copy of `index` in the place of the repository's, by git's own protocol: an exclusive

@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::error::Error;
 use crate::events::{Event, Observer, Stream, What};
+use crate::exit::Exit;
 
 /// Where a command's words go.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,7 +56,11 @@ impl Screen {
             };
             self.answer(&Event::now(change, what).line());
         }
-        let mut text = format!("{}: {error}\n", narration::red("error"));
+        // Codes 3 to 6 say where the loop stands: nothing went wrong.
+        let mut text = match error.exit() {
+            Exit::RetriesLeft | Exit::RetriesSpent | Exit::NoStory | Exit::Limit => format!("{error}\n"),
+            _ => format!("{}: {error}\n", narration::red("error")),
+        };
         if let Some(hint) = hint {
             text.push_str(&format!("{}: {hint}\n", narration::yellow("hint")));
         }
