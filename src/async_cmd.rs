@@ -5,10 +5,12 @@
 //! open cannot hold us. The time limit and the kill of the whole group live inside the blocking
 //! closure, where they really reach the child. Knows nothing of git or of agents.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -160,6 +162,26 @@ impl fmt::Display for Command {
     }
 }
 
+/// Finds a program as `execvp` would: by its path when it has a `/` (from `dir`), else on PATH.
+#[must_use]
+pub fn find_program(program: &OsStr, dir: &Path) -> Option<PathBuf> {
+    if program.is_empty() {
+        return None;
+    }
+    let candidates: Vec<PathBuf> = if program.to_string_lossy().contains('/') {
+        vec![dir.join(program)]
+    } else {
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path)
+            .map(|place| dir.join(place).join(program))
+            .collect()
+    };
+    candidates.into_iter().find(|file| {
+        file.metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
+}
+
 /// Quotes a word for a POSIX shell where it needs it.
 #[must_use]
 pub fn quoted(word: &str) -> String {
@@ -194,7 +216,13 @@ fn run_blocking(command: &Command) -> Result<Output, CommandError> {
     };
     let out = tempfile::tempfile().map_err(read_error)?;
     let err = tempfile::tempfile().map_err(read_error)?;
-    let mut expression = duct::cmd(&command.program, &command.args)
+    // By its path the child can be spawned; by its name alone the system has to fork for it.
+    let here = command.dir.as_deref().unwrap_or(Path::new("."));
+    let program = find_program(&command.program, here).ok_or_else(|| CommandError::Spawn {
+        program: command.program_name(),
+        source: io::ErrorKind::NotFound.into(),
+    })?;
+    let mut expression = duct::cmd(program, &command.args)
         .unchecked()
         .stdout_file(out.try_clone().map_err(read_error)?)
         .stderr_file(err.try_clone().map_err(read_error)?)

@@ -1,12 +1,10 @@
 //! The agent's command line: an argument list after `--`, or a shell line from the settings.
 
-use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::async_cmd::quoted;
+use crate::async_cmd::{find_program, quoted};
 
 /// In an agent's arguments this stands for the path of the prompt file.
 const PROMPT_FILE: &str = "{prompt_file}";
@@ -83,26 +81,6 @@ fn plain_first_word(line: &str) -> Option<&str> {
         .find(|word| !word.contains('=') || word.starts_with('='))?;
     let plain = word.chars().all(|c| c.is_alphanumeric() || "-_./+".contains(c));
     (plain && !SHELL_WORDS.contains(&word)).then_some(word)
-}
-
-/// Finds a program as `execvp` would: by its path when it has a `/` (from `dir`), else on PATH.
-#[must_use]
-pub fn find_program(program: &OsStr, dir: &Path) -> Option<PathBuf> {
-    if program.is_empty() {
-        return None;
-    }
-    let candidates: Vec<PathBuf> = if program.to_string_lossy().contains('/') {
-        vec![dir.join(program)]
-    } else {
-        let path = env::var_os("PATH").unwrap_or_default();
-        env::split_paths(&path)
-            .map(|place| dir.join(place).join(program))
-            .collect()
-    };
-    candidates.into_iter().find(|file| {
-        file.metadata()
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    })
 }
 
 #[cfg(test)]

@@ -9,4 +9,4 @@ pub mod process;
 pub mod promise;
 pub mod survivors;
 
-pub use command::{AgentCommand, find_program};
+pub use command::AgentCommand;
