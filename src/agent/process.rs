@@ -198,7 +198,7 @@ async fn watch(
             signal = stop.asked(1) => return Ok(Ending::Interrupted(signal)),
             () = at(deadline) => {
                 let limit = timeout.unwrap_or_default().as_secs();
-                return Ok(Ending::TimedOut(format!("it ran longer than {limit} seconds")));
+                return Ok(Ending::TimedOut(format!("ended after {limit} seconds, its time limit")));
             }
             // Before the pipes: a process left behind may keep them full for ever.
             status = child.wait() => {
@@ -216,7 +216,7 @@ async fn watch(
             }
             () = at(idle_deadline) => {
                 let limit = idle_timeout.unwrap_or_default().as_secs();
-                return Ok(Ending::TimedOut(format!("it printed nothing for {limit} seconds")));
+                return Ok(Ending::TimedOut(format!("ended after {limit} seconds without output")));
             }
         }
     }

@@ -323,6 +323,30 @@ impl Session<'_> {
         Ok(process::run(job, &mut log, &mut stop, &mut ears).await?)
     }
 
+    /// Mends what would keep git itself from working. Nothing of the attempt is alive.
+    async fn repair_after_attempt(&mut self) -> Result<(), Error> {
+        let top = self.engine.repo.top.clone();
+        if !top.exists() {
+            fs::create_dir_all(&top).map_err(|source| Error::File {
+                what: "make",
+                path: top,
+                source,
+            })?;
+            self.tell("the work tree was deleted; its directory is made anew");
+        }
+        if !self.file("attempts").exists() {
+            self.store.make_dirs()?;
+            self.tell("the loop's directory below .git was deleted; it is made anew");
+        }
+        let removed = self.remove_stale_locks().await?;
+        if removed > 0 {
+            self.tell(format!(
+                "{removed} locks that the attempt left in the repository are removed"
+            ));
+        }
+        Ok(())
+    }
+
     /// From the verdict on: gates, mark and checkpoint, or back to the checkpoint.
     pub(super) async fn conclude(
         &mut self,
@@ -332,7 +356,7 @@ impl Session<'_> {
         settings: &Settings,
         begun: Begun,
     ) -> Result<StepEnd, Error> {
-        self.remove_attempts_index_lock().await?;
+        self.repair_after_attempt().await?;
         let standing = self.standing().await?;
         let mut parent = None;
         if outcome.judgement.verdict == Verdict::Complete {
@@ -424,18 +448,6 @@ impl Session<'_> {
                 Ok(StepEnd::Failed { retries_left })
             }
         }
-    }
-
-    /// A lock that the attempt left on the index; nothing of the attempt is alive.
-    async fn remove_attempts_index_lock(&mut self) -> Result<(), Error> {
-        let lock = crate::git::index::lock_of(&self.engine.repo.index());
-        if lock.exists() {
-            crate::git::index::wait_for_lock(&lock).await;
-            if fs::remove_file(&lock).is_ok() {
-                self.tell("the agent left the index locked; the lock is removed");
-            }
-        }
-        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::attempt::{AttemptOptions, Outcome, StepEnd, open_ids, write_private};
+use super::checkpoint::{Standing, short_branch};
 use super::machine::{Event, Step};
 use super::revert::Undoing;
 use super::verdict::Judgement;
@@ -17,6 +18,7 @@ impl Session<'_> {
     /// As [`Session::attempt`].
     pub async fn complete(&mut self, options: &AttemptOptions) -> Result<StepEnd, Error> {
         let settings = self.step_settings(options);
+        self.require_on_branch().await?;
         let (listing, story) = self.begin_story(Step::Hand)?;
         let begun = self.begin(Step::Hand, &story)?;
         let outcome = Outcome::by_hand(Judgement {
@@ -33,6 +35,7 @@ impl Session<'_> {
     /// As [`Session::attempt`].
     pub async fn fail(&mut self, reason: Option<String>) -> Result<StepEnd, Error> {
         let settings = self.state.settings.clone();
+        self.require_on_branch().await?;
         let (listing, story) = self.begin_story(Step::Hand)?;
         let begun = self.begin(Step::Hand, &story)?;
         let outcome = Outcome::by_hand(Judgement {
@@ -51,13 +54,8 @@ impl Session<'_> {
         if !self.state.is_live() {
             return Err(Error::LoopFinished(self.change().to_string()));
         }
-        let standing = self.standing().await?;
-        let checkpoint = Some(&self.state.checkpoint);
-        let own_branch = self.state.change.branch_ref();
-        if standing.head.branch.as_deref() == Some(&own_branch)
-            && standing.tip.as_ref() == checkpoint
-            && self.is_at_checkpoint().await?
-        {
+        let standing = self.require_on_branch().await?;
+        if standing.tip.as_ref() == Some(&self.state.checkpoint) && self.is_at_checkpoint().await? {
             return Ok(false);
         }
         let listing = self.state.source.list(&self.engine.repo.top).ok();
@@ -77,6 +75,23 @@ impl Session<'_> {
         };
         self.undo(undoing, &standing).await?;
         Ok(true)
+    }
+
+    /// A person may have gone elsewhere on purpose: only an agent's HEAD is put back.
+    async fn require_on_branch(&self) -> Result<Standing, Error> {
+        let standing = self.standing().await?;
+        if standing.head.branch.as_deref() == Some(&self.state.change.branch_ref()) {
+            return Ok(standing);
+        }
+        Err(Error::HeadElsewhere {
+            head: standing
+                .head
+                .branch
+                .as_deref()
+                .map_or("a detached commit", short_branch)
+                .to_owned(),
+            branch: self.state.branch.clone(),
+        })
     }
 
     async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {

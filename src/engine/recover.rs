@@ -15,7 +15,6 @@ use crate::state::{Intent, Phase, Running, Verdict};
 impl Session<'_> {
     pub(super) async fn recover(&mut self) -> Result<(), Error> {
         if let Some(intent) = self.state.intent.clone() {
-            self.remove_stale_locks()?;
             let step = match &intent {
                 Intent::Start { .. } => "start",
                 Intent::Checkpoint { .. } => "a checkpoint",
@@ -23,6 +22,7 @@ impl Session<'_> {
                 Intent::Cleanup { .. } => "finish",
             };
             self.end_orphans().await?;
+            self.remove_stale_locks().await?;
             match intent {
                 Intent::Start { .. } => self.finish_start().await?,
                 Intent::Checkpoint { .. } => self.finish_checkpoint().await?,
@@ -42,7 +42,7 @@ impl Session<'_> {
     /// The attempt's git-ralph died: nothing of it may go on, and what it left is kept and undone.
     async fn end_interrupted_attempt(&mut self) -> Result<(), Error> {
         self.end_orphans().await?;
-        self.remove_stale_locks()?;
+        self.remove_stale_locks().await?;
         let Some(story) = self.state.progress.story.clone() else {
             return Ok(());
         };
@@ -104,9 +104,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Locks that a killed git of ours left. Only called when a step was cut off and nothing of it is
-    /// alive: the loop's own lock is ours.
-    fn remove_stale_locks(&self) -> Result<(), Error> {
+    /// Removes locks that a killed git left. Only called when nothing of the attempt or of the step that
+    /// was cut off is alive; a git of the user's in another window gets a moment to finish. Says how
+    /// many there were.
+    pub(super) async fn remove_stale_locks(&self) -> Result<usize, Error> {
         let repo = &self.engine.repo;
         let branch = self.state.change.branch_ref();
         let mut locks = vec![
@@ -116,11 +117,13 @@ impl Session<'_> {
             repo.common_dir.join("packed-refs.lock"),
             repo.common_dir.join(format!("{branch}.lock")),
         ];
-        let own_refs = repo.common_dir.join(self.state.change.ralph_ref(""));
-        collect_locks(&own_refs, &mut locks);
+        collect_locks(&repo.common_dir.join(self.state.change.ralph_ref("")), &mut locks);
+        locks.retain(|lock| lock.exists());
+        index::wait_for_locks(&locks).await;
+        let mut removed = 0;
         for lock in locks {
             match fs::remove_file(&lock) {
-                Ok(()) => {}
+                Ok(()) => removed += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(source) => {
                     return Err(Error::File {
@@ -131,7 +134,7 @@ impl Session<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(removed)
     }
 }
 

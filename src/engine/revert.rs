@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Nested;
 use crate::git::{Update, clear_operations};
-use crate::names::{Oid, ref_component};
-use crate::state::{Intent, KeptRef, Verdict};
+use crate::names::{KeptRef, Oid, ref_component};
+use crate::state::{Intent, Verdict};
 
 /// How often the work tree may turn out to have changed while it is put back.
 const TURNS: usize = 4;
@@ -35,11 +35,6 @@ pub(super) struct Undoing {
 impl Session<'_> {
     /// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
     pub(super) async fn undo(&mut self, undoing: Undoing, standing: &Standing) -> Result<(), Error> {
-        fs::create_dir_all(&self.engine.repo.top).map_err(|source| Error::File {
-            what: "make",
-            path: self.engine.repo.top.clone(),
-            source,
-        })?;
         let work = self.working_index().await?;
         let base = self.state.checkpoint_tree.clone();
         let repo = &self.engine.repo;
@@ -108,13 +103,7 @@ impl Session<'_> {
         let checkpoint = self.state.checkpoint.clone();
         let branch = self.state.change.branch_ref();
         let why = format!("ralph: revert {story}@{attempt}");
-        let mut updates: Vec<Update> = kept
-            .iter()
-            .map(|kept| Update::Set {
-                name: kept.name.clone(),
-                new: kept.oid.clone(),
-            })
-            .collect();
+        let mut updates: Vec<Update> = kept.iter().map(Update::keep).collect();
         if standing.tip.as_ref() != Some(&checkpoint) {
             updates.push(Update::Move {
                 name: branch.clone(),
@@ -170,6 +159,7 @@ impl Session<'_> {
                 }
             };
             let tree = self.leave_ignored(&work, tree, &target).await?;
+            self.clear_the_way(&tree, &target, &trash).await?;
             let repo = &self.engine.repo;
             // A file that changed meanwhile stops git before it changes anything; the next turn sees it.
             if repo.switch_work_tree(&work, &tree, &target).await.is_ok() {
@@ -217,6 +207,25 @@ impl Session<'_> {
         repo.update_index(work, &["--add", "--remove"], &rules).await?;
         repo.update_index(work, &["--force-remove"], &ignored).await?;
         Ok(repo.git.write_tree(work).await?)
+    }
+
+    /// Moves to the trash what stands where the checkpoint has something and what git does not know of
+    /// (ignored files, what is under a rule that the attempt added): git would not write over it.
+    async fn clear_the_way(&self, now: &Oid, target: &Oid, trash: &Path) -> Result<(), Error> {
+        let changes = self.engine.repo.git.diff_trees(now, target).await?;
+        let goes = |path: &[u8]| {
+            changes
+                .iter()
+                .any(|(status, gone)| *status == b'D' && gone == path)
+        };
+        for (_, path) in changes.iter().filter(|(status, _)| *status == b'A') {
+            if let Some(in_the_way) = self.engine.repo.first_in_the_way(path)
+                && !goes(&in_the_way)
+            {
+                self.move_to_trash(&in_the_way, trash)?;
+            }
+        }
+        Ok(())
     }
 
     /// Moves a path of the work tree to the trash.

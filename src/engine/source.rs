@@ -45,6 +45,10 @@ impl Session<'_> {
             if let Some(dir) = list.parent() {
                 fs::create_dir_all(dir).map_err(|error| file_error("make", dir, error))?;
             }
+            // A link that an attempt put there may lead anywhere: it goes, and nothing is written through it.
+            if self.state.source.target(&self.engine.repo.top).is_err() {
+                let _ = fs::remove_file(&list);
+            }
             fs::write(&list, was).map_err(|error| file_error("write", &list, error))?;
         }
         self.forget_source_copy()

@@ -5,6 +5,8 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
@@ -16,7 +18,7 @@ use crate::events::What;
 use crate::git::index::{self, Entries};
 use crate::git::worktree::Nested;
 use crate::git::{Head, RefInfo, Update, operations_in_progress};
-use crate::names::{Change, Oid};
+use crate::names::{Change, KeptRef, Oid};
 use crate::settings::Settings;
 use crate::state::{self, Before, Intent, Phase, Progress, State, Store, VERSION};
 
@@ -41,8 +43,10 @@ pub struct Started<'o> {
 struct Found {
     source: Source,
     listing: Listing,
+    /// The tip of a branch of this name that no live loop owns.
     leftover: Option<Oid>,
-    replaced: usize,
+    /// The refs of an earlier loop of this name.
+    earlier: Vec<RefInfo>,
 }
 
 /// Begins a loop, or finds it live already.
@@ -71,6 +75,7 @@ pub async fn start<'o>(
     let _alone = store.lock_work_tree(&engine.repo.git_dir)?;
     refuse_other_loops(&engine, change)?;
     let lock = store.lock()?;
+    take_attempt_numbers(&store, change, &found.earlier)?;
     let state = compute(&engine, &store, change, options, &found).await?;
     store.save(&state)?;
     let mut session = Session {
@@ -154,15 +159,14 @@ async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> 
     if let Some(missing) = agent.and_then(|agent| agent.missing_program(&repo.top)) {
         return Err(Error::AgentMissing(missing));
     }
-    let replaced_dir = change.ralph_ref("replaced/");
     Ok(Found {
         source,
         listing,
         leftover,
-        replaced: refs
-            .iter()
-            .filter(|found| found.name.starts_with(&replaced_dir))
-            .count(),
+        earlier: refs
+            .into_iter()
+            .filter(|found| found.name.starts_with(&loop_refs))
+            .collect(),
     })
 }
 
@@ -219,6 +223,35 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
     Ok(leftover)
 }
 
+/// Attempts are numbered by their logs. Where refs of an earlier loop have none any more, an empty log
+/// takes the number, so that no ref is ever written over.
+fn take_attempt_numbers(store: &Store, change: &Change, earlier: &[RefInfo]) -> Result<(), Error> {
+    let attempts = change.ralph_ref("attempts/");
+    for found in earlier {
+        let Some((story, number)) = found
+            .name
+            .strip_prefix(&attempts)
+            .and_then(|rest| rest.rsplit_once('/'))
+        else {
+            continue;
+        };
+        if number.parse::<u32>().is_ok() {
+            let path = store.file(&format!("attempts/{story}.{number}.log"));
+            let made = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .mode(0o600)
+                .open(&path);
+            made.map_err(|source| Error::File {
+                what: "make",
+                path,
+                source,
+            })?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes the snapshot and the first checkpoint as objects, and the state that points to them.
 async fn compute(
     engine: &Engine<'_>,
@@ -242,13 +275,7 @@ async fn compute(
     let parents: Vec<&Oid> = head.into_iter().collect();
     let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, made.sound).await?;
     let checkpoint = git.commit_tree(&reading.tree, &parents, "initial state").await?;
-    let unmerged_leftover = match &found.leftover {
-        Some(tip) if git.is_ancestor(tip, &checkpoint).await? => None,
-        other => other.clone(),
-    };
-    let replaced_ref = unmerged_leftover
-        .as_ref()
-        .map(|_| change.ralph_ref(&format!("replaced/{}", found.replaced + 1)));
+    let kept = kept_from_before(engine, change, found, &checkpoint).await?;
     let original_branch = engine
         .head
         .branch
@@ -286,10 +313,47 @@ async fn compute(
         running: None,
         intent: Some(Intent::Start {
             tip: found.leftover.clone(),
-            replaced: unmerged_leftover,
-            replaced_ref,
+            kept,
         }),
     })
+}
+
+/// What an earlier loop of this name left and this one would overwrite: its branch, its final state,
+/// and the snapshot of what was there before it. They go to `refs/ralph/<change>/replaced/<n>`.
+async fn kept_from_before(
+    engine: &Engine<'_>,
+    change: &Change,
+    found: &Found,
+    checkpoint: &Oid,
+) -> Result<Vec<KeptRef>, Error> {
+    let replaced = change.ralph_ref("replaced/");
+    let overwritten = [change.ralph_ref("finished"), change.ralph_ref("start")];
+    let mut old: Vec<Oid> = found.leftover.iter().cloned().collect();
+    old.extend(
+        found
+            .earlier
+            .iter()
+            .filter(|earlier| overwritten.contains(&earlier.name))
+            .map(|earlier| earlier.oid.clone()),
+    );
+    old.dedup();
+    let number_of = |earlier: &RefInfo| earlier.name.strip_prefix(&replaced)?.parse::<u32>().ok();
+    let mut last = found.earlier.iter().filter_map(number_of).max().unwrap_or(0);
+    let mut kept = Vec::new();
+    for oid in old {
+        let is_kept = found
+            .earlier
+            .iter()
+            .any(|earlier| earlier.name.starts_with(&replaced) && earlier.oid == oid);
+        if !is_kept && !engine.repo.git.is_ancestor(&oid, checkpoint).await? {
+            last += 1;
+            kept.push(KeptRef {
+                name: format!("{replaced}{last}"),
+                oid,
+            });
+        }
+    }
+    Ok(kept)
 }
 
 /// Refuses what the index says must not be worked on.
@@ -358,12 +422,7 @@ async fn snapshot_commit(
 impl Session<'_> {
     /// Applies the intent of `start`; doing it again is harmless.
     pub(super) async fn finish_start(&mut self) -> Result<(), Error> {
-        let Some(Intent::Start {
-            tip,
-            replaced,
-            replaced_ref,
-        }) = self.state.intent.clone()
-        else {
+        let Some(Intent::Start { tip, kept }) = self.state.intent.clone() else {
             return Ok(());
         };
         let change = &self.state.change;
@@ -372,9 +431,7 @@ impl Session<'_> {
             name: change.ralph_ref("start"),
             new: self.state.before.snapshot.clone(),
         }];
-        if let (Some(new), Some(name)) = (replaced, replaced_ref) {
-            updates.push(Update::Set { name, new });
-        }
+        updates.extend(kept.iter().map(Update::keep));
         let head = self.engine.repo.head().await?;
         if self.branch_tip(&head).await?.as_ref() != Some(&self.state.checkpoint) {
             updates.push(Update::Move {

@@ -204,10 +204,10 @@ impl Repo {
     }
 }
 
-/// Waits a moment for whoever holds an index lock to let it go.
-pub async fn wait_for_lock(lock: &Path) {
+/// Waits a moment for whoever holds these locks to let them go.
+pub async fn wait_for_locks(locks: &[PathBuf]) {
     let deadline = tokio::time::Instant::now() + LOCK_WAIT / 5;
-    while lock.exists() && tokio::time::Instant::now() < deadline {
+    while locks.iter().any(|lock| lock.exists()) && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(LOCK_POLL).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::command::{Git, GitError};
 use super::discover::{Head, Repo};
-use crate::names::Oid;
+use crate::names::{KeptRef, Oid};
 
 /// One ref as `git for-each-ref` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,15 @@ pub enum Update {
 }
 
 impl Update {
+    /// Keeps an object under a name of git-ralph's own.
+    #[must_use]
+    pub fn keep(kept: &KeptRef) -> Self {
+        Self::Set {
+            name: kept.name.clone(),
+            new: kept.oid.clone(),
+        }
+    }
+
     fn line(&self) -> String {
         match self {
             Self::Move { name, new, old } => {

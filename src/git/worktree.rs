@@ -216,6 +216,26 @@ impl Repo {
         self.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
     }
 
+    /// What keeps a new file from being put at this path: the first of its directories that is no
+    /// directory (a symlink is none), or what is at the path itself.
+    #[must_use]
+    pub fn first_in_the_way(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let slashes = path
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'/')
+            .map(|(at, _)| at);
+        for end in slashes {
+            let dir = path.get(..end)?;
+            match self.top.join(OsStr::from_bytes(dir)).symlink_metadata() {
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(_) => return Some(dir.to_vec()),
+                Err(_) => return None,
+            }
+        }
+        self.exists(path).then(|| path.to_vec())
+    }
+
     /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what
     /// differs; `index` then describes `target`.
     ///

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::Source;
-use crate::names::{Change, Oid};
+use crate::names::{Change, KeptRef, Oid};
 use crate::settings::Settings;
 
 pub use store::{Lock, StateError, Store, changes};
@@ -183,12 +183,8 @@ pub enum Intent {
         /// The branch's tip before it; absent when there was none.
         #[serde(skip_serializing_if = "Option::is_none")]
         tip: Option<Oid>,
-        /// The tip of a leftover branch of this name, to be kept.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        replaced: Option<Oid>,
-        /// The ref that keeps it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        replaced_ref: Option<String>,
+        /// What an earlier loop of this name left, to be kept under other names.
+        kept: Vec<KeptRef>,
     },
     /// A checkpoint: branch and HEAD to a new commit.
     Checkpoint {
@@ -237,15 +233,6 @@ pub enum Intent {
         #[serde(skip_serializing_if = "Option::is_none")]
         merged: Option<Oid>,
     },
-}
-
-/// A ref and what it must keep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptRef {
-    /// Full ref name.
-    pub name: String,
-    /// The object.
-    pub oid: Oid,
 }
 
 /// All that is remembered of one loop.
