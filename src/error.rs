@@ -382,7 +382,9 @@ impl Error {
                 format!("git branch rescued {branch} && git reset --keep {checkpoint}")
             }
             Self::Restless(_) => "end what writes there, then: git ralph revert".to_owned(),
-            Self::NoChoice(change) => format!("git ralph finish --cleanup {change}"),
+            Self::NoChoice(change) => format!("git ralph finish --cleanup {change}")
+                .trim_end()
+                .to_owned(),
             Self::OriginalGone { branch, oid, .. } => format!("git branch {branch} {oid}"),
             Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => {
                 format!("git ralph finish --keep {change}, then: git rebase or git merge by hand")

@@ -116,7 +116,8 @@ fn explain(screen: Screen, text: &str) {
 
 /// Runs a git command in the demo's repository and shows what it prints.
 async fn show(screen: Screen, git: &Git, verb: &'static str, args: &[&str]) -> Result<(), GitError> {
-    screen.say(&format!("$ git {verb} {}\n", args.join(" ")));
+    let line = format!("$ git {verb} {}", args.join(" "));
+    screen.say(&format!("{}\n", line.trim_end()));
     let text = git.cmd(verb, args).bytes().await?;
     screen.answer(&String::from_utf8_lossy(&text));
     Ok(())

@@ -20,10 +20,13 @@ use crate::agent::process::{self, Ended, Ending, Job, Listener};
 use crate::agent::survivors;
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream, What};
-use crate::git::REPOSITORY_VARIABLES;
+use crate::git::{OwnFiles, REPOSITORY_VARIABLES};
 use crate::prompt;
 use crate::settings::Settings;
 use crate::state::{Phase, Running, State, Store, Verdict};
+
+/// The copy of git's own files, in the loop's directory.
+const OWN_FILES: &str = "git-files";
 
 /// What may be said on the command line of a step.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +96,8 @@ impl Session<'_> {
         self.settled = false;
         let begun = self.begin(step, &story)?;
         self.copy_source()?;
+        self.unversioned().copy_ignored()?;
+        OwnFiles::read(&self.engine.repo)?.save(&self.file(OWN_FILES))?;
         let text = self.prompt_text(&story, settings)?;
         let judged = self.run_agent(&agent, &story, &text, settings, &begun).await?;
         let open = open_ids(&listing);
@@ -259,10 +264,10 @@ impl Session<'_> {
         let report = decoder.finish();
         let judgement = judge(&ended.ending, &report);
         if ended.left_running > 0 {
-            self.tell(format!(
-                "the agent left {} processes running; they were ended",
-                ended.left_running
-            ));
+            self.tell(match ended.left_running {
+                1 => "the agent left a process running; it was ended".to_owned(),
+                many => format!("the agent left {many} processes running; they were ended"),
+            });
         }
         Ok(Outcome {
             judgement,
@@ -338,13 +343,34 @@ impl Session<'_> {
             self.store.make_dirs()?;
             self.tell("the loop's directory below .git was deleted; it is made anew");
         }
+        let changed = self.put_back_own_files()?;
         let removed = self.remove_stale_locks().await?;
+        if changed {
+            self.widen_sparse().await?;
+        }
         if removed > 0 {
-            self.tell(format!(
-                "{removed} locks that the attempt left in the repository are removed"
-            ));
+            self.tell("the attempt left locks in the repository; they are removed");
         }
         Ok(())
+    }
+
+    /// Puts git's own files back to what they were before the attempt; says whether any had changed.
+    pub(super) fn put_back_own_files(&mut self) -> Result<bool, Error> {
+        let copy = self.file(OWN_FILES);
+        if !copy.exists() {
+            return Ok(false);
+        }
+        let trash = self.file("trash");
+        let differed = OwnFiles::load(&copy)?.restore(&self.engine.repo, &trash)?;
+        for path in &differed {
+            self.tell(format!("the attempt changed {}; it is put back", path.display()));
+        }
+        fs::remove_dir_all(&copy).map_err(|source| Error::File {
+            what: "remove",
+            path: copy,
+            source,
+        })?;
+        Ok(!differed.is_empty())
     }
 
     /// From the verdict on: gates, mark and checkpoint, or back to the checkpoint.
@@ -382,6 +408,7 @@ impl Session<'_> {
                 story: Some(story.id.clone()),
                 attempt: Some(begun.number),
                 parent,
+                subject: format!("checkpoint: {}", story.id),
             };
             self.save_checkpoint(saving, &standing).await?;
             self.forget_source_copy()?;

@@ -4,7 +4,6 @@ use super::Session;
 use super::machine;
 use crate::error::Error;
 use crate::events::What;
-use crate::git::worktree::Nested;
 use crate::git::{Head, Update, operations_in_progress};
 use crate::names::Oid;
 use crate::state::{Intent, Verdict};
@@ -25,6 +24,8 @@ pub(super) struct Saving {
     pub attempt: Option<u32>,
     /// The commit below it.
     pub parent: Oid,
+    /// Its subject.
+    pub subject: String,
 }
 
 impl Session<'_> {
@@ -93,10 +94,17 @@ impl Session<'_> {
 
     /// Makes a checkpoint of the work tree as it is. One scan of the work tree.
     pub(super) async fn save_checkpoint(&mut self, saving: Saving, standing: &Standing) -> Result<(), Error> {
-        let work = self.working_index().await?;
-        let base = self.state.checkpoint_tree.clone();
-        let repo = &self.engine.repo;
-        let reading = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?;
+        let reading = self.read_work_tree().await?;
+        if !reading.unstorable.is_empty() {
+            let names: Vec<_> = reading
+                .unstorable
+                .iter()
+                .take(5)
+                .map(|path| String::from_utf8_lossy(path))
+                .collect();
+            let told = format!("not committed, because git cannot store it: {}", names.join(", "));
+            self.tell(told);
+        }
         self.commit_checkpoint(saving, standing, reading.tree).await
     }
 
@@ -107,18 +115,8 @@ impl Session<'_> {
         standing: &Standing,
         tree: Oid,
     ) -> Result<(), Error> {
-        let subject = match &saving.story {
-            Some(story) => format!("checkpoint: {story}"),
-            None => {
-                let upcoming = self.state.progress.story.as_ref().map(|story| story.id.as_str());
-                format!(
-                    "checkpoint: edits before {}",
-                    upcoming.unwrap_or("the next story")
-                )
-            }
-        };
         let git = &self.engine.repo.git;
-        let commit = git.commit_tree(&tree, &[&saving.parent], &subject).await?;
+        let commit = git.commit_tree(&tree, &[&saving.parent], &saving.subject).await?;
         self.state.intent = Some(Intent::Checkpoint {
             commit,
             tree,
@@ -160,6 +158,7 @@ impl Session<'_> {
             self.engine.repo.set_head(&self.own_head(), &why).await?;
         }
         self.install_working_index().await?;
+        self.record_touched()?;
         self.state.checkpoint = commit.clone();
         self.state.checkpoint_tree = tree;
         self.state.intent = None;
@@ -228,11 +227,8 @@ impl Session<'_> {
                 });
             }
         };
-        let work = self.working_index().await?;
-        let base = self.state.checkpoint_tree.clone();
-        let repo = &self.engine.repo;
-        let reading = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?;
-        if tip == checkpoint && reading.tree == base {
+        let reading = self.read_work_tree().await?;
+        if tip == checkpoint && reading.tree == self.state.checkpoint_tree {
             return Ok(());
         }
         self.tell(format!(
@@ -242,6 +238,7 @@ impl Session<'_> {
             story: None,
             attempt: None,
             parent: tip,
+            subject: format!("checkpoint: edits before {story}"),
         };
         self.commit_checkpoint(saving, &standing, reading.tree).await
     }

@@ -6,7 +6,7 @@ use super::checkpoint::short_branch;
 use super::machine;
 use crate::error::Error;
 use crate::events::What;
-use crate::git::worktree::Nested;
+use crate::git::worktree::Whose;
 use crate::git::{Update, index};
 use crate::names::Oid;
 use crate::state::Intent;
@@ -126,13 +126,12 @@ impl Session<'_> {
             return Ok((tip.clone(), None));
         };
         let work = self.working_index().await?;
+        let nested = self.users_nested();
+        let whose = Whose::Loops { nested: &nested };
         let repo = &self.engine.repo;
         let git = &repo.git;
         let tip_tree = git.tree_of(tip).await?;
-        let ours = repo
-            .read_work_tree(&work, &tip_tree, Nested::TakeFiles)
-            .await?
-            .tree;
+        let ours = repo.read_work_tree(&work, &tip_tree, whose).await?.tree;
         let finished = if ours == tip_tree {
             tip.clone()
         } else {
@@ -194,8 +193,10 @@ impl Session<'_> {
         self.engine.repo.git.update_refs(&[keep], &why).await?;
         if let Some(merged) = merged {
             let work = self.working_index().await?;
+            let nested = self.users_nested();
+            let whose = Whose::Loops { nested: &nested };
             let repo = &self.engine.repo;
-            let now = repo.read_work_tree(&work, &merged, Nested::TakeFiles).await?.tree;
+            let now = repo.read_work_tree(&work, &merged, whose).await?.tree;
             repo.switch_work_tree(&work, &now, &merged).await?;
             repo.install_index(&work).await?;
         }

@@ -8,7 +8,6 @@ use super::revert::Undoing;
 use super::verdict::Judgement;
 use crate::error::Error;
 use crate::git::operations_in_progress;
-use crate::git::worktree::Nested;
 use crate::state::Verdict;
 
 impl Session<'_> {
@@ -95,11 +94,9 @@ impl Session<'_> {
     }
 
     async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
-        let work = self.working_index().await?;
-        let base = self.state.checkpoint_tree.clone();
-        let repo = &self.engine.repo;
-        let reading = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?;
-        Ok(reading.tree == base && operations_in_progress(repo).is_empty())
+        let reading = self.read_work_tree().await?;
+        let same = reading.tree == self.state.checkpoint_tree && reading.unstorable.is_empty();
+        Ok(same && operations_in_progress(&self.engine.repo).is_empty())
     }
 
     /// Has the loop pass over a story, or no longer.

@@ -17,6 +17,7 @@ mod revert;
 mod session;
 mod source;
 mod start;
+mod unversioned;
 mod verdict;
 
 use std::env;

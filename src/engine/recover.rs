@@ -42,6 +42,7 @@ impl Session<'_> {
     /// The attempt's git-ralph died: nothing of it may go on, and what it left is kept and undone.
     async fn end_interrupted_attempt(&mut self) -> Result<(), Error> {
         self.end_orphans().await?;
+        self.put_back_own_files()?;
         self.remove_stale_locks().await?;
         let Some(story) = self.state.progress.story.clone() else {
             return Ok(());
@@ -96,10 +97,7 @@ impl Session<'_> {
             return Err(crate::agent::process::ProcessError::Immortal(found.alive).into());
         }
         if found.ended > 0 {
-            self.tell(format!(
-                "{} processes of that attempt were still running and were ended",
-                found.ended
-            ));
+            self.tell("processes of that attempt were still running; they were ended");
         }
         Ok(())
     }

@@ -12,7 +12,6 @@ use super::checkpoint::Standing;
 use super::machine::{self, Action};
 use crate::error::Error;
 use crate::events::What;
-use crate::git::worktree::Nested;
 use crate::git::{Update, clear_operations};
 use crate::names::{KeptRef, Oid, ref_component};
 use crate::state::{Intent, Verdict};
@@ -35,10 +34,7 @@ pub(super) struct Undoing {
 impl Session<'_> {
     /// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
     pub(super) async fn undo(&mut self, undoing: Undoing, standing: &Standing) -> Result<(), Error> {
-        let work = self.working_index().await?;
-        let base = self.state.checkpoint_tree.clone();
-        let repo = &self.engine.repo;
-        let now = repo.read_work_tree(&work, &base, Nested::TakeFiles).await?.tree;
+        let now = self.read_work_tree().await?.tree;
         let kept = self.keep(&undoing, standing, &now).await?;
         self.state.intent = Some(Intent::Revert {
             trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
@@ -118,6 +114,7 @@ impl Session<'_> {
         clear_operations(&self.engine.repo)?;
         self.converge(now, &trash).await?;
         self.install_working_index().await?;
+        self.restore_unversioned()?;
         self.put_back_source()?;
         self.state.intent = None;
         self.state.running = None;
@@ -152,20 +149,21 @@ impl Session<'_> {
             let work = self.file("work.index");
             let tree = match now.take() {
                 Some(tree) => tree,
-                None => {
-                    let work = self.working_index().await?;
-                    let repo = &self.engine.repo;
-                    repo.read_work_tree(&work, &target, Nested::TakeFiles).await?.tree
-                }
+                None => self.read_work_tree().await?.tree,
             };
-            let tree = self.leave_ignored(&work, tree, &target).await?;
+            let tree = match self.restore_rules(&work, &tree, &target).await? {
+                Some(tree) => tree,
+                None => self.leave_ignored(&work, tree, &target).await?,
+            };
             self.clear_the_way(&tree, &target, &trash).await?;
             let repo = &self.engine.repo;
             // A file that changed meanwhile stops git before it changes anything; the next turn sees it.
             if repo.switch_work_tree(&work, &tree, &target).await.is_ok() {
                 let left = repo.differences(&work).await?;
                 for path in &left.untracked {
-                    self.move_to_trash(path, &trash)?;
+                    if !self.is_users_empty_directory(path)? {
+                        self.move_to_trash(path, &trash)?;
+                    }
                 }
                 changed = left.changed;
                 if changed.is_empty() {
@@ -182,29 +180,36 @@ impl Session<'_> {
         ))
     }
 
+    /// When the attempt changed ignore or attribute rules, those of the checkpoint come back first: they
+    /// decide what is whose and what a file's content is. The working index is then the checkpoint's,
+    /// and what it does not know is left for the trash. Gives the tree of the tracked files.
+    async fn restore_rules(&mut self, work: &Path, now: &Oid, target: &Oid) -> Result<Option<Oid>, Error> {
+        let repo = &self.engine.repo;
+        let mut rules = repo.git.diff_trees(target, now).await?;
+        rules.retain(|(_, path)| is_rules(path));
+        if rules.is_empty() {
+            return Ok(None);
+        }
+        repo.restore_files(&self.file("rules.index"), target, &rules)
+            .await?;
+        repo.private_index(&self.file("checkpoint.index"), work, Some(&self.state.checkpoint))
+            .await?;
+        Ok(Some(repo.read_tracked(work).await?))
+    }
+
     /// Takes out of the working index what the checkpoint's ignore rules cover and the checkpoint
-    /// does not hold: an agent may have force-added or un-ignored files that are the user's.
+    /// does not hold: an agent may have force-added files that are the user's.
     async fn leave_ignored(&self, work: &Path, now: Oid, target: &Oid) -> Result<Oid, Error> {
         let repo = &self.engine.repo;
         let changes = repo.git.diff_trees(target, &now).await?;
-        let is_rules = |path: &[u8]| path == b".gitignore" || path.ends_with(b"/.gitignore");
-        let (rules, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(_, path)| is_rules(path));
-        let added: Vec<Vec<u8>> = others
+        let added: Vec<Vec<u8>> = changes
             .into_iter()
             .filter_map(|(status, path)| (status == b'A').then_some(path))
             .collect();
-        if added.is_empty() {
-            return Ok(now);
-        }
-        // The rules of the checkpoint decide what is whose: they come back first.
-        repo.restore_files(&self.file("rules.index"), target, &rules)
-            .await?;
-        let rules: Vec<Vec<u8>> = rules.into_iter().map(|(_, path)| path).collect();
         let ignored = repo.ignored_among(work, &added).await?;
-        if ignored.is_empty() && rules.is_empty() {
+        if ignored.is_empty() {
             return Ok(now);
         }
-        repo.update_index(work, &["--add", "--remove"], &rules).await?;
         repo.update_index(work, &["--force-remove"], &ignored).await?;
         Ok(repo.git.write_tree(work).await?)
     }
@@ -231,9 +236,9 @@ impl Session<'_> {
     /// Moves a path of the work tree to the trash.
     fn move_to_trash(&self, path: &[u8], trash: &Path) -> Result<(), Error> {
         let name = OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path));
-        let text = String::from_utf8_lossy(name.as_bytes());
-        let is_users = |nested: &String| *nested == text || nested.starts_with(&format!("{text}/"));
-        if self.state.before.nested.iter().any(is_users) {
+        let below = [name.as_bytes(), b"/"].concat();
+        let is_users = |nested: &Vec<u8>| *nested == name.as_bytes() || nested.starts_with(&below);
+        if self.users_nested().iter().any(is_users) {
             return Ok(());
         }
         let from = self.engine.repo.top.join(name);
@@ -257,4 +262,9 @@ impl Session<'_> {
             Err(source) => Err(error(source)),
         }
     }
+}
+
+fn is_rules(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    name == b".gitignore" || name == b".gitattributes"
 }

@@ -10,6 +10,7 @@ use super::{Engine, progress_of};
 use crate::adapters::{Listing, Story};
 use crate::error::Error;
 use crate::events::{Event, What};
+use crate::git::worktree::{Reading, Whose};
 use crate::git::{Head, index};
 use crate::names::{Change, Oid, ref_component};
 use crate::state::{Lock, Phase, State, StateError, Store};
@@ -235,11 +236,32 @@ impl<'o> Session<'o> {
         let repo = &self.engine.repo;
         let fallback = self.state.checkpoint.clone();
         let made = repo.private_index(&repo.index(), &work, Some(&fallback)).await?;
-        repo.show_paths(&work, &made.entries.hidden).await?;
+        let mut hidden = made.entries.hidden;
+        hidden.extend(self.unversioned().newly_sparse(made.entries.sparse)?);
+        repo.show_paths(&work, &hidden).await?;
         if !made.sound {
+            // Other git commands read the real one too.
+            repo.install_index(&work).await?;
             self.tell("the index was missing or damaged: made anew from the checkpoint");
         }
         Ok(work)
+    }
+
+    /// Reads the work tree as it is now, compared with the checkpoint. One scan.
+    pub(super) async fn read_work_tree(&mut self) -> Result<Reading, Error> {
+        let work = self.working_index().await?;
+        let base = self.state.checkpoint_tree.clone();
+        let nested = self.users_nested();
+        let whose = Whose::Loops { nested: &nested };
+        let repo = &self.engine.repo;
+        let reading = repo.read_work_tree(&work, &base, whose).await?;
+        self.leave_out_ignored(&work, reading).await
+    }
+
+    /// Nested repositories that were there before the loop.
+    pub(super) fn users_nested(&self) -> Vec<Vec<u8>> {
+        let nested = self.state.before.nested.iter();
+        nested.map(|path| percent_decode(path)).collect()
     }
 
     /// Puts the working index in the place of the real one.
@@ -290,8 +312,12 @@ pub async fn look<'o>(engine: Engine<'o>, change: &Change) -> Result<(Engine<'o>
 /// A path as text, percent-encoded where it is not UTF-8.
 pub(super) fn path_text(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    path.as_os_str()
-        .as_bytes()
+    percent_encode(path.as_os_str().as_bytes())
+}
+
+/// Bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
+pub(super) fn percent_encode(bytes: &[u8]) -> String {
+    bytes
         .utf8_chunks()
         .map(|chunk| {
             let invalid: String = chunk
@@ -302,6 +328,29 @@ pub(super) fn path_text(path: &Path) -> String {
             chunk.valid().replace('%', "%25") + &invalid
         })
         .collect()
+}
+
+/// The bytes that [`percent_encode`] made this text of.
+fn percent_decode(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        match escaped {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    bytes
 }
 
 fn append(path: &Path, line: &str) -> std::io::Result<()> {

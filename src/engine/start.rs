@@ -10,13 +10,14 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
-use super::session::path_text;
+use super::session::{path_text, percent_encode};
+use super::unversioned::Unversioned;
 use super::{Engine, Session, agent_command, progress_of};
 use crate::adapters::{Listing, Source};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index::{self, Entries};
-use crate::git::worktree::Nested;
+use crate::git::worktree::Whose;
 use crate::git::{Head, RefInfo, Update, operations_in_progress};
 use crate::names::{Change, KeptRef, Oid};
 use crate::settings::Settings;
@@ -228,15 +229,15 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
 fn take_attempt_numbers(store: &Store, change: &Change, earlier: &[RefInfo]) -> Result<(), Error> {
     let attempts = change.ralph_ref("attempts/");
     for found in earlier {
-        let Some((story, number)) = found
+        let Some((story, taken)) = found
             .name
             .strip_prefix(&attempts)
             .and_then(|rest| rest.rsplit_once('/'))
         else {
             continue;
         };
-        if number.parse::<u32>().is_ok() {
-            let path = store.file(&format!("attempts/{story}.{number}.log"));
+        if taken.parse::<u32>().is_ok() {
+            let path = store.file(&format!("attempts/{story}.{taken}.log"));
             let made = OpenOptions::new()
                 .create(true)
                 .append(true)
@@ -271,7 +272,10 @@ async fn compute(
         None => git.empty_tree().await?,
     };
     let staged = git.write_tree(&work).await?;
-    let reading = repo.read_work_tree(&work, &base, Nested::LeaveOut).await?;
+    let reading = repo.read_work_tree(&work, &base, Whose::Users).await?;
+    Unversioned::new(store.file("unversioned"), &repo.top)
+        .record_start(repo, &work, reading.tree.as_str().len() / 2, &made.entries.sparse)
+        .await?;
     let parents: Vec<&Oid> = head.into_iter().collect();
     let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, made.sound).await?;
     let checkpoint = git.commit_tree(&reading.tree, &parents, "initial state").await?;
@@ -304,11 +308,7 @@ async fn compute(
         before: Before {
             snapshot,
             index: made.sound,
-            nested: reading
-                .nested
-                .iter()
-                .map(|path| String::from_utf8_lossy(path).into_owned())
-                .collect(),
+            nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
         },
         running: None,
         intent: Some(Intent::Start {
@@ -446,6 +446,7 @@ impl Session<'_> {
             self.engine.repo.set_head(&self.own_head(), &why).await?;
         }
         self.install_working_index().await?;
+        self.remember_index()?;
         self.state.intent = None;
         self.save()
     }

@@ -68,6 +68,8 @@ pub struct Entries {
     /// Paths that git is told not to look at (assume-unchanged, or skip-worktree although the file is
     /// there).
     pub hidden: Vec<Vec<u8>>,
+    /// Paths outside a sparse checkout: skip-worktree, and not there.
+    pub sparse: Vec<Vec<u8>>,
     /// Paths of submodules.
     pub submodules: Vec<Vec<u8>>,
 }
@@ -105,8 +107,13 @@ impl Repo {
                 entries.unmerged.push(path.to_vec());
             } else if meta.get(2..8) == Some(b"160000") {
                 entries.submodules.push(path.to_vec());
-            } else if (tag.is_ascii_lowercase() || tag == b'S') && self.exists(path) {
-                entries.hidden.push(path.to_vec());
+            } else if tag.is_ascii_lowercase() || tag == b'S' {
+                // Assumed unchanged and deleted is hidden too.
+                if tag.eq_ignore_ascii_case(&b's') && !self.exists(path) {
+                    entries.sparse.push(path.to_vec());
+                } else {
+                    entries.hidden.push(path.to_vec());
+                }
             }
         }
         Ok(entries)
@@ -120,6 +127,19 @@ impl Repo {
         self.update_index(index, &["--no-assume-unchanged"], paths)
             .await?;
         self.update_index(index, &["--no-skip-worktree"], paths).await
+    }
+
+    /// Writes these paths of an index into the work tree, where they are missing.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub async fn check_out_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
+        self.git
+            .cmd("checkout-index", ["-q", "-u", "-z", "--stdin"])
+            .index(index)
+            .stdin(super::worktree::joined_z(paths))
+            .done()
+            .await
     }
 
     /// A submodule with uncommitted changes, if there is one.

@@ -7,12 +7,15 @@
 mod command;
 mod discover;
 pub mod index;
+pub mod index_file;
 mod objects;
 mod operations;
+mod own_files;
 mod refs;
 pub mod worktree;
 
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover};
 pub use operations::{clear_operations, operations_in_progress};
+pub use own_files::OwnFiles;
 pub use refs::{RefInfo, Update};

@@ -8,19 +8,27 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::command::{GitError, failure, split_z};
 use super::discover::Repo;
 use crate::names::Oid;
 
-/// What to do with repositories that lie inside the work tree without being submodules.
+/// Whose work tree is read: what git cannot store as it is is the user's own business before the loop,
+/// and must not stop the loop after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nested {
-    /// They are the user's: leave them out.
-    LeaveOut,
-    /// They are the attempt's: take their files, without their history.
-    TakeFiles,
+pub enum Whose<'a> {
+    /// The user's, before the loop. Nested repositories are left out; what can be neither read nor
+    /// stored is an error.
+    Users,
+    /// The loop's. The files of nested repositories are taken, without their history, but for those
+    /// that were there before the loop; what cannot be read is made readable; what cannot be stored is
+    /// left out and told.
+    Loops {
+        /// The user's nested repositories.
+        nested: &'a [Vec<u8>],
+    },
 }
 
 /// A work tree read into a tree object.
@@ -30,6 +38,10 @@ pub struct Reading {
     pub tree: Oid,
     /// Nested repositories found on the way, relative to the top.
     pub nested: Vec<Vec<u8>>,
+    /// Paths that are in it and not in the tree it was compared with.
+    pub added: Vec<Vec<u8>>,
+    /// What git cannot store (pipes, sockets, names it refuses), relative to the top.
+    pub unstorable: Vec<Vec<u8>>,
 }
 
 /// Why a work tree could not be read or written.
@@ -51,49 +63,80 @@ impl Repo {
     /// with to notice nested repositories. One scan of the work tree in the ordinary case.
     ///
     /// # Errors
-    /// When something can be neither read nor stored; the index is then of no use, nothing else
-    /// has changed.
+    /// When something of the user's can be neither read nor stored, or git fails; the index is then of
+    /// no use, nothing else has changed.
     pub async fn read_work_tree(
         &self,
         index: &Path,
         base: &Oid,
-        nested: Nested,
+        whose: Whose<'_>,
     ) -> Result<Reading, WorkTreeError> {
         let mut outside = Vec::new();
-        if let Err(words) = self.add_all(index, &outside).await? {
+        let mut unstorable = Vec::new();
+        if let Some(words) = self.add_readable(index, &outside, whose).await? {
             outside = self.untracked_repositories(index).await?;
-            if outside.is_empty() {
-                return Err(WorkTreeError::Unstorable(words));
-            }
-            if let Err(words) = self.add_all(index, &outside).await? {
-                return Err(WorkTreeError::Unstorable(words));
+            let words = if outside.is_empty() {
+                Some(words)
+            } else {
+                self.add_readable(index, &outside, whose).await?
+            };
+            if let Some(words) = words {
+                if whose == Whose::Users {
+                    return Err(WorkTreeError::Unstorable(words));
+                }
+                unstorable = self.leave_unstorable(index, &outside).await?;
+                if unstorable.is_empty() {
+                    return Err(WorkTreeError::Unstorable(words));
+                }
             }
         }
         let tree = self.git.write_tree(index).await?;
-        let links = self.new_gitlinks(base, &tree).await?;
+        let New { mut added, links } = self.new_entries(base, &tree).await?;
         if links.is_empty() && outside.is_empty() {
             return Ok(Reading {
                 tree,
                 nested: Vec::new(),
+                added,
+                unstorable,
             });
         }
         self.update_index(index, &["--force-remove"], &links).await?;
         outside.extend(links);
-        if nested == Nested::TakeFiles {
-            for path in &outside {
+        if let Whose::Loops { nested } = whose {
+            for path in outside.iter().filter(|path| !nested.contains(path)) {
                 let files = self.files_of_nested(path).await?;
                 self.update_index(index, &["--add"], &files).await?;
+                added.extend(files);
             }
         }
         Ok(Reading {
             tree: self.git.write_tree(index).await?,
             nested: outside,
+            added,
+            unstorable,
         })
     }
 
-    /// `git add -A` without the given nested repositories; inside: git's words when it left
-    /// something out.
-    async fn add_all(&self, index: &Path, without: &[Vec<u8>]) -> Result<Result<(), String>, WorkTreeError> {
+    /// `git add -A` without the given nested repositories. Gives git's words when it left something out
+    /// that it cannot store.
+    async fn add_readable(
+        &self,
+        index: &Path,
+        without: &[Vec<u8>],
+        whose: Whose<'_>,
+    ) -> Result<Option<String>, WorkTreeError> {
+        match self.add_all(index, without).await {
+            Err(WorkTreeError::Unreadable(words)) if whose != Whose::Users => {
+                if make_readable(&self.top) == 0 {
+                    return Err(WorkTreeError::Unreadable(words));
+                }
+                self.add_all(index, without).await
+            }
+            other => other,
+        }
+    }
+
+    async fn add_all(&self, index: &Path, without: &[Vec<u8>]) -> Result<Option<String>, WorkTreeError> {
         let mut args: Vec<OsString> = ["-A", "--sparse", "--ignore-errors"].map(OsString::from).into();
         if !without.is_empty() {
             args.extend(["--", ":/"].map(OsString::from));
@@ -110,10 +153,24 @@ impl Repo {
             return Err(WorkTreeError::Unreadable(words));
         }
         match output.code {
-            Some(0) => Ok(Ok(())),
-            Some(_) => Ok(Err(words)),
+            Some(0) => Ok(None),
+            Some(_) => Ok(Some(words)),
             None => Err(failure("add", &output).into()),
         }
+    }
+
+    /// What is still different after everything that can be stored was added; tracked paths among it
+    /// leave the index, so that the tree says that their content is gone.
+    async fn leave_unstorable(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        let left = self.differences(index).await?;
+        self.update_index(index, &["--force-remove"], &left.changed)
+            .await?;
+        let mut all = left.changed;
+        all.extend(left.untracked.into_iter().filter(|path| !path.ends_with(b"/")));
+        all.retain(|path| !known.contains(path));
+        all.sort();
+        all.dedup();
+        Ok(all)
     }
 
     /// Nested repositories that are not tracked: git lists them as directories.
@@ -126,30 +183,28 @@ impl Repo {
             .collect())
     }
 
-    /// Gitlinks in `tree` that are neither in `base` nor registered submodules.
-    async fn new_gitlinks(&self, base: &Oid, tree: &Oid) -> Result<Vec<Vec<u8>>, GitError> {
+    /// What `tree` has and `base` has not; gitlinks that are no registered submodules apart.
+    async fn new_entries(&self, base: &Oid, tree: &Oid) -> Result<New, GitError> {
+        let mut new = New::default();
         if base == tree {
-            return Ok(Vec::new());
+            return Ok(new);
         }
         let args = ["-r", "-z", "--raw", "--no-renames", base.as_str(), tree.as_str()];
         let fields = self.git.cmd("diff-tree", args).fields().await?;
-        let links: Vec<Vec<u8>> = fields
-            .chunks_exact(2)
-            .filter_map(|pair| match pair {
-                [meta, path] if !meta.starts_with(b":160000 ") && meta.get(8..14) == Some(b"160000") => {
-                    Some(path.clone())
-                }
-                _ => None,
-            })
-            .collect();
-        if links.is_empty() {
-            return Ok(links);
+        for pair in fields.chunks_exact(2) {
+            let [meta, path] = pair else { continue };
+            // ":<old mode> <new mode> <old oid> <new oid> <status>"
+            if !meta.starts_with(b":160000 ") && meta.get(8..14) == Some(b"160000") {
+                new.links.push(path.clone());
+            } else if meta.ends_with(b" A") {
+                new.added.push(path.clone());
+            }
         }
-        let registered = self.registered_submodules().await?;
-        Ok(links
-            .into_iter()
-            .filter(|link| !registered.contains(link))
-            .collect())
+        if !new.links.is_empty() {
+            let registered = self.registered_submodules().await?;
+            new.links.retain(|link| !registered.contains(link));
+        }
+        Ok(new)
     }
 
     async fn registered_submodules(&self) -> Result<Vec<Vec<u8>>, GitError> {
@@ -161,6 +216,7 @@ impl Repo {
             "--get-regexp".as_ref(),
             r"\.path$".as_ref(),
         ];
+        // No file, no submodules: any exit code is an answer.
         let output = self.git.cmd("config", args).any_exit().await?;
         Ok(split_z(&output.stdout)
             .into_iter()
@@ -255,6 +311,21 @@ impl Repo {
             .await
     }
 
+    /// Reads the tracked files alone into `index` and into a tree; nothing untracked is looked at.
+    ///
+    /// # Errors
+    /// When git cannot read them.
+    pub async fn read_tracked(&self, index: &Path) -> Result<Oid, WorkTreeError> {
+        let args = ["-u", "--sparse", "--ignore-errors"];
+        let output = self.git.cmd("add", args).index(index).any_exit().await?;
+        if output.code != Some(0) {
+            // What cannot be stored stands where a file should be: the file counts as gone.
+            let left = self.differences(index).await?.changed;
+            self.update_index(index, &["--force-remove"], &left).await?;
+        }
+        Ok(self.git.write_tree(index).await?)
+    }
+
     /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
     /// entries under the present ignore rules (whole directories where nothing inside is tracked).
     /// One scan of the work tree.
@@ -323,6 +394,25 @@ impl Repo {
         super::index::discard(scratch)
     }
 
+    /// Ignored entries of the work tree; whole directories where everything inside is ignored.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn ignored_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-z", "-o", "-i", "--exclude-standard", "--directory"];
+        self.git.cmd("ls-files", args).index(index).fields().await
+    }
+
+    /// Untracked entries of the work tree, not ignored; whole directories where nothing inside is
+    /// tracked, empty ones too.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn untracked_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-z", "-o", "--exclude-standard", "--directory"];
+        self.git.cmd("ls-files", args).index(index).fields().await
+    }
+
     /// Which of these paths the ignore rules of the work tree cover, tracked or not.
     ///
     /// # Errors
@@ -345,6 +435,42 @@ impl Repo {
     }
 }
 
+/// Gives the owner read access to what is ours below `dir` (and to directories the right to be changed);
+/// says how many modes changed. Git's own directories are left alone.
+fn make_readable(dir: &Path) -> usize {
+    let mut changed = 0;
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().filter_map(Result::ok) {
+            let path = entry.path();
+            let Ok(metadata) = path.symlink_metadata() else {
+                continue;
+            };
+            let needed = match metadata.file_type() {
+                kind if kind.is_dir() => 0o700,
+                kind if kind.is_file() => 0o400,
+                _ => continue,
+            };
+            let mode = metadata.permissions().mode();
+            if mode & needed != needed {
+                let better = fs::Permissions::from_mode(mode | needed);
+                changed += usize::from(fs::set_permissions(&path, better).is_ok());
+            }
+            if metadata.is_dir() && entry.file_name() != ".git" {
+                open.push(path);
+            }
+        }
+    }
+    changed
+}
+
+/// What a tree has that another has not.
+#[derive(Debug, Default)]
+struct New {
+    added: Vec<Vec<u8>>,
+    links: Vec<Vec<u8>>,
+}
+
 /// What `Repo::differences` found; paths relative to the top, directories with a final `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
@@ -354,7 +480,7 @@ pub struct Differences {
     pub untracked: Vec<Vec<u8>>,
 }
 
-fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for path in paths {
         bytes.extend(path);

@@ -33,7 +33,7 @@ pub(super) fn of(what: &What) -> Option<String> {
             retries,
             max_retries,
         } => {
-            let which = if *retries == 0 {
+            let which = if *retries == 0 || retries > max_retries {
                 format!("attempt {attempt}")
             } else {
                 format!("attempt {attempt}, retry {retries} of {max_retries}")

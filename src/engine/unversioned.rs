@@ -1,0 +1,437 @@
+//! What the user has that git does not keep, and that an attempt must not take away: which files were
+//! ignored when the loop began (and the small ones themselves), empty directories, and permissions
+//! other than the usual ones (hazards A4, A5, A10, A11, D14, D15).
+//!
+//! It is kept in `unversioned/` below the loop's directory, never as objects: a mirror push must not
+//! carry an ignored secret away.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::{Mode, umask};
+
+use super::Session;
+use crate::error::Error;
+use crate::git::Repo;
+use crate::git::index;
+use crate::git::index_file::{Touched, entries};
+use crate::git::worktree::Reading;
+
+/// Ignored files up to this size are copied.
+const SMALL: u64 = 1024 * 1024;
+/// At most this many of them.
+const MANY: usize = 1000;
+
+type Paths = BTreeSet<Vec<u8>>;
+type Tracked = HashMap<Vec<u8>, Touched>;
+
+/// The loop's records of what git does not keep.
+#[derive(Clone, Debug)]
+pub(super) struct Unversioned {
+    dir: PathBuf,
+    top: PathBuf,
+}
+
+impl Unversioned {
+    pub fn new(dir: PathBuf, top: &Path) -> Self {
+        Self {
+            dir,
+            top: top.to_owned(),
+        }
+    }
+
+    /// Records what is there when the loop begins; `index` describes the work tree, `oid` is the length
+    /// of an object id in bytes, `sparse` what is outside a sparse checkout.
+    pub async fn record_start(
+        &self,
+        repo: &Repo,
+        index: &Path,
+        oid: usize,
+        sparse: &[Vec<u8>],
+    ) -> Result<(), Error> {
+        if let Err(error) = fs::remove_dir_all(&self.dir)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(file_error("remove", &self.dir, error));
+        }
+        fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
+        let (ignored, others) = tokio::join!(repo.ignored_paths(index), repo.untracked_paths(index));
+        self.save_paths("ignored", &ignored?.into_iter().collect())?;
+        // Everything that is not ignored is in the index: directories that are still untracked are empty.
+        let empty = others?.into_iter().filter(|path| path.ends_with(b"/"));
+        self.save_paths(
+            "empty",
+            &empty.flat_map(|path| self.directories_in(path)).collect(),
+        )?;
+        self.save_paths("sparse", &sparse.iter().cloned().collect())?;
+        let tracked = read_entries(index, oid).unwrap_or_default();
+        let all: Vec<&Vec<u8>> = tracked.keys().collect();
+        self.save_modes(&self.odd_modes(BTreeMap::new(), &all))
+    }
+
+    /// An untracked directory and all directories in it, with a final `/`.
+    fn directories_in(&self, path: Vec<u8>) -> Vec<Vec<u8>> {
+        let mut found = vec![path];
+        let mut at = 0;
+        while let Some(dir) = found.get(at).cloned() {
+            let entries = fs::read_dir(self.top.join(OsStr::from_bytes(&dir)));
+            for entry in entries.into_iter().flatten().filter_map(Result::ok) {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git" {
+                    found.push([&dir, entry.file_name().as_bytes(), b"/"].concat());
+                }
+            }
+            at += 1;
+        }
+        found
+    }
+
+    /// Those of `paths` that were not outside a sparse checkout when the loop began.
+    pub fn newly_sparse(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
+        if paths.is_empty() {
+            return Ok(paths);
+        }
+        let known = self.paths("sparse")?;
+        Ok(paths.into_iter().filter(|path| !known.contains(path)).collect())
+    }
+
+    /// Copies the small ignored files that have changed since the last copy.
+    pub fn copy_ignored(&self) -> Result<(), Error> {
+        for path in self
+            .paths("ignored")?
+            .iter()
+            .filter(|path| !path.ends_with(b"/"))
+            .take(MANY)
+        {
+            let from = self.top.join(OsStr::from_bytes(path));
+            let to = self.dir.join("files").join(OsStr::from_bytes(path));
+            let Ok(is) = from.symlink_metadata() else { continue };
+            let same = to
+                .metadata()
+                .is_ok_and(|copy| copy.len() == is.len() && copy.modified().ok() == is.modified().ok());
+            if is.is_file() && is.len() <= SMALL && !same {
+                copy_file(&from, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts back the copies of ignored files that are gone, and empty directories.
+    fn put_back(&self) -> Result<(), Error> {
+        for path in self
+            .paths("ignored")?
+            .iter()
+            .filter(|path| !path.ends_with(b"/"))
+            .take(MANY)
+        {
+            let to = self.top.join(OsStr::from_bytes(path));
+            let copy = self.dir.join("files").join(OsStr::from_bytes(path));
+            if copy.is_file() && to.symlink_metadata().is_err() {
+                copy_file(&copy, &to)?;
+            }
+        }
+        for path in self.paths("empty")? {
+            let dir = self.top.join(OsStr::from_bytes(&path));
+            if dir.symlink_metadata().is_err() {
+                fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this untracked directory is, or holds, one that was empty when the loop began.
+    fn was_empty(&self, path: &[u8]) -> Result<bool, Error> {
+        Ok(path.ends_with(b"/") && self.paths("empty")?.iter().any(|empty| empty.starts_with(path)))
+    }
+
+    /// Those of `paths` that were ignored when the loop began.
+    fn ignored_at_start(&self, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ignored = self.paths("ignored")?;
+        let was_ignored = |path: &&Vec<u8>| {
+            let below = path
+                .iter()
+                .enumerate()
+                .filter(|(_, byte)| **byte == b'/')
+                .any(|(at, _)| path.get(..=at).is_some_and(|dir| ignored.contains(dir)));
+            below || ignored.contains(*path)
+        };
+        Ok(paths.iter().filter(was_ignored).cloned().collect())
+    }
+
+    /// Records the permissions of what was touched since the last checkpoint.
+    fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), Error> {
+        let paths: Vec<&Vec<u8>> = touched.iter().collect();
+        self.save_modes(&self.odd_modes(self.modes()?, &paths))
+    }
+
+    /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
+    fn restore_modes(&self, touched: &[Vec<u8>], tracked: &Tracked) -> Result<(), Error> {
+        let odd = self.modes()?;
+        let usual = Usual::now();
+        let mut paths: Paths = touched
+            .iter()
+            .filter(|path| tracked.contains_key(*path))
+            .cloned()
+            .collect();
+        paths.extend(tracked.keys().flat_map(|path| parents(path)));
+        for path in paths {
+            let file = self.top.join(OsStr::from_bytes(&path));
+            let Ok(metadata) = file.symlink_metadata() else {
+                continue;
+            };
+            if metadata.is_symlink() {
+                continue;
+            }
+            let mode = metadata.permissions().mode() & 0o777;
+            let wanted = odd.get(&path).copied().unwrap_or_else(|| usual.of(&metadata));
+            if mode != wanted {
+                let kept = metadata.permissions().mode() & 0o7000;
+                fs::set_permissions(&file, fs::Permissions::from_mode(wanted | kept))
+                    .map_err(|error| file_error("change the mode of", &file, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `modes` with those of `paths` and of their directories brought up to date: only unusual ones stay.
+    fn odd_modes(&self, mut modes: BTreeMap<Vec<u8>, u32>, paths: &[&Vec<u8>]) -> BTreeMap<Vec<u8>, u32> {
+        let usual = Usual::now();
+        let mut all: BTreeSet<&[u8]> = paths.iter().map(|path| path.as_slice()).collect();
+        all.extend(paths.iter().flat_map(|path| parent_slices(path)));
+        for path in all {
+            let metadata = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            match metadata {
+                Ok(metadata)
+                    if !metadata.is_symlink()
+                        && metadata.permissions().mode() & 0o777 != usual.of(&metadata) =>
+                {
+                    modes.insert(path.to_vec(), metadata.permissions().mode() & 0o777);
+                }
+                _ => {
+                    modes.remove(path);
+                }
+            }
+        }
+        modes
+    }
+
+    fn paths(&self, name: &str) -> Result<Paths, Error> {
+        Ok(self
+            .read(name)?
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect())
+    }
+
+    fn save_paths(&self, name: &str, paths: &Paths) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        for path in paths {
+            bytes.extend_from_slice(path);
+            bytes.push(0);
+        }
+        self.write(name, &bytes)
+    }
+
+    /// `modes` holds "<octal> <path>" for each path.
+    fn modes(&self) -> Result<BTreeMap<Vec<u8>, u32>, Error> {
+        let mut modes = BTreeMap::new();
+        for line in self.paths("modes")? {
+            let mut parts = line.splitn(2, |byte| *byte == b' ');
+            let mode = parts
+                .next()
+                .and_then(|mode| u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok());
+            if let (Some(mode), Some(path)) = (mode, parts.next()) {
+                modes.insert(path.to_vec(), mode);
+            }
+        }
+        Ok(modes)
+    }
+
+    fn save_modes(&self, modes: &BTreeMap<Vec<u8>, u32>) -> Result<(), Error> {
+        let lines = modes
+            .iter()
+            .map(|(path, mode)| [format!("{mode:o} ").as_bytes(), path].concat());
+        self.save_paths("modes", &lines.collect())
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let path = self.dir.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(bytes),
+            // A loop whose directory was deleted knows less, and says so elsewhere.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(file_error("read", &path, error)),
+        }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.dir.join(name);
+        fs::create_dir_all(&self.dir)
+            .and_then(|()| fs::write(&path, bytes))
+            .map_err(|error| file_error("write", &path, error))
+    }
+}
+
+/// The permissions that git gives new files under the present umask.
+struct Usual(u32);
+
+impl Usual {
+    fn now() -> Self {
+        // There is no way to read it but to set it.
+        let mask = umask(Mode::from_bits_truncate(0o022));
+        umask(mask);
+        Self(mask.bits())
+    }
+
+    fn of(&self, metadata: &fs::Metadata) -> u32 {
+        let all = if metadata.is_dir() || metadata.permissions().mode() & 0o100 != 0 {
+            0o777
+        } else {
+            0o666
+        };
+        all & !self.0
+    }
+}
+
+impl Session<'_> {
+    pub(super) fn unversioned(&self) -> Unversioned {
+        Unversioned::new(self.file("unversioned"), &self.engine.repo.top)
+    }
+
+    /// Leaves out of a reading what git ignored when the loop began and an attempt made it take in.
+    pub(super) async fn leave_out_ignored(
+        &mut self,
+        work: &Path,
+        mut reading: Reading,
+    ) -> Result<Reading, Error> {
+        let taken = self.unversioned().ignored_at_start(&reading.added)?;
+        if !taken.is_empty() {
+            let repo = &self.engine.repo;
+            repo.update_index(work, &["--force-remove"], &taken).await?;
+            reading.tree = repo.git.write_tree(work).await?;
+            let names: Vec<_> = taken
+                .iter()
+                .take(5)
+                .map(|path| String::from_utf8_lossy(path))
+                .collect();
+            let told = format!(
+                "left out, because git ignored it when the loop began: {}",
+                names.join(", ")
+            );
+            self.tell(told);
+        }
+        Ok(reading)
+    }
+
+    /// Records the permissions of what the story touched. Called with the new index in place.
+    pub(super) fn record_touched(&self) -> Result<(), Error> {
+        let (touched, _) = self.touched();
+        self.unversioned().record_modes(&touched)?;
+        self.remember_index()
+    }
+
+    /// Brings back what git does not keep. Called with the checkpoint's index in place.
+    pub(super) fn restore_unversioned(&self) -> Result<(), Error> {
+        let (touched, tracked) = self.touched();
+        let unversioned = self.unversioned();
+        unversioned.put_back()?;
+        unversioned.restore_modes(&touched, &tracked)?;
+        self.remember_index()
+    }
+
+    /// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted,
+    /// git was only told not to have them.
+    pub(super) async fn widen_sparse(&mut self) -> Result<(), Error> {
+        let work = self.file("work.index");
+        let repo = &self.engine.repo;
+        let made = repo
+            .private_index(&repo.index(), &work, Some(&self.state.checkpoint))
+            .await?;
+        let sparse = self.unversioned().newly_sparse(made.entries.sparse)?;
+        if sparse.is_empty() {
+            return Ok(());
+        }
+        repo.show_paths(&work, &sparse).await?;
+        repo.check_out_paths(&work, &sparse).await?;
+        repo.install_index(&work).await?;
+        self.tell("the attempt made the checkout sparse; the files it left out are back");
+        Ok(())
+    }
+
+    /// Whether an untracked path is an empty directory of the user's.
+    pub(super) fn is_users_empty_directory(&self, path: &[u8]) -> Result<bool, Error> {
+        self.unversioned().was_empty(path)
+    }
+
+    /// Keeps a copy of the index as it is now, to see later what was touched since.
+    pub(super) fn remember_index(&self) -> Result<(), Error> {
+        index::copy(&self.engine.repo.index(), &self.file("checkpoint.index"))?;
+        Ok(())
+    }
+
+    /// Paths whose state differs between the remembered index and the real one, and all tracked paths.
+    fn touched(&self) -> (Vec<Vec<u8>>, Tracked) {
+        let oid = self.state.checkpoint.as_str().len() / 2;
+        let now = read_entries(&self.engine.repo.index(), oid).unwrap_or_default();
+        let was = read_entries(&self.file("checkpoint.index"), oid).unwrap_or_default();
+        let touched = now
+            .iter()
+            .filter(|(path, state)| was.get(*path) != Some(state))
+            .map(|(path, _)| path.clone())
+            .collect();
+        (touched, now)
+    }
+}
+
+fn read_entries(index: &Path, oid: usize) -> Option<Tracked> {
+    entries(&fs::read(index).ok()?, oid)
+}
+
+/// The directories above a path, without a final `/`.
+fn parent_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'/')
+        .filter_map(|(at, _)| path.get(..at))
+}
+
+fn parents(path: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    parent_slices(path).map(<[u8]>::to_vec)
+}
+
+/// Copies a file with its permissions and time, never through a link that stands at `to`.
+fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
+    let error = |error| file_error("copy", from, error);
+    let dir = to.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir).map_err(error)?;
+    let metadata = from.metadata().map_err(error)?;
+    let mut copy = tempfile::Builder::new()
+        .prefix(".ralph-")
+        .tempfile_in(dir)
+        .map_err(error)?;
+    io::copy(&mut File::open(from).map_err(error)?, &mut copy).map_err(error)?;
+    copy.flush().map_err(error)?;
+    copy.as_file()
+        .set_permissions(metadata.permissions())
+        .map_err(error)?;
+    copy.as_file()
+        .set_modified(metadata.modified().map_err(error)?)
+        .map_err(error)?;
+    copy.persist(to).map_err(|failed| error(failed.error)).map(drop)
+}
+
+fn file_error(what: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}
