@@ -158,7 +158,7 @@ impl Session<'_> {
             self.engine.repo.set_head(&self.own_head(), &why).await?;
         }
         self.install_working_index().await?;
-        self.record_touched()?;
+        self.record_touched().await?;
         self.state.checkpoint = commit.clone();
         self.state.checkpoint_tree = tree;
         self.state.intent = None;

@@ -11,6 +11,7 @@ mod finish;
 mod gates;
 mod hand;
 pub mod machine;
+mod raw_bytes;
 mod recover;
 pub mod report;
 mod revert;

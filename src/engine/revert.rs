@@ -114,7 +114,7 @@ impl Session<'_> {
         clear_operations(&self.engine.repo)?;
         self.converge(now, &trash).await?;
         self.install_working_index().await?;
-        self.restore_unversioned()?;
+        self.restore_unversioned().await?;
         self.put_back_source()?;
         self.state.intent = None;
         self.state.running = None;

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::{Mode, umask};
 
 use super::Session;
+use super::raw_bytes::RawBytes;
 use crate::error::Error;
 use crate::git::Repo;
 use crate::git::index;
@@ -70,7 +71,8 @@ impl Unversioned {
         )?;
         self.save_paths("sparse", &sparse.iter().cloned().collect())?;
         let tracked = read_entries(index, oid).unwrap_or_default();
-        let all: Vec<&Vec<u8>> = tracked.keys().collect();
+        let all: Vec<Vec<u8>> = tracked.into_keys().collect();
+        RawBytes::new(&self.dir).record(repo, index, &all).await?;
         self.save_modes(&self.odd_modes(BTreeMap::new(), &all))
     }
 
@@ -167,8 +169,7 @@ impl Unversioned {
 
     /// Records the permissions of what was touched since the last checkpoint.
     fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), Error> {
-        let paths: Vec<&Vec<u8>> = touched.iter().collect();
-        self.save_modes(&self.odd_modes(self.modes()?, &paths))
+        self.save_modes(&self.odd_modes(self.modes()?, touched))
     }
 
     /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
@@ -201,9 +202,9 @@ impl Unversioned {
     }
 
     /// `modes` with those of `paths` and of their directories brought up to date: only unusual ones stay.
-    fn odd_modes(&self, mut modes: BTreeMap<Vec<u8>, u32>, paths: &[&Vec<u8>]) -> BTreeMap<Vec<u8>, u32> {
+    fn odd_modes(&self, mut modes: BTreeMap<Vec<u8>, u32>, paths: &[Vec<u8>]) -> BTreeMap<Vec<u8>, u32> {
         let usual = Usual::now();
-        let mut all: BTreeSet<&[u8]> = paths.iter().map(|path| path.as_slice()).collect();
+        let mut all: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
         all.extend(paths.iter().flat_map(|path| parent_slices(path)));
         for path in all {
             let metadata = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
@@ -331,18 +332,30 @@ impl Session<'_> {
         Ok(reading)
     }
 
-    /// Records the permissions of what the story touched. Called with the new index in place.
-    pub(super) fn record_touched(&self) -> Result<(), Error> {
+    /// Records permissions and lossy bytes of what the story touched. Called with the new index in place.
+    pub(super) async fn record_touched(&self) -> Result<(), Error> {
         let (touched, _) = self.touched();
-        self.unversioned().record_modes(&touched)?;
+        if !touched.is_empty() {
+            self.unversioned().record_modes(&touched)?;
+            let repo = &self.engine.repo;
+            self.raw_bytes().record(repo, &repo.index(), &touched).await?;
+        }
         self.remember_index()
     }
 
     /// Brings back what git does not keep. Called with the checkpoint's index in place.
-    pub(super) fn restore_unversioned(&self) -> Result<(), Error> {
+    pub(super) async fn restore_unversioned(&self) -> Result<(), Error> {
         let (touched, tracked) = self.touched();
         let unversioned = self.unversioned();
         unversioned.put_back()?;
+        let written = self.raw_bytes().restore(&self.engine.repo.top, &touched)?;
+        if !written.is_empty() {
+            // Git takes a file of another size for changed until it has read it again.
+            let work = self.file("work.index");
+            index::copy(&self.engine.repo.index(), &work)?;
+            self.engine.repo.update_index(&work, &["--add"], &written).await?;
+            self.install_working_index().await?;
+        }
         unversioned.restore_modes(&touched, &tracked)?;
         self.remember_index()
     }
@@ -396,7 +409,7 @@ fn read_entries(index: &Path, oid: usize) -> Option<Tracked> {
 }
 
 /// The directories above a path, without a final `/`.
-fn parent_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn parent_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.iter()
         .enumerate()
         .filter(|(_, byte)| **byte == b'/')
@@ -408,7 +421,7 @@ fn parents(path: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
 }
 
 /// Copies a file with its permissions and time, never through a link that stands at `to`.
-fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
+pub(super) fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
     let error = |error| file_error("copy", from, error);
     let dir = to.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir).map_err(error)?;

@@ -5,6 +5,7 @@
 //! or commits by porcelain. Paths are bytes. Knows nothing of loops, stories or agents.
 
 mod command;
+mod convert;
 mod discover;
 pub mod index;
 pub mod index_file;

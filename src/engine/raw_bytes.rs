@@ -1,0 +1,116 @@
+//! Files whose bytes do not survive git: a filter, a line-ending or an encoding rule makes something
+//! else of them when git writes them (hazards A6, A7). Their bytes are kept beside git, and come back
+//! after a revert. Only repositories that have such rules pay for it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::Session;
+use super::unversioned::{copy_file, parent_slices};
+use crate::error::Error;
+use crate::git::Repo;
+
+/// The bytes that are kept, as files.
+#[derive(Clone, Debug)]
+pub(super) struct RawBytes {
+    /// Copies, by path.
+    kept: PathBuf,
+    /// Where git writes what it would make of a file, for comparison.
+    scratch: PathBuf,
+}
+
+impl RawBytes {
+    pub fn new(dir: &Path) -> Self {
+        Self {
+            kept: dir.join("raw"),
+            scratch: dir.join("smudged"),
+        }
+    }
+
+    /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write otherwise.
+    /// `index` describes the work tree.
+    pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), Error> {
+        if !has_rules(repo, index).await? {
+            return Ok(());
+        }
+        let converted = repo.converted_paths(index, paths).await?;
+        remove_dir(&self.scratch)?;
+        repo.write_copies(index, &converted, &self.scratch).await?;
+        for path in paths {
+            let name = OsStr::from_bytes(path);
+            let (file, kept) = (repo.top.join(name), self.kept.join(name));
+            let is_regular = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+            let smudged = self.scratch.join(name);
+            if is_regular && smudged.is_file() && fs::read(&file).ok() != fs::read(&smudged).ok() {
+                self.make_room(path)?;
+                copy_file(&file, &kept)?;
+            } else if kept.is_file() {
+                fs::remove_file(&kept).map_err(|error| file_error("remove", &kept, error))?;
+            }
+        }
+        remove_dir(&self.scratch)
+    }
+
+    /// Removes copies that stand where the copy of `path` goes: a file is a directory now, or the other
+    /// way round.
+    fn make_room(&self, path: &[u8]) -> Result<(), Error> {
+        for dir in parent_slices(path) {
+            let dir = self.kept.join(OsStr::from_bytes(dir));
+            if dir.is_file() {
+                fs::remove_file(&dir).map_err(|error| file_error("remove", &dir, error))?;
+            }
+        }
+        let kept = self.kept.join(OsStr::from_bytes(path));
+        if kept.is_dir() {
+            remove_dir(&kept)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the kept bytes back where `paths` have others; gives those that it wrote.
+    pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut written = Vec::new();
+        if !self.kept.exists() {
+            return Ok(written);
+        }
+        for path in paths {
+            let name = OsStr::from_bytes(path);
+            let (file, kept) = (top.join(name), self.kept.join(name));
+            let is_regular = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+            if is_regular && kept.is_file() && fs::read(&file).ok() != fs::read(&kept).ok() {
+                copy_file(&kept, &file)?;
+                written.push(path.clone());
+            }
+        }
+        Ok(written)
+    }
+}
+
+impl Session<'_> {
+    pub(super) fn raw_bytes(&self) -> RawBytes {
+        RawBytes::new(&self.file("unversioned"))
+    }
+}
+
+/// Whether anything may convert files: a setting, or an attributes file.
+async fn has_rules(repo: &Repo, index: &Path) -> Result<bool, Error> {
+    Ok(repo.common_dir.join("info/attributes").exists() || repo.may_convert(index).await?)
+}
+
+fn remove_dir(dir: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", dir, error)),
+        _ => Ok(()),
+    }
+}
+
+fn file_error(what: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}
