@@ -252,6 +252,14 @@ pub enum Error {
         /// Where it was.
         oid: String,
     },
+    /// The original branch is checked out in another work tree.
+    #[error("{branch} is checked out in {path}")]
+    OriginalElsewhere {
+        /// The original branch, short.
+        branch: String,
+        /// The other work tree.
+        path: String,
+    },
     /// The original branch got its first commit meanwhile.
     #[error("the branch {branch} had no commit when the loop began, and has one now")]
     OriginalBorn {
@@ -321,6 +329,7 @@ impl Error {
             | Self::HeadElsewhere { .. }
             | Self::CheckpointGone { .. }
             | Self::OriginalGone { .. }
+            | Self::OriginalElsewhere { .. }
             | Self::OriginalBorn { .. }
             | Self::Conflict { .. }
             | Self::InTheWay { .. } => Exit::Person,
@@ -346,7 +355,9 @@ impl Error {
             Self::Hidden(_) => "git update-index --no-assume-unchanged --no-skip-worktree <path>".to_owned(),
             Self::DirtySubmodule(path) => format!("commit or stash them: git -C {path} stash -u"),
             Self::OnLoopBranch(_) => "git checkout <another branch>".to_owned(),
-            Self::CheckedOutElsewhere { path, .. } => format!("git -C {path} checkout --detach"),
+            Self::CheckedOutElsewhere { path, .. } | Self::OriginalElsewhere { path, .. } => {
+                format!("git -C {path} checkout --detach")
+            }
             Self::OtherLoop(change) => format!("git ralph finish {change}"),
             Self::BranchInTheWay { branch, .. } => format!("git branch -m {branch} <another name>"),
             Self::TooMuch(_) => "use a repository in a directory of its own".to_owned(),

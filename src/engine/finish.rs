@@ -98,7 +98,7 @@ impl Session<'_> {
         let refs = self.engine.repo.git.refs(&[&name]).await?;
         let found = refs.into_iter().find(|found| found.name == name);
         match (found, &self.state.original_head) {
-            (Some(found), _) if found.checked_out.is_some() => Err(Error::CheckedOutElsewhere {
+            (Some(found), _) if found.checked_out.is_some() => Err(Error::OriginalElsewhere {
                 branch: branch.clone(),
                 path: found.checked_out.unwrap_or_default(),
             }),

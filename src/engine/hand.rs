@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::attempt::{AttemptOptions, Outcome, StepEnd, open_ids, write_private};
-use super::checkpoint::{Standing, short_branch};
+use super::checkpoint::short_branch;
 use super::machine::{Event, Step};
 use super::revert::Undoing;
 use super::verdict::Judgement;
@@ -53,8 +53,10 @@ impl Session<'_> {
         if !self.state.is_live() {
             return Err(Error::LoopFinished(self.change().to_string()));
         }
-        let standing = self.require_on_branch().await?;
-        if standing.tip.as_ref() == Some(&self.state.checkpoint) && self.is_at_checkpoint().await? {
+        let standing = self.standing().await?;
+        let on_branch = standing.head.branch.as_deref() == Some(&self.state.change.branch_ref());
+        let at_tip = standing.tip.as_ref() == Some(&self.state.checkpoint);
+        if on_branch && at_tip && self.is_at_checkpoint().await? {
             return Ok(false);
         }
         let listing = self.state.source.list(&self.engine.repo.top).ok();
@@ -76,11 +78,11 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// A person may have gone elsewhere on purpose: only an agent's HEAD is put back.
-    async fn require_on_branch(&self) -> Result<Standing, Error> {
+    /// A person may have gone elsewhere on purpose: only an agent's HEAD is put back without a word.
+    async fn require_on_branch(&self) -> Result<(), Error> {
         let standing = self.standing().await?;
         if standing.head.branch.as_deref() == Some(&self.state.change.branch_ref()) {
-            return Ok(standing);
+            return Ok(());
         }
         Err(Error::HeadElsewhere {
             head: standing

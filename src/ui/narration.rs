@@ -75,14 +75,8 @@ pub(super) fn of(what: &What) -> Option<String> {
             );
         }
         What::Notice { message } => line(&mut text, message),
-        What::Complete { done, total } => {
-            let _ = writeln!(
-                text,
-                "{}",
-                green(&format!(
-                    "{done} of {total} stories are complete; nothing is left to do"
-                ))
-            );
+        What::Complete { .. } => {
+            let _ = writeln!(text, "{}", green("nothing is left to do"));
         }
         What::AwaitingChoice { .. } => {
             line(

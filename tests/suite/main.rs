@@ -1,8 +1,35 @@
-//! The tests of the program as users see it: one binary, one module a subject.
+//! The whole program, from outside: `git ralph …` in real repositories with scripted agents, one
+//! module a verb; and its documents, held to the code.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a harness that cannot go on fails the test"
+)]
+
+mod support;
+
+mod bad_input;
+mod complete;
 mod completions;
+mod crash;
+mod demo;
+mod driver;
+mod fail;
+mod finish;
+mod json;
+mod log;
 mod manual;
+mod next;
+mod prompt;
 mod readme;
+mod retry;
+mod revert;
+mod run;
+mod skip;
+mod start;
+mod status;
+mod stories;
 
 /// Whether a program is there; says so when what needs it is left out.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]

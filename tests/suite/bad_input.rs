@@ -1,0 +1,167 @@
+//! Wrong names, damaged files, unknown loops: an error that says what to type, and nothing changed.
+
+use std::fs;
+
+use crate::support::{CHANGE, Sandbox};
+
+#[test]
+fn names_that_cannot_be_a_branch_are_refused() {
+    let sandbox = Sandbox::new();
+    let print = sandbox.print();
+    for name in ["a/b", "a..b", "x.lock", "../../etc", "a b", "@", "x~1", "", ".a"] {
+        let output = sandbox.ralph(&["start", name]).exits(1).answers_nothing();
+        assert!(
+            output.stderr.contains("cannot name a change"),
+            "{}",
+            output.stderr
+        );
+    }
+    sandbox.ralph(&["start", "--", "-x"]).exits(1);
+    sandbox.ralph(&["run", "a/b", "--", "true"]).exits(1);
+    assert_eq!(sandbox.print(), print);
+    assert!(!sandbox.top.join(".git/ralph").exists());
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    for args in [
+        &["start"][..],
+        &["start", CHANGE, "--max-retries", "many"],
+        &["next", "--timeout", "soon"],
+        &["finish", "--cleanup", "--keep"],
+        &["no-such-verb"],
+        &["next", "--no-such-flag"],
+    ] {
+        sandbox.ralph(args).exits(2).answers_nothing();
+    }
+}
+
+#[test]
+fn an_unknown_loop_is_told_with_those_there_are() {
+    let sandbox = Sandbox::new();
+    for verb in ["next", "retry", "prompt", "log", "complete", "revert", "status"] {
+        let output = sandbox.ralph(&[verb, "nothing"]).exits(1).answers_nothing();
+        assert!(output.stderr.contains("there is no loop 'nothing'"), "{verb}");
+    }
+    sandbox
+        .ralph(&["next"])
+        .exits(1)
+        .says("there is no loop here")
+        .says("hint: git ralph start <change>");
+    sandbox.ralph(&["finish", "--cleanup"]).exits(1);
+    sandbox.start();
+    sandbox
+        .ralph(&["next", "nothing"])
+        .exits(1)
+        .says("(loops: add-login)");
+}
+
+#[test]
+fn several_loops_must_be_told_apart() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let linked = sandbox.outside("linked");
+    let linked_text = linked.to_str().unwrap();
+    sandbox.git(&["worktree", "add", "-q", "-b", "side", linked_text, "main"]);
+    let change = linked.join("openspec/changes/other");
+    fs::create_dir_all(&change).unwrap();
+    fs::write(change.join("tasks.md"), "- [ ] 1.1 One\n").unwrap();
+    sandbox.ralph_cmd(&["start", "other"]).dir(&linked).run().exits(0);
+    // On a loop's branch the branch decides.
+    let prompt = sandbox.ralph(&["prompt"]).exits(0);
+    assert!(prompt.stdout.contains("add-login"));
+    let prompt = sandbox.ralph_cmd(&["prompt"]).dir(&linked).run().exits(0);
+    assert!(prompt.stdout.contains("`other`"));
+    // Elsewhere nobody can know.
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox
+        .ralph(&["next", "--", "true"])
+        .exits(1)
+        .says("several loops here: add-login, other");
+    let all = sandbox.ralph(&["status", "--json"]).exits(0).json();
+    assert_eq!(all.as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_damaged_state_file_is_left_as_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    for damage in [
+        "",
+        "version = 1\n",
+        "not toml {{{",
+        "\u{fffd}",
+        "version = \"x\"\n",
+    ] {
+        fs::write(sandbox.state_file(), damage).unwrap();
+        let print = sandbox.print();
+        for args in [
+            &["next", CHANGE, "--", "true"][..],
+            &["status", CHANGE],
+            &["start", CHANGE],
+            &["finish", "--cleanup", CHANGE],
+        ] {
+            let output = sandbox.ralph(args).exits(1).says("is damaged");
+            assert!(output.stderr.contains("hint: "), "{}", output.stderr);
+        }
+        assert_eq!(sandbox.print(), print);
+        assert_eq!(fs::read_to_string(sandbox.state_file()).unwrap(), damage);
+    }
+}
+
+#[test]
+fn a_newer_state_file_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let text = fs::read_to_string(sandbox.state_file()).unwrap();
+    let newer = text.replacen("version = 1", "version = 2", 1);
+    fs::write(sandbox.state_file(), &newer).unwrap();
+    for verb in ["next", "status", "start"] {
+        let output = sandbox.ralph(&[verb, CHANGE]).exits(1);
+        let output = output.says("was written by a newer git-ralph (version 2");
+        assert!(output.stderr.contains("hint: install a newer git-ralph"));
+    }
+    assert_eq!(fs::read_to_string(sandbox.state_file()).unwrap(), newer);
+}
+
+#[test]
+fn a_setting_that_cannot_be_understood_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxRetries", "some");
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["start", CHANGE])
+        .exits(1)
+        .says("the setting ralph.maxretries is 'some'");
+    assert_eq!(sandbox.print(), print);
+}
+
+#[test]
+fn another_git_dir_in_the_environment_is_refused() {
+    let sandbox = Sandbox::new();
+    let other = Sandbox::new();
+    let print = sandbox.print();
+    let cmd = sandbox
+        .direct(&["start", CHANGE])
+        .env("GIT_DIR", other.top.join(".git"));
+    cmd.run().exits(1).says("GIT_DIR names");
+    assert_eq!(sandbox.print(), print);
+    assert!(!other.state_file().exists());
+}
+
+#[test]
+fn git_variables_in_the_environment_do_not_lead_astray() {
+    let sandbox = Sandbox::dirty();
+    let decoy = sandbox.outside("decoy.index");
+    let cmd = sandbox
+        .direct(&["start", CHANGE])
+        .env("GIT_INDEX_FILE", &decoy)
+        .env("GIT_WORK_TREE", sandbox.outside("notes"))
+        .env("GIT_OBJECT_DIRECTORY", sandbox.outside("objects"))
+        .env("LC_ALL", "de_DE.UTF-8");
+    cmd.run().exits(0);
+    sandbox.is_at_checkpoint();
+    assert!(!decoy.exists());
+}

@@ -1,0 +1,50 @@
+//! `git ralph complete`: a person or another driver says that the story is done.
+
+use crate::support::{CHANGE, Sandbox, TASKS};
+
+#[test]
+fn a_loop_without_any_agent() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    for story in ["1", "2", "3"] {
+        let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+        assert!(prompt.contains(&format!("# Story {story}. ")), "{prompt}");
+        sandbox.write(&format!("by-hand/{story}.txt"), story);
+        sandbox.ralph(&["complete"]).exits(0).answers_nothing();
+        assert_eq!(sandbox.subjects("HEAD")[0], format!("checkpoint: {story}"));
+        sandbox.is_at_checkpoint();
+    }
+    sandbox.ralph(&["complete"]).exits(5);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.git(&["diff", "--cached", "--name-only"]), "");
+    assert_eq!(sandbox.read("by-hand/2.txt"), "2");
+    assert_eq!(sandbox.read(TASKS).matches("[x]").count(), 4);
+}
+
+#[test]
+fn gates_hold_for_people_too() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .ralph(&["start", CHANGE, "--verify", "test -f wanted"])
+        .exits(0);
+    sandbox.write("work.txt", "x\n");
+    sandbox.ralph(&["complete"]).exits(3).says("gate");
+    assert!(!sandbox.top.join("work.txt").exists());
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:work.txt"]),
+        "x"
+    );
+    sandbox.write("wanted", "");
+    sandbox.ralph(&["complete", CHANGE]).exits(0);
+}
+
+#[test]
+fn what_has_no_retries_left_can_be_done_by_hand() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--max-retries", "0"]).exits(0);
+    let agent = sandbox.failing("true");
+    sandbox.step("next", &agent).exits(4);
+    sandbox.write("work.txt", "x\n");
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.status()["current"]["id"], "2");
+}

@@ -1,0 +1,118 @@
+//! SIGKILL in the middle of an attempt, and two processes at once.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+/// Kills git-ralph while the agent works; the agent lives on.
+fn killed(sandbox: &Sandbox) {
+    let agent = sandbox.agent(
+        "echo x >x; rm README.md; git add -A; git commit -qm mine; echo >\"$notes/at-work\"; sleep 600",
+    );
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&sandbox.notes.join("at-work"));
+    running.signal(Signal::SIGKILL);
+    // The agent still holds the pipes, so nobody waits for their end here.
+    running.wait_for_its_end();
+    assert_eq!(sandbox.state()["phase"].as_str(), Some("running"));
+}
+
+#[test]
+fn next_goes_on_after_a_crash() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    let files = sandbox.files();
+    killed(&sandbox);
+    let agent = sandbox.completing("ls >\"$notes/seen\"");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("processes of that attempt were still running; they were ended")
+        .says("attempt 1 at 1 was cut off; it does not count");
+    assert!(!sandbox.noted("seen").contains("x\n"));
+    assert!(sandbox.noted("seen").contains("README.md"));
+    let mut now = sandbox.files();
+    now.retain(|path, _| !path.ends_with("tasks.md"));
+    let mut was = files;
+    was.retain(|path, _| !path.ends_with("tasks.md"));
+    assert_eq!(now, was);
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:x"]), "x");
+    let verdicts: Vec<_> = sandbox
+        .attempts()
+        .iter()
+        .map(|attempt| attempt["verdict"].clone())
+        .collect();
+    assert_eq!(verdicts, ["interrupted", "complete"]);
+}
+
+#[test]
+fn status_finishes_what_a_crash_left() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    let print = sandbox.print();
+    killed(&sandbox);
+    let output = sandbox
+        .ralph(&["status", CHANGE, "--json"])
+        .exits(0)
+        .says("was cut off");
+    let status = output.json();
+    assert_eq!(
+        (&status["phase"], &status["next"]),
+        (&"ready".into(), &"next".into())
+    );
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.print().files, print.files);
+    sandbox.is_at_checkpoint();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+}
+
+#[test]
+fn finish_after_a_crash_keeps_what_the_attempt_left() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    let files = sandbox.files();
+    killed(&sandbox);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.files(), files);
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    assert_eq!(sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:x"]), "x");
+}
+
+#[test]
+fn a_second_process_is_told_to_come_later() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("echo >\"$notes/at-work\"; read go <\"$notes/go\"; complete");
+    let fifo = sandbox.notes.join("go");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&sandbox.notes.join("at-work"));
+    for args in [
+        &["next", "--", "true"][..],
+        &["retry", "--", "true"],
+        &["run", CHANGE, "--", "true"],
+        &["finish", "--cleanup"],
+        &["complete"],
+        &["fail"],
+        &["revert"],
+        &["skip"],
+        &["start", CHANGE],
+    ] {
+        sandbox
+            .ralph(args)
+            .exits(75)
+            .says("another git-ralph works on 'add-login' (process ")
+            .says("hint: wait for it");
+    }
+    // Looking is possible all the time.
+    assert_eq!(sandbox.status()["phase"], "running");
+    sandbox.ralph(&["stories"]).exits(0);
+    sandbox.ralph(&["log"]).exits(0);
+    fs::write(&fifo, "go\n").unwrap();
+    running.end().exits(0);
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
+}

@@ -1,0 +1,36 @@
+//! `git ralph demo`: the whole loop, anywhere, leaving nothing behind.
+
+use crate::support::Sandbox;
+
+#[test]
+fn it_shows_a_whole_loop_and_leaves_nothing() {
+    let sandbox = Sandbox::empty();
+    let dir = sandbox.outside("home");
+    let output = sandbox.ralph_cmd(&["demo"]).dir(&dir).run().exits(0);
+    let output = output
+        .says("checkpoint")
+        .says("FAILED")
+        .says("finished: on main again");
+    assert!(output.stdout.contains("checkpoint: 3"), "{}", output.stdout);
+    let left = std::fs::read_dir(sandbox.outside("cache")).unwrap().count();
+    assert_eq!(left, 0, "something is left in the temporary directory");
+}
+
+#[test]
+fn it_can_keep_its_repository() {
+    let sandbox = Sandbox::empty();
+    let dir = sandbox.outside("home");
+    let output = sandbox.ralph_cmd(&["demo", "--keep"]).dir(&dir).run().exits(0);
+    let line = output
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("the repository is kept: "));
+    let kept = std::path::PathBuf::from(line.unwrap());
+    assert!(kept.join("greet.sh").exists());
+    let status = sandbox
+        .git_cmd(&["status", "--short", "--branch"])
+        .dir(&kept)
+        .run()
+        .exits(0);
+    assert!(status.stdout.starts_with("## main\n"), "{}", status.stdout);
+}

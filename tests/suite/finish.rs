@@ -1,0 +1,329 @@
+//! `git ralph finish`: the work comes back uncommitted, or stays; a conflict changes nothing.
+
+use crate::support::{CHANGE, Print, Sandbox};
+
+/// A loop with one finished story and one failed attempt.
+fn half_way() -> Sandbox {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    let agent = sandbox.completing(
+        "echo new >new.txt; mkdir -p more; echo x >more/deep; rm src/deep/er/file.txt; echo edited >>README.md
+         git add new.txt; git commit -qm 'by the agent'; chmod +x src/lib.txt",
+    );
+    sandbox.step("next", &agent).exits(0);
+    let agent = sandbox.failing("echo mess >mess; rm -r src");
+    sandbox.step("next", &agent).exits(3);
+    sandbox
+}
+
+fn has_branch(sandbox: &Sandbox) -> bool {
+    let args = ["rev-parse", "-q", "--verify", "refs/heads/ralph/add-login"];
+    sandbox.git_cmd(&args).run().code == 0
+}
+
+#[test]
+fn cleanup_brings_everything_back_uncommitted() {
+    let sandbox = half_way();
+    let main = sandbox.git(&["rev-parse", "main"]);
+    let tip = sandbox.git(&["rev-parse", "HEAD"]);
+    let (files, mtimes) = (sandbox.files(), sandbox.mtimes());
+    sandbox
+        .ralph(&["finish", "--cleanup"])
+        .exits(0)
+        .says("on main again, with all changes uncommitted")
+        .answers_nothing();
+    assert_eq!((sandbox.files(), sandbox.mtimes()), (files, mtimes));
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), main);
+    assert_eq!(sandbox.git(&["diff", "--cached", "--name-only"]), "");
+    let status = sandbox.git(&["status", "--porcelain"]);
+    for line in [
+        " M README.md",
+        " D old.txt",
+        " M src/lib.txt",
+        " D src/deep/er/file.txt",
+        "?? new.txt",
+        "?? more/",
+        "?? notes/",
+        "?? \"staged new.txt\"",
+    ] {
+        assert!(status.lines().any(|have| have == line), "{line} in:\n{status}");
+    }
+    assert!(!status.contains(".env"));
+    assert!(!has_branch(&sandbox));
+    assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"]), tip);
+    assert_eq!(sandbox.status()["phase"], "finished");
+    assert_eq!(sandbox.status()["next"], "start");
+    let again = sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(1);
+    assert!(again.stderr.contains("the loop 'add-login' is finished"));
+}
+
+#[test]
+fn keep_moves_nothing() {
+    let sandbox = half_way();
+    let print = sandbox.print();
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    let after = sandbox.print();
+    assert_eq!(
+        (&after.files, &after.index, &after.head),
+        (&print.files, &print.index, &print.head)
+    );
+    assert!(has_branch(&sandbox));
+    assert_eq!(
+        sandbox.git(&["rev-parse", "HEAD"]),
+        sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"])
+    );
+    sandbox.step("next", "true").exits(1).says("is finished");
+}
+
+#[test]
+fn both_choices_have_several_spellings() {
+    for args in [
+        &["finish", "--cleanup", CHANGE][..],
+        &["finish", CHANGE, "--cleanup"],
+        &["finish", "cleanup"],
+        &["finish", "cleanup", CHANGE],
+        &["finish", "--keep", CHANGE],
+        &["finish", "keep"],
+        &["finish", "keep", CHANGE],
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        sandbox.ralph(args).exits(0);
+        let cleanup = args.iter().any(|arg| arg.contains("cleanup"));
+        assert_eq!(has_branch(&sandbox), !cleanup, "{args:?}");
+        assert_eq!(sandbox.status()["phase"], "finished", "{args:?}");
+    }
+}
+
+#[test]
+fn without_a_choice_and_a_terminal_nothing_is_done() {
+    let sandbox = half_way();
+    let (print, state) = (sandbox.print(), sandbox.state());
+    for args in [&["finish"][..], &["finish", CHANGE]] {
+        sandbox
+            .ralph(args)
+            .exits(2)
+            .says("--cleanup or --keep")
+            .answers_nothing();
+    }
+    assert_eq!((sandbox.print(), sandbox.state()), (print, state));
+}
+
+#[test]
+fn on_a_terminal_the_choice_is_asked_for() {
+    let sandbox = half_way();
+    let state = sandbox.state();
+    let output = sandbox.ralph_cmd(&["finish"]).typing("what?\n\n").run();
+    output
+        .exits(0)
+        .says("1 of 3 stories are complete")
+        .says("return to main");
+    assert_eq!(sandbox.state(), state);
+    sandbox.ralph_cmd(&["finish"]).typing("c\n").run().exits(0);
+    assert!(!has_branch(&sandbox));
+    let sandbox = half_way();
+    sandbox.ralph_cmd(&["finish"]).typing("keep\n").run().exits(0);
+    assert!(has_branch(&sandbox));
+    assert_eq!(sandbox.status()["phase"], "finished");
+}
+
+/// Commits to a branch that is not checked out.
+fn commit_elsewhere(sandbox: &Sandbox, branch: &str, path: &str, content: &str) {
+    let linked = sandbox.outside("elsewhere");
+    let linked_text = linked.to_str().unwrap();
+    sandbox.git(&["worktree", "add", "-q", "-f", linked_text, branch]);
+    std::fs::write(linked.join(path), content).unwrap();
+    let git = |args: &[&str]| sandbox.git_cmd(args).dir(&linked).run().exits(0);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "meanwhile"]);
+    sandbox.git(&["worktree", "remove", linked_text]);
+}
+
+#[test]
+fn an_original_that_moved_on_is_merged() {
+    let sandbox = half_way();
+    commit_elsewhere(&sandbox, "main", "meanwhile.txt", "theirs\n");
+    let main = sandbox.git(&["rev-parse", "main"]);
+    let mut files = sandbox.files();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    files.insert("meanwhile.txt".into(), "100644 theirs\n".to_owned());
+    assert_eq!(sandbox.files(), files);
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), main);
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(sandbox.git(&["diff", "--cached", "--name-only"]), "");
+    assert_eq!(sandbox.git(&["status", "--porcelain", "meanwhile.txt"]), "");
+    assert!(!has_branch(&sandbox));
+}
+
+#[test]
+fn a_conflict_touches_nothing() {
+    let sandbox = half_way();
+    commit_elsewhere(&sandbox, "main", "README.md", "# Theirs\n");
+    commit_elsewhere(&sandbox, "main", "new.txt", "theirs too\n");
+    let (print, mtimes, state) = (sandbox.print(), sandbox.mtimes(), sandbox.state());
+    sandbox
+        .ralph(&["finish", "--cleanup"])
+        .exits(7)
+        .says("conflicts with the loop in\n  README.md\n  new.txt")
+        .says("hint: git ralph finish --keep add-login");
+    assert_eq!((sandbox.print(), sandbox.mtimes()), (print, mtimes));
+    let (mut now, mut was) = (sandbox.state(), state);
+    now.remove("intent");
+    was.remove("intent");
+    assert_eq!(now, was);
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+}
+
+#[test]
+fn an_ignored_file_in_the_way_is_never_written_over() {
+    let sandbox = half_way();
+    sandbox.write("mine.log", "mine\n");
+    let linked = sandbox.outside("elsewhere");
+    let linked_text = linked.to_str().unwrap();
+    sandbox.git(&["worktree", "add", "-q", "-f", linked_text, "main"]);
+    std::fs::write(linked.join("mine.log"), "theirs\n").unwrap();
+    let git = |args: &[&str]| sandbox.git_cmd(args).dir(&linked).run().exits(0);
+    git(&["add", "-f", "mine.log"]);
+    git(&["commit", "-q", "-m", "meanwhile"]);
+    sandbox.git(&["worktree", "remove", linked_text]);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["finish", "--cleanup"])
+        .exits(7)
+        .says("files are in the way")
+        .says("mine.log");
+    assert_eq!(sandbox.print(), print);
+    assert_eq!(sandbox.read("mine.log"), "mine\n");
+}
+
+#[test]
+fn an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person() {
+    let sandbox = half_way();
+    let oid = sandbox.git(&["rev-parse", "main"]);
+    sandbox.git(&["branch", "-q", "-D", "main"]);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["finish", "--cleanup"])
+        .exits(7)
+        .says("the branch main is gone")
+        .says(&format!("hint: git branch main {oid}"));
+    assert_eq!(sandbox.print(), print);
+    sandbox.git(&["branch", "main", &oid]);
+    let linked = sandbox.outside("linked");
+    sandbox.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
+    let (here, there) = (sandbox.print(), Print::of(&sandbox, &linked));
+    sandbox
+        .ralph(&["finish", "--cleanup"])
+        .exits(7)
+        .says("main is checked out in")
+        .says("hint: git -C ");
+    assert_eq!((sandbox.print(), Print::of(&sandbox, &linked)), (here, there));
+    sandbox.git(&["worktree", "remove", linked.to_str().unwrap()]);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+}
+
+#[test]
+fn an_original_that_got_its_first_commit_needs_a_person() {
+    let sandbox = Sandbox::empty();
+    std::fs::create_dir(&sandbox.top).unwrap();
+    sandbox.git(&["init", "-q", "--initial-branch=trunk"]);
+    sandbox.write(crate::support::TASKS, "- [ ] 1.1 One\n");
+    sandbox.start();
+    sandbox.git(&["branch", "trunk"]);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["finish", "--cleanup"])
+        .exits(7)
+        .says("had no commit when the loop began");
+    assert_eq!(sandbox.print(), print);
+}
+
+#[test]
+fn the_users_merge_settings_cannot_break_it() {
+    let sandbox = half_way();
+    for (key, value) in [
+        ("merge.ff", "only"),
+        ("branch.main.mergeOptions", "--no-commit --strategy=octopus"),
+        ("merge.verifySignatures", "true"),
+        ("merge.conflictStyle", "zdiff3"),
+        ("commit.gpgsign", "true"),
+        ("gpg.program", "false"),
+        ("pull.rebase", "true"),
+    ] {
+        sandbox.configure(key, value);
+    }
+    for hook in [
+        "post-checkout",
+        "pre-merge-commit",
+        "post-merge",
+        "pre-commit",
+        "reference-transaction",
+    ] {
+        sandbox.hook(hook, "exit 1");
+    }
+    let files = sandbox.files();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+    assert!(!has_branch(&sandbox));
+}
+
+#[test]
+fn edits_made_by_hand_come_back_too() {
+    let sandbox = half_way();
+    sandbox.write("by-hand.txt", "mine\n");
+    sandbox.write("README.md", "# By hand\n");
+    let files = sandbox.files();
+    sandbox.ralph(&["finish", "cleanup"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+}
+
+#[test]
+fn after_the_last_retry_the_finished_stories_come_back() {
+    let sandbox = half_way();
+    let agent = sandbox.failing("echo mess >mess; rm -r more");
+    for code in [3, 3, 4] {
+        sandbox.step("retry", &agent).exits(code);
+    }
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.read("more/deep"), "x\n");
+    assert!(!sandbox.top.join("mess").exists());
+    let tasks = sandbox.read(crate::support::TASKS);
+    assert_eq!(tasks.matches("[x]").count(), 2);
+    let kept = "refs/ralph/add-login/attempts/2/4:mess";
+    assert_eq!(sandbox.git(&["show", kept]), "mess");
+}
+
+#[test]
+fn head_elsewhere_needs_a_person() {
+    let sandbox = half_way();
+    sandbox.git(&["checkout", "-q", "main"]);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(7)
+        .says("HEAD is on main, not on ralph/add-login");
+    assert_eq!(sandbox.print(), print);
+}
+
+#[test]
+fn a_finished_change_can_be_started_again() {
+    let sandbox = half_way();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    let files = sandbox.files();
+    sandbox.start();
+    assert_eq!(sandbox.files(), files);
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["stories_done"], &status["phase"]),
+        (&1.into(), &"ready".into())
+    );
+    assert_eq!(status["current"]["id"], "2");
+    let agent = sandbox.failing("true");
+    sandbox.step("next", &agent).exits(3);
+    // The attempts of the loop before are still kept.
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/2/1:mess"]),
+        "mess"
+    );
+}

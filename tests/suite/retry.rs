@@ -1,0 +1,144 @@
+//! `git ralph retry`: counted attempts, reasons in the prompt, and where it ends.
+
+use crate::support::{CHANGE, Sandbox};
+
+#[test]
+fn one_and_three_attempts_then_it_is_over() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("count; echo $n >f; cat >\"$notes/prompt-$n\"; failed \"reason $n\"");
+    sandbox.step("next", &agent).exits(3).says("3 of 3 retries left");
+    // `next` is not what comes next.
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("the story 1 failed and can be retried (3 left)")
+        .says("hint: git ralph retry add-login");
+    sandbox.step("retry", &agent).exits(3).says("2 of 3 retries left");
+    sandbox.step("retry", &agent).exits(3);
+    sandbox
+        .step("retry", &agent)
+        .exits(4)
+        .says("story 1 failed after 3 retries");
+    for step in ["next", "retry"] {
+        sandbox
+            .step(step, &agent)
+            .exits(4)
+            .says("has no retries left")
+            .says("git ralph skip add-login 1");
+    }
+    assert_eq!(sandbox.noted("count"), "4\n");
+    assert!(!sandbox.noted("prompt-1").contains("The last attempt failed"));
+    for attempt in 2..=4 {
+        let prompt = sandbox.noted(&format!("prompt-{attempt}"));
+        assert!(
+            prompt.contains(&format!("> reason {}\n", attempt - 1)),
+            "{prompt}"
+        );
+        assert!(
+            prompt.contains(&format!("This is attempt {attempt}.")),
+            "{prompt}"
+        );
+    }
+    for attempt in 1..=4 {
+        let kept = format!("refs/ralph/add-login/attempts/1/{attempt}:f");
+        assert_eq!(sandbox.git(&["show", &kept]), attempt.to_string());
+    }
+    let status = sandbox.status();
+    assert_eq!(status["phase"], "exhausted");
+    assert_eq!(status["next"], "finish");
+    assert_eq!(status["current"]["retries"], 3);
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn nothing_to_retry_is_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let (print, state) = (sandbox.print(), sandbox.state());
+    sandbox
+        .step("retry", "true")
+        .exits(1)
+        .says("no story has failed")
+        .says("hint: git ralph next add-login");
+    assert_eq!((sandbox.print(), sandbox.state()), (print, state));
+}
+
+#[test]
+fn a_retry_that_succeeds_opens_the_next_story() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(
+        "count; echo $RALPH_STORY $RALPH_ATTEMPT >>\"$notes/log\"; test $n = 1 && failed a || complete",
+    );
+    sandbox.step("next", &agent).exits(3);
+    sandbox.step("retry", &agent).exits(0);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.noted("log"), "1 1\n1 2\n2 1\n");
+}
+
+#[test]
+fn without_retries_the_first_failure_is_the_last() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--max-retries", "0"]).exits(0);
+    let agent = sandbox.failing("true");
+    sandbox.step("next", &agent).exits(4);
+    sandbox.step("retry", &agent).exits(4);
+}
+
+#[test]
+fn the_number_of_retries_is_configured_and_frozen() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxRetries", "1");
+    sandbox.start();
+    sandbox.configure("ralph.maxRetries", "9");
+    let agent = sandbox.failing("true");
+    sandbox.step("next", &agent).exits(3);
+    sandbox.step("retry", &agent).exits(4);
+}
+
+#[test]
+fn dash_c_holds_for_one_step() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--max-retries", "0"]).exits(0);
+    let agent = sandbox.failing("true");
+    let step = |setting: &str, step: &str| {
+        sandbox
+            .git_cmd(&["-c", setting, "ralph", step, "--", &agent])
+            .run()
+    };
+    step("ralph.maxRetries=5", "next").exits(3);
+    step("ralph.maxRetries=5", "retry").exits(3);
+    sandbox.step("retry", &agent).exits(4);
+    assert_eq!(sandbox.state()["max_retries"].as_integer(), Some(0));
+    let last = sandbox.ralph(&["retry", "--max-retries", "2", "--", &agent]);
+    last.exits(4);
+}
+
+#[test]
+fn no_signal_gives_no_reason_to_the_prompt() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("cat >\"$notes/prompt\"; echo I forgot");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("the agent promised nothing");
+    let first = sandbox.noted("prompt");
+    sandbox.step("retry", &agent).exits(3);
+    assert_eq!(sandbox.noted("prompt"), first);
+    assert_eq!(sandbox.status()["current"]["reason"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_reason_of_several_lines_is_quoted_and_harmless() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("printf '<promise>FAILED: one\\n# two\\n\\nthree</promise>\\n'");
+    sandbox.step("next", &agent).exits(3);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains("\n> one\n> # two\n>\n> three\n"), "{prompt}");
+    let parrot = sandbox.agent("cat");
+    sandbox.step("retry", &parrot).exits(3);
+    assert_eq!(sandbox.verdict(), "no_signal");
+}

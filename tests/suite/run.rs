@@ -1,0 +1,164 @@
+//! `git ralph run`: the same steps, driven to a stop.
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+fn names(events: &[serde_json::Value]) -> Vec<&str> {
+    events
+        .iter()
+        .filter_map(|event| event["event"].as_str())
+        .collect()
+}
+
+#[test]
+fn it_starts_retries_completes_and_leaves_the_choice() {
+    let sandbox = Sandbox::dirty();
+    let agent = sandbox.agent("count; echo $n >>log.txt; test $n = 2 && failed oops || complete");
+    let output = sandbox.ralph(&["run", CHANGE, "--json", "--", &agent]).exits(0);
+    let events = output.events();
+    let names = names(&events);
+    assert_eq!(names[0], "started");
+    assert_eq!(names[names.len() - 2..], ["complete", "awaiting_choice"]);
+    assert_eq!(
+        events[events.len() - 1]["options"],
+        serde_json::json!(["cleanup", "keep"])
+    );
+    assert_eq!(
+        sandbox.subjects("HEAD")[..4],
+        ["checkpoint: 3", "checkpoint: 2", "checkpoint: 1", "initial state"]
+    );
+    assert_eq!(sandbox.read("log.txt"), "1\n3\n4\n");
+    assert_eq!(sandbox.status()["phase"], "complete");
+    assert_eq!(sandbox.status()["next"], "finish");
+    // Again: nothing is left, and that is no error.
+    sandbox
+        .ralph(&["run", CHANGE, "--", &agent])
+        .exits(0)
+        .says("git ralph finish --cleanup");
+    assert_eq!(sandbox.noted("count"), "4\n");
+}
+
+#[test]
+fn the_choice_can_be_given_or_set() {
+    for (args, set, branch) in [
+        (&["--cleanup"][..], None, "main"),
+        (&["--keep"], None, "ralph/add-login"),
+        (&[], Some("cleanup"), "main"),
+        (&["--keep"], Some("cleanup"), "ralph/add-login"),
+    ] {
+        let sandbox = Sandbox::new();
+        if let Some(value) = set {
+            sandbox.configure("ralph.finish", value);
+        }
+        let agent = sandbox.completing("echo x >x");
+        let args = [&["run", CHANGE], args, &["--", &agent]].concat();
+        sandbox.ralph(&args).exits(0);
+        assert_eq!(sandbox.git(&["branch", "--show-current"]), branch);
+        assert_eq!(sandbox.status()["phase"], "finished");
+        assert_eq!(sandbox.read("x"), "x\n");
+    }
+}
+
+#[test]
+fn on_a_terminal_the_choice_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo x >x");
+    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]).typing("c\n");
+    cmd.run().exits(0).says("what shall become of the work");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+}
+
+#[test]
+fn spent_retries_end_it_with_4() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.agent("count; echo x >x$n; test $RALPH_STORY = 1 && complete || failed no");
+    let args = ["run", CHANGE, "--max-retries", "1", "--json", "--", &agent];
+    let events = sandbox.ralph(&args).exits(4).events();
+    let names = names(&events);
+    assert!(names.contains(&"max_retries_exceeded"), "{names:?}");
+    assert_eq!(names.last(), Some(&"awaiting_choice"));
+    assert_eq!(sandbox.noted("count"), "3\n");
+    sandbox.is_at_checkpoint();
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(4);
+    assert_eq!(sandbox.noted("count"), "3\n");
+    let clean = sandbox.ralph(&["run", CHANGE, "--cleanup", "--", &agent]);
+    clean.exits(4);
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    assert!(sandbox.top.join("x1").exists());
+}
+
+#[test]
+fn a_loop_begun_by_hand_goes_on() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let failing = sandbox.failing("true");
+    sandbox.step("next", &failing).exits(3);
+    let agent = sandbox.completing("echo $RALPH_STORY.$RALPH_ATTEMPT >>\"$notes/log\"");
+    sandbox.ralph(&["run", "--", &agent]).exits(0);
+    assert_eq!(sandbox.noted("log"), "1.2\n2.1\n3.1\n");
+}
+
+#[test]
+fn a_signal_ends_it_and_the_same_command_goes_on() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox
+        .agent("count; echo x >x$n; test $n = 2 && { echo >\"$notes/at-work\"; sleep 600; }; complete");
+    let running = sandbox
+        .direct(&["run", CHANGE, "--cleanup", "--", &agent])
+        .start();
+    wait_for(&sandbox.notes.join("at-work"));
+    running.signal(Signal::SIGTERM);
+    running.end().exits(143).says("to go on: git ralph run add-login");
+    sandbox.nothing_is_alive();
+    sandbox.is_at_checkpoint();
+    assert!(!sandbox.top.join("x2").exists());
+    sandbox
+        .ralph(&["run", CHANGE, "--cleanup", "--", &agent])
+        .exits(0);
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    assert_eq!(sandbox.noted("count"), "4\n");
+    let attempts = sandbox.attempts();
+    let verdicts: Vec<_> = attempts
+        .iter()
+        .map(|attempt| attempt["verdict"].as_str().unwrap())
+        .collect();
+    assert_eq!(verdicts, ["complete", "interrupted", "complete", "complete"]);
+}
+
+#[test]
+fn limits_end_it_with_6() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxAttempts", "2");
+    let agent = sandbox.completing("true");
+    sandbox
+        .ralph(&["run", CHANGE, "--cleanup", "--", &agent])
+        .exits(6)
+        .says("2 attempts (ralph.maxAttempts)");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/add-login");
+    sandbox
+        .ralph(&["run", CHANGE, "--cleanup", "--", &agent])
+        .exits(0);
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxDuration", "1ms");
+    sandbox
+        .ralph(&["run", CHANGE, "--", &agent])
+        .exits(6)
+        .says("ralph.maxDuration");
+}
+
+#[test]
+fn nothing_is_begun_without_an_agent_or_without_work() {
+    let sandbox = Sandbox::new();
+    let print = sandbox.print();
+    sandbox.ralph(&["run", CHANGE]).exits(1).says("no agent is named");
+    sandbox
+        .ralph(&["run", CHANGE, "--", "no-such-agent"])
+        .exits(1)
+        .says("cannot be found");
+    assert_eq!(sandbox.print(), print);
+    assert!(!sandbox.state_file().exists());
+    sandbox.write(crate::support::TASKS, "## 1. All\n- [x] 1.1 Done\n");
+    sandbox.ralph(&["run", CHANGE, "--", "true"]).exits(5);
+    assert!(!sandbox.state_file().exists());
+}

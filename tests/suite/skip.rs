@@ -1,0 +1,57 @@
+//! `git ralph skip`: the loop passes over a story, until it is told otherwise.
+
+use crate::support::{CHANGE, Sandbox};
+
+#[test]
+fn a_story_can_be_skipped_and_taken_up_again() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.ralph(&["skip"]).exits(0).says("story 1 is skipped");
+    sandbox.ralph(&["skip", CHANGE, "3"]).exits(0);
+    assert_eq!(sandbox.status()["current"]["id"], "2");
+    let stories = sandbox.ralph(&["stories", "--json"]).exits(0).json();
+    assert_eq!(stories["stories"][0]["skipped"], true);
+    let agent = sandbox.completing("echo $RALPH_STORY >>\"$notes/log\"");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(5);
+    sandbox
+        .ralph(&["skip", "--undo", "1"])
+        .exits(0)
+        .says("story 1 is to be done again");
+    sandbox.step("next", &agent).exits(0);
+    sandbox
+        .ralph(&["skip", "--undo"])
+        .exits(0)
+        .says("story 3 is to be done again");
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.noted("log"), "2\n1\n3\n");
+    sandbox
+        .ralph(&["skip", "--undo"])
+        .exits(1)
+        .says("no story is skipped");
+}
+
+#[test]
+fn a_story_without_retries_can_be_skipped() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--max-retries", "0"]).exits(0);
+    let agent = sandbox.failing("true");
+    sandbox.step("next", &agent).exits(4);
+    sandbox.ralph(&["skip", "1"]).exits(0);
+    let agent = sandbox.completing("true");
+    sandbox.ralph(&["run", "--", &agent]).exits(0);
+    let tasks = sandbox.read(crate::support::TASKS);
+    assert!(tasks.contains("[ ] 1.1") && tasks.contains("[x] 3.1"), "{tasks}");
+}
+
+#[test]
+fn an_unknown_story_is_told_with_those_there_are() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let state = sandbox.state();
+    sandbox
+        .ralph(&["skip", "9"])
+        .exits(1)
+        .says("has no story '9' (stories: 1, 2, 3)");
+    assert_eq!(sandbox.state(), state);
+}

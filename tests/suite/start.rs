@@ -1,0 +1,461 @@
+//! `git ralph start`: nothing of the user's is touched, everything is kept, refusals change nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{CHANGE, Print, Sandbox, TASKS};
+
+/// Runs `start` where it must refuse, and asserts that nothing changed.
+#[track_caller]
+fn refuses(sandbox: &Sandbox, code: i32, says: &str) {
+    refuses_with(sandbox, &["start", CHANGE], code, says);
+}
+
+#[track_caller]
+fn refuses_with(sandbox: &Sandbox, args: &[&str], code: i32, says: &str) {
+    let print = sandbox.print();
+    let mtimes = sandbox.mtimes();
+    let index = fs::read(sandbox.top.join(".git/index")).ok();
+    let output = sandbox.ralph(args).exits(code).says(says).answers_nothing();
+    // That nothing is left to do is no error.
+    assert_eq!(output.stderr.contains("error: "), code != 5, "{}", output.stderr);
+    assert_eq!(sandbox.print(), print);
+    assert_eq!(sandbox.mtimes(), mtimes);
+    assert_eq!(fs::read(sandbox.top.join(".git/index")).ok(), index);
+    let named = args.get(1).unwrap_or(&CHANGE);
+    let state = sandbox.top.join(format!(".git/ralph/{named}.toml"));
+    assert!(!state.exists(), "a state file was left");
+}
+
+#[test]
+fn no_file_is_touched_and_the_commit_holds_all_that_is_not_ignored() {
+    let sandbox = Sandbox::dirty();
+    let (files, mtimes) = (sandbox.files(), sandbox.mtimes());
+    sandbox.start();
+    assert_eq!(sandbox.files(), files);
+    assert_eq!(sandbox.mtimes(), mtimes);
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.subjects("HEAD"), ["initial state", "first"]);
+    let tree = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    let names: Vec<&str> = tree.lines().collect();
+    assert!(names.contains(&"notes/untracked.txt") && names.contains(&"staged new.txt"));
+    assert!(!names.contains(&".env") && !names.contains(&"old.txt"));
+    assert_eq!(sandbox.git(&["show", "HEAD:src/lib.txt"]), "staged\nand edited");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/add-login");
+}
+
+#[test]
+fn what_was_staged_is_kept() {
+    let sandbox = Sandbox::dirty();
+    let staged = sandbox.git(&["ls-files", "-s"]);
+    let index = fs::read(sandbox.top.join(".git/index")).unwrap();
+    sandbox.start();
+    let start = "refs/ralph/add-login/start";
+    assert_eq!(
+        sandbox.git(&["show", &format!("{start}:src/lib.txt")]),
+        "staged\nand edited"
+    );
+    assert_eq!(
+        sandbox.git(&["show", &format!("{start}^2:src/lib.txt")]),
+        "staged"
+    );
+    assert_eq!(
+        sandbox.git(&["rev-parse", &format!("{start}^1")]),
+        sandbox.git(&["rev-parse", "main"])
+    );
+    let kept = sandbox.git(&["ls-tree", "-r", &format!("{start}^2")]);
+    assert_eq!(kept.lines().count(), staged.lines().count());
+    let file = sandbox
+        .git_cmd(&["cat-file", "-s", &format!("{start}^2^2:index")])
+        .run()
+        .exits(0);
+    assert_eq!(file.stdout.trim(), index.len().to_string());
+}
+
+#[test]
+fn the_answer_is_on_stdout_and_the_narration_on_stderr() {
+    let sandbox = Sandbox::new();
+    let output = sandbox
+        .start()
+        .says("started on ralph/add-login, from main")
+        .says("no agent is named");
+    assert!(
+        output.stdout.contains("0 of 3 stories are complete"),
+        "{}",
+        output.stdout
+    );
+    assert!(output.stdout.contains("git ralph next add-login"));
+    let quiet = sandbox.ralph(&["-q", "start", CHANGE]).exits(0);
+    assert_eq!(quiet.stderr, "");
+}
+
+#[test]
+fn a_live_loop_is_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo x >new");
+    sandbox.step("next", &agent).exits(0);
+    let (print, state) = (sandbox.print(), sandbox.state());
+    let output = sandbox.start().says("the loop goes on already");
+    assert!(output.stdout.contains("1 of 3"), "{}", output.stdout);
+    assert_eq!(sandbox.print(), print);
+    assert_eq!(sandbox.state(), state);
+}
+
+#[test]
+fn a_detached_head_is_remembered() {
+    let sandbox = Sandbox::dirty();
+    sandbox.git(&["checkout", "-q", "--detach"]);
+    let head = sandbox.git(&["rev-parse", "HEAD"]);
+    let files = sandbox.files();
+    sandbox.start();
+    let state = sandbox.state();
+    assert!(!state.contains_key("original_branch"));
+    assert_eq!(state["original_head"].as_str(), Some(head.as_str()));
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(sandbox.git_cmd(&["symbolic-ref", "-q", "HEAD"]).run().code, 1);
+    assert_eq!(sandbox.files(), files);
+}
+
+#[test]
+fn a_branch_without_commits_is_remembered() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir(&sandbox.top).unwrap();
+    sandbox.git(&["init", "-q", "--initial-branch=trunk"]);
+    sandbox.write("a.txt", "a\n");
+    sandbox.write("b.txt", "b\n");
+    sandbox.git(&["add", "a.txt"]);
+    sandbox.write(TASKS, "- [ ] 1.1 One\n");
+    let mtimes = sandbox.mtimes();
+    sandbox.start();
+    assert_eq!(sandbox.mtimes(), mtimes);
+    assert_eq!(sandbox.subjects("HEAD"), ["initial state"]);
+    let state = sandbox.state();
+    assert_eq!(state["original_branch"].as_str(), Some("trunk"));
+    assert!(!state.contains_key("original_head"));
+    let agent = sandbox.completing("echo new >new.txt");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/trunk");
+    assert_eq!(sandbox.git(&["ls-files"]), "");
+    assert_eq!(sandbox.read("new.txt"), "new\n");
+    assert_eq!(sandbox.git(&["for-each-ref", "refs/heads"]), "");
+}
+
+#[test]
+fn a_leftover_branch_is_replaced_and_its_tip_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["checkout", "-q", "-b", "ralph/add-login"]);
+    sandbox.write("old-loop.txt", "x\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "of an old loop"]);
+    let old = sandbox.git(&["rev-parse", "HEAD"]);
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.start();
+    assert_eq!(sandbox.subjects("HEAD"), ["initial state", "first"]);
+    let kept = sandbox.git(&["rev-parse", "refs/ralph/add-login/replaced/1"]);
+    assert_eq!(kept, old);
+}
+
+#[test]
+fn it_works_from_a_subdirectory_with_dash_c_and_in_a_linked_work_tree() {
+    let sandbox = Sandbox::new();
+    let deep = sandbox.top.join("src/deep");
+    sandbox.ralph_cmd(&["start", CHANGE]).dir(&deep).run().exits(0);
+    sandbox.is_at_checkpoint();
+    let agent = sandbox.completing("pwd >\"$notes/pwd\"; echo x >from-top");
+    let args = ["-C", deep.to_str().unwrap(), "ralph", "next", "--", &agent];
+    sandbox.cmd("git").args(args).dir(&sandbox.notes).run().exits(0);
+    assert_eq!(sandbox.noted("pwd").trim(), sandbox.top.to_str().unwrap());
+    sandbox.ralph_cmd(&["finish", "--keep"]).dir(&deep).run().exits(0);
+
+    let linked = sandbox.outside("linked");
+    let linked_text = linked.to_str().unwrap();
+    sandbox.git(&["worktree", "add", "-q", "-b", "side", linked_text, "main"]);
+    let change = linked.join("openspec/changes/other");
+    fs::create_dir_all(&change).unwrap();
+    fs::write(change.join("tasks.md"), "- [ ] 1.1 One\n").unwrap();
+    let before = Print::of(&sandbox, &linked);
+    sandbox.ralph_cmd(&["start", "other"]).dir(&linked).run().exits(0);
+    sandbox
+        .ralph_cmd(&["next", "--", &agent])
+        .dir(&linked)
+        .run()
+        .exits(0);
+    // From the other work tree the loop can be seen, but not driven.
+    let elsewhere = sandbox.ralph(&["next", "other", "--", &agent]).exits(1);
+    assert!(elsewhere.stderr.contains("belongs to the work tree"));
+    sandbox
+        .ralph_cmd(&["finish", "cleanup"])
+        .dir(&linked)
+        .run()
+        .exits(0);
+    let after = Print::of(&sandbox, &linked);
+    assert_eq!((after.index, after.head), (before.index, before.head));
+    assert!(after.files.contains_key(std::path::Path::new("from-top")));
+}
+
+#[test]
+fn a_git_operation_in_progress_is_refused() {
+    let conflicting = || {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["checkout", "-q", "-b", "side"]);
+        sandbox.write("README.md", "# Side\n");
+        sandbox.git(&["commit", "-q", "-a", "-m", "side"]);
+        sandbox.git(&["checkout", "-q", "main"]);
+        sandbox.write("README.md", "# Main\n");
+        sandbox.git(&["commit", "-q", "-a", "-m", "main"]);
+        sandbox
+    };
+    for (args, says) in [
+        (&["merge", "side"][..], "a merge is in progress"),
+        (&["rebase", "side"], "a rebase is in progress"),
+        (&["cherry-pick", "side"], "a cherry-pick"),
+    ] {
+        let sandbox = conflicting();
+        assert_ne!(sandbox.git_cmd(args).run().code, 0);
+        refuses(&sandbox, 1, says);
+    }
+    let sandbox = conflicting();
+    sandbox.git(&["bisect", "start"]);
+    refuses(&sandbox, 1, "a bisect is in progress");
+}
+
+#[test]
+fn unmerged_paths_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("README.md", "# Stashed\n");
+    sandbox.git(&["stash", "-q"]);
+    sandbox.write("README.md", "# Other\n");
+    sandbox.git(&["commit", "-q", "-a", "-m", "other"]);
+    assert_ne!(sandbox.git_cmd(&["stash", "pop"]).run().code, 0);
+    refuses(&sandbox, 1, "unmerged paths: README.md");
+}
+
+#[test]
+fn a_locked_index_is_refused() {
+    let sandbox = Sandbox::dirty();
+    fs::write(sandbox.top.join(".git/index.lock"), "").unwrap();
+    refuses(&sandbox, 1, "index.lock exists");
+}
+
+#[test]
+fn a_branch_in_the_way_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["branch", "ralph"]);
+    refuses(&sandbox, 1, "the branch ralph is in the way");
+    let sandbox = Sandbox::new();
+    sandbox.git(&["branch", "ralph/add-login/x"]);
+    refuses(&sandbox, 1, "the branch ralph/add-login/x is in the way");
+    let sandbox = Sandbox::new();
+    sandbox.git(&["checkout", "-q", "-b", "ralph/add-login"]);
+    refuses(&sandbox, 1, "HEAD is on ralph/add-login already");
+    let sandbox = Sandbox::new();
+    let linked = sandbox.outside("linked");
+    let linked = linked.to_str().unwrap();
+    sandbox.git(&["worktree", "add", "-q", "-b", "ralph/add-login", linked]);
+    refuses(&sandbox, 1, "is checked out in");
+}
+
+#[test]
+fn hidden_files_are_refused() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["update-index", flag, "README.md"]);
+        refuses(&sandbox, 1, "git is told not to look at README.md");
+    }
+}
+
+#[test]
+fn a_dirty_submodule_is_refused() {
+    let sandbox = Sandbox::new();
+    let library = sandbox.outside("library");
+    fs::create_dir(&library).unwrap();
+    sandbox.git_cmd(&["init", "-q"]).dir(&library).run().exits(0);
+    fs::write(library.join("a"), "a\n").unwrap();
+    let commit = [
+        "-c",
+        "user.name=U",
+        "-c",
+        "user.email=u@e",
+        "commit",
+        "-q",
+        "-m",
+        "a",
+    ];
+    sandbox.git_cmd(&["add", "a"]).dir(&library).run().exits(0);
+    sandbox.git_cmd(&commit).dir(&library).run().exits(0);
+    let url = library.to_str().unwrap();
+    let allow = "protocol.file.allow=always";
+    sandbox.git(&["-c", allow, "submodule", "--quiet", "add", url, "lib"]);
+    sandbox.git(&["commit", "-q", "-m", "lib"]);
+    sandbox.write("lib/a", "edited\n");
+    refuses(&sandbox, 1, "uncommitted changes in the submodule lib");
+}
+
+#[test]
+fn another_loop_in_this_work_tree_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("openspec/changes/other/tasks.md", "- [ ] 1.1 One\n");
+    sandbox.start();
+    refuses_with(
+        &sandbox,
+        &["start", "other"],
+        1,
+        "the loop 'add-login' goes on in this work tree",
+    );
+}
+
+#[test]
+fn a_home_directory_is_refused() {
+    let sandbox = Sandbox::new();
+    let print = sandbox.print();
+    let output = sandbox
+        .ralph_cmd(&["start", CHANGE])
+        .env("HOME", &sandbox.top)
+        .run();
+    output.exits(1).says("too much to hand to an agent");
+    assert_eq!(sandbox.print(), print);
+}
+
+#[test]
+fn a_list_without_work_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, "# Nothing here\n");
+    refuses(&sandbox, 1, "has no story");
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, "## 1. All\n- [x] 1.1 Done\n");
+    refuses(&sandbox, 5, "no story is left to do: 1 of 1 are complete");
+    let sandbox = Sandbox::new();
+    refuses_with(&sandbox, &["start", "no-such-change"], 1, "add-login");
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.agent", "no-such-agent --fast");
+    refuses(&sandbox, 1, "the agent 'no-such-agent' cannot be found");
+    let sandbox = Sandbox::new();
+    refuses_with(
+        &sandbox,
+        &["start", CHANGE, "--agent", "./no-such-agent"],
+        1,
+        "the agent './no-such-agent' cannot be found",
+    );
+}
+
+#[test]
+fn an_unreadable_file_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("closed.txt", "secret\n");
+    let closed = sandbox.top.join("closed.txt");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(&closed).is_ok() {
+        return; // Whoever runs this may read everything.
+    }
+    let output = sandbox.ralph(&["start", CHANGE]).exits(1);
+    assert!(output.stderr.contains("closed.txt"), "{}", output.stderr);
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    assert!(!sandbox.state_file().exists());
+}
+
+#[test]
+fn outside_a_work_tree_is_refused() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir(&sandbox.top).unwrap();
+    let ceiling = sandbox.outside("");
+    let cmd = || {
+        sandbox
+            .ralph_cmd(&["start", CHANGE])
+            .env("GIT_CEILING_DIRECTORIES", &ceiling)
+    };
+    cmd().run().exits(1).says("not inside the work tree");
+    sandbox.git(&["init", "-q", "--bare"]);
+    cmd().run().exits(1).says("not inside the work tree");
+    let sandbox = Sandbox::new();
+    let inside = sandbox.top.join(".git");
+    sandbox.ralph_cmd(&["start", CHANGE]).dir(&inside).run().exits(1);
+}
+
+#[test]
+fn inside_an_attempt_no_loop_begins() {
+    let sandbox = Sandbox::new();
+    let print = sandbox.print();
+    for args in [&["start", CHANGE][..], &["run", CHANGE, "--", "true"], &["demo"]] {
+        let cmd = sandbox.ralph_cmd(args).env("GIT_RALPH_RUN", "1-1");
+        cmd.run().exits(1).says("this is an attempt of a loop already");
+    }
+    assert_eq!(sandbox.print(), print);
+    sandbox.start();
+    for step in ["next", "retry"] {
+        let cmd = sandbox
+            .ralph_cmd(&[step, "--", "true"])
+            .env("GIT_RALPH_RUN", "1-1");
+        cmd.run().exits(1).says("this is an attempt of a loop already");
+    }
+}
+
+#[test]
+fn nested_repositories_stay_as_they_are() {
+    let sandbox = Sandbox::new();
+    let nested = sandbox.top.join("vendor/nested");
+    fs::create_dir_all(&nested).unwrap();
+    sandbox.git_cmd(&["init", "-q"]).dir(&nested).run().exits(0);
+    fs::write(nested.join("mine.txt"), "mine\n").unwrap();
+    sandbox.start();
+    assert_eq!(sandbox.git(&["ls-tree", "-r", "HEAD", "vendor"]), "");
+    let agent = sandbox.failing("rm -rf src; echo x >README.md");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.read("vendor/nested/mine.txt"), "mine\n");
+    assert!(nested.join(".git/HEAD").exists());
+}
+
+#[test]
+fn no_identity_no_key_and_failing_hooks_do_not_matter() {
+    let sandbox = Sandbox::dirty();
+    sandbox.git(&["config", "--unset", "user.name"]);
+    sandbox.git(&["config", "--unset", "user.email"]);
+    sandbox.configure("user.useConfigOnly", "true");
+    sandbox.configure("commit.gpgsign", "true");
+    sandbox.configure("gpg.program", "false");
+    for hook in [
+        "pre-commit",
+        "commit-msg",
+        "post-checkout",
+        "reference-transaction",
+    ] {
+        sandbox.hook(hook, "exit 1");
+    }
+    sandbox.start();
+    let author = sandbox.git(&["log", "-1", "--format=%an <%ae>"]);
+    assert_eq!(author, "git-ralph <git-ralph@localhost>");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn the_state_file_is_complete_and_private() {
+    let sandbox = Sandbox::new();
+    let head = sandbox.git(&["rev-parse", "HEAD"]);
+    sandbox
+        .ralph(&["start", CHANGE, "--max-retries", "2", "--verify", "true"])
+        .exits(0);
+    let state = sandbox.state();
+    let text = |key: &str| state[key].as_str().unwrap().to_owned();
+    assert_eq!(state["version"].as_integer(), Some(1));
+    assert_eq!(text("change"), CHANGE);
+    assert_eq!(text("branch"), "ralph/add-login");
+    assert_eq!(text("original_branch"), "main");
+    assert_eq!(text("original_head"), head);
+    assert_eq!(text("checkpoint"), sandbox.git(&["rev-parse", "ralph/add-login"]));
+    assert_eq!(text("phase"), "ready");
+    assert_eq!(text("worktree"), sandbox.top.to_str().unwrap());
+    assert_eq!(state["max_retries"].as_integer(), Some(2));
+    assert_eq!(state["settings"]["verify"][0].as_str(), Some("true"));
+    assert!(!state.contains_key("intent") && !state.contains_key("running"));
+    let mode = fs::metadata(sandbox.state_file()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let dir = sandbox.top.join(".git/ralph/add-login");
+    let mode = fs::metadata(dir).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}

@@ -1,0 +1,62 @@
+//! `git ralph stories`: the list as git-ralph sees it.
+
+use crate::support::{CHANGE, Sandbox, TASKS};
+
+#[test]
+fn it_lists_before_and_during_a_loop() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.ralph(&["stories", CHANGE]).exits(0).stdout;
+    assert!(before.contains("Database") && before.contains("Page"), "{before}");
+    assert!(!sandbox.state_file().exists());
+    sandbox.start();
+    assert_eq!(sandbox.ralph(&["stories"]).exits(0).stdout, before);
+    let agent = sandbox.completing("true");
+    sandbox.step("next", &agent).exits(0);
+    let stories = sandbox.ralph(&["stories", "--json"]).exits(0).json();
+    assert_eq!((&stories["total"], &stories["done"]), (&3.into(), &1.into()));
+    assert_eq!(stories["stories"][0]["done"], true);
+    assert_eq!(stories["stories"][0]["tasks"][1]["done"], true);
+}
+
+#[test]
+fn what_is_probably_a_mistake_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, "## 1. One\n- [ ] 1.1 a\n\n## 1. Two\n- [ ] 1.2 b\n");
+    let output = sandbox.ralph(&["stories", CHANGE]).exits(0);
+    assert!(
+        output.stderr.contains("'1' already begins the story on line 1"),
+        "{}",
+        output.stderr
+    );
+    let stories = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0).json();
+    assert_eq!(stories["warnings"][0]["line"], 4);
+}
+
+#[test]
+fn other_lists_and_groupings_can_be_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "## A\n- [ ] one\n- [ ] two\n");
+    sandbox
+        .ralph(&["start", "todo", "--stories", "TODO.md#item"])
+        .exits(0);
+    let stories = sandbox.ralph(&["stories", "--json"]).exits(0).json();
+    let ids: Vec<_> = stories["stories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|story| &story["id"])
+        .collect();
+    assert_eq!(ids, ["one", "two"]);
+    assert_eq!(
+        (&stories["adapter"], &stories["source"]),
+        (&"markdown".into(), &"TODO.md".into())
+    );
+}
+
+#[test]
+fn a_change_without_a_list_is_told_with_those_that_have_one() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.ralph(&["stories", "nothing"]).exits(1).answers_nothing();
+    assert!(output.stderr.contains(CHANGE), "{}", output.stderr);
+    sandbox.ralph(&["stories"]).exits(1).says("there is no loop here");
+}

@@ -1,0 +1,226 @@
+//! One command of a test: its environment is built from nothing, its time is limited.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use super::DEADLINE;
+
+/// What a command left.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// The exit code; 128 + n when signal n ended it.
+    pub code: i32,
+    /// All of its standard output.
+    pub stdout: String,
+    /// All of its standard error.
+    pub stderr: String,
+    shown: String,
+}
+
+impl Output {
+    /// Asserts the exit code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "wrong exit code of {}", self.text());
+        self
+    }
+
+    /// Asserts that standard error holds a text.
+    #[track_caller]
+    pub fn says(self, text: &str) -> Self {
+        assert!(
+            self.stderr.contains(text),
+            "{text:?} is not said by {}",
+            self.text()
+        );
+        self
+    }
+
+    /// Asserts that standard output is empty.
+    #[track_caller]
+    pub fn answers_nothing(self) -> Self {
+        assert_eq!(self.stdout, "", "something on standard output of {}", self.text());
+        self
+    }
+
+    /// Standard output as one JSON document.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error} in the answer of {}", self.text()))
+    }
+
+    /// Standard output as one JSON document a line.
+    #[track_caller]
+    pub fn events(&self) -> Vec<serde_json::Value> {
+        self.stdout
+            .lines()
+            .map(|line| {
+                serde_json::from_str(line)
+                    .unwrap_or_else(|error| panic!("{error} in the line {line:?} of {}", self.text()))
+            })
+            .collect()
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("`{}` (exit code {})", self.shown, self.code);
+        let _ = write!(text, "\n-- stdout\n{}\n-- stderr\n{}", self.stdout, self.stderr);
+        text
+    }
+}
+
+#[derive(Debug)]
+enum Stdin {
+    Null,
+    Terminal(String),
+}
+
+/// A command about to run.
+#[derive(Debug)]
+pub struct Cmd {
+    program: OsString,
+    args: Vec<OsString>,
+    dir: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    stdin: Stdin,
+}
+
+impl Cmd {
+    /// A command in a directory, with nothing in its environment.
+    pub fn new(program: impl AsRef<OsStr>, dir: &Path) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            dir: dir.to_owned(),
+            env: Vec::new(),
+            stdin: Stdin::Null,
+        }
+    }
+
+    /// Appends arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// The directory it runs in.
+    pub fn dir(mut self, dir: &Path) -> Self {
+        dir.clone_into(&mut self.dir);
+        self
+    }
+
+    /// Sets a variable.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env
+            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Has somebody at a terminal type this.
+    pub fn typing(mut self, text: &str) -> Self {
+        self.stdin = Stdin::Terminal(text.to_owned());
+        self
+    }
+
+    /// Starts it in a process group of its own.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the tests start a process"
+    )]
+    pub fn start(self) -> Running {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .current_dir(&self.dir)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut terminal = None;
+        match &self.stdin {
+            Stdin::Null => command.stdin(Stdio::null()),
+            Stdin::Terminal(text) => {
+                let pair = nix::pty::openpty(None, None).unwrap();
+                let mut master = std::fs::File::from(pair.master);
+                master.write_all(text.as_bytes()).unwrap();
+                terminal = Some(OwnedFd::from(master));
+                command.stdin(Stdio::from(pair.slave))
+            }
+        };
+        let shown = format!("{} {:?}", self.program.to_string_lossy(), self.args);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
+        Running {
+            pid: Pid::from_raw(i32::try_from(child.id()).unwrap()),
+            child,
+            shown,
+            _terminal: terminal,
+        }
+    }
+
+    /// Runs it to its end.
+    #[track_caller]
+    pub fn run(self) -> Output {
+        self.start().end()
+    }
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Its process, which leads a group of its own.
+    pub pid: Pid,
+    child: Child,
+    shown: String,
+    _terminal: Option<OwnedFd>,
+}
+
+impl Running {
+    /// Sends a signal to the process alone.
+    pub fn signal(&self, signal: Signal) {
+        kill(self.pid, signal).unwrap();
+    }
+
+    /// Sends a signal to its whole group.
+    pub fn signal_group(&self, signal: Signal) {
+        killpg(self.pid, signal).unwrap();
+    }
+
+    /// Waits until the process itself has ended, whoever may hold its output open still.
+    pub fn wait_for_its_end(mut self) {
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end; after the deadline its group is killed and the test fails.
+    #[track_caller]
+    pub fn end(self) -> Output {
+        let (sender, receiver) = mpsc::channel();
+        let child = self.child;
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let Ok(output) = receiver.recv_timeout(DEADLINE) else {
+            let _ = killpg(self.pid, Signal::SIGKILL);
+            panic!("{} does not end", self.shown);
+        };
+        let output = output.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let by_signal = || 128 + output.status.signal().unwrap_or_default();
+        Output {
+            code: output.status.code().unwrap_or_else(by_signal),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            shown: self.shown,
+        }
+    }
+}

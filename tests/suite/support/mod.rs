@@ -1,0 +1,59 @@
+//! The harness: a sandbox a test, commands with nothing inherited, and what a repository looked like.
+//!
+//! Invariants: no command sees the environment of whoever runs the tests; nothing waits without a
+//! deadline; nothing is left running or lying about.
+
+mod command;
+mod copy;
+mod print;
+mod sandbox;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub use command::{Cmd, Output};
+pub use print::Print;
+pub use sandbox::Sandbox;
+
+/// The change of the standard repository.
+pub const CHANGE: &str = "add-login";
+/// Its story list.
+pub const TASKS: &str = "openspec/changes/add-login/tasks.md";
+/// The promise that earns a checkpoint.
+pub const COMPLETE: &str = "<promise>COMPLETE</promise>";
+
+/// How long anything may take; far more than it does.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a file is there.
+pub fn wait_for(path: &Path) {
+    wait_until(&format!("{} is there", path.display()), || path.exists());
+}
+
+/// Processes that carry this text in their command line or environment, zombies aside.
+pub fn alive_with(text: &str) -> Vec<String> {
+    let holds = |path: &Path| {
+        std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, text.as_bytes()).is_some())
+    };
+    let ourselves = std::process::id().to_string();
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| *name != ourselves && name.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|pid| {
+            let dir = Path::new("/proc").join(pid);
+            let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
+            let dead = stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ");
+            !dead && (holds(&dir.join("cmdline")) || holds(&dir.join("environ")))
+        })
+        .collect()
+}
