@@ -14,7 +14,7 @@
 //! - `state`: what is remembered of a loop, saved atomically
 //! - `settings`: git's configuration, section `ralph`
 //! - `async_cmd`: the one door for short child processes
-//! - `events`, `error`, `exit`, `names`, `signal`, `trace`: words that every floor uses
+//! - `events`, `error`, `exit`, `names`, `refs`, `signal`, `trace`: words that every floor uses
 //!
 //! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says
 //! more than it knows.
@@ -32,6 +32,7 @@ pub mod exit;
 pub mod git;
 pub mod names;
 pub mod prompt;
+pub mod refs;
 pub mod settings;
 pub mod signal;
 pub mod state;

@@ -162,15 +162,6 @@ impl From<Oid> for String {
     }
 }
 
-/// A ref and what it must keep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptRef {
-    /// Full ref name.
-    pub name: String,
-    /// The object.
-    pub oid: Oid,
-}
-
 /// Makes any text one component of a ref and of a file name, without collisions: what
 /// `git check-ref-format` refuses there (control characters, blanks, `~^:?*[\/`, `..`, `@{`, a `.` at
 /// either end, `.lock` at the end), and `%`, become percent escapes.

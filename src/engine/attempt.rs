@@ -94,11 +94,13 @@ impl Session<'_> {
         let agent = self.require_agent(step, &options.agent, settings)?;
         self.settle(&story.id).await?;
         self.settled = false;
-        let begun = self.begin(step, &story)?;
+        // All that can fail comes before the attempt is said to run.
+        let text = self.prompt_text(&story, settings)?;
         self.copy_source()?;
         self.unversioned().copy_ignored()?;
         OwnFiles::read(&self.engine.repo)?.save(&self.file(OWN_FILES))?;
-        let text = self.prompt_text(&story, settings)?;
+        self.record_refs().await?;
+        let begun = self.begin(step, &story)?;
         let judged = self.run_agent(&agent, &story, &text, settings, &begun).await?;
         let open = open_ids(&listing);
         self.conclude(&story, &open, judged, settings, begun).await
@@ -365,12 +367,21 @@ impl Session<'_> {
         for path in &differed {
             self.tell(format!("the attempt changed {}; it is put back", path.display()));
         }
-        fs::remove_dir_all(&copy).map_err(|source| Error::File {
-            what: "remove",
-            path: copy,
-            source,
-        })?;
+        self.forget_own_files()?;
         Ok(!differed.is_empty())
+    }
+
+    /// Forgets the copy of git's own files.
+    pub(super) fn forget_own_files(&self) -> Result<(), Error> {
+        let copy = self.file(OWN_FILES);
+        match fs::remove_dir_all(&copy) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::File {
+                what: "remove",
+                path: copy,
+                source,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// From the verdict on: gates, mark and checkpoint, or back to the checkpoint.
@@ -390,6 +401,11 @@ impl Session<'_> {
                 Ok(found) => parent = Some(found),
                 Err(reason) => outcome.judgement = Judgement::new(Verdict::Failed, reason),
             }
+        }
+        if outcome.judgement.verdict == Verdict::Complete
+            && let Some(reason) = self.judge_refs().await?
+        {
+            outcome.judgement = Judgement::new(Verdict::Failed, reason);
         }
         if outcome.judgement.verdict == Verdict::Complete
             && let Some(refused) = self.gates(story, settings, &begun, &mut outcome).await?
@@ -412,6 +428,7 @@ impl Session<'_> {
             };
             self.save_checkpoint(saving, &standing).await?;
             self.forget_source_copy()?;
+            self.forget_refs();
             return self.after_checkpoint(story);
         }
         // The reason of a missing promise is about the form, not the work: the story is just repeated.

@@ -4,8 +4,9 @@ use super::Session;
 use super::machine;
 use crate::error::Error;
 use crate::events::What;
-use crate::git::{Head, Update, operations_in_progress};
+use crate::git::{Head, operations_in_progress};
 use crate::names::Oid;
+use crate::refs::Update;
 use crate::state::{Intent, Verdict};
 
 /// Where HEAD and the loop's branch stand.

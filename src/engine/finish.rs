@@ -6,9 +6,10 @@ use super::checkpoint::short_branch;
 use super::machine;
 use crate::error::Error;
 use crate::events::What;
+use crate::git::index;
 use crate::git::worktree::Whose;
-use crate::git::{Update, index};
 use crate::names::Oid;
+use crate::refs::Update;
 use crate::state::Intent;
 
 /// What becomes of the work.

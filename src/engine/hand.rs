@@ -18,6 +18,7 @@ impl Session<'_> {
     pub async fn complete(&mut self, options: &AttemptOptions) -> Result<StepEnd, Error> {
         let settings = self.step_settings(options);
         self.require_on_branch().await?;
+        self.forget_records()?;
         let (listing, story) = self.begin_story(Step::Hand)?;
         let begun = self.begin(Step::Hand, &story)?;
         let outcome = Outcome::by_hand(Judgement {
@@ -35,6 +36,7 @@ impl Session<'_> {
     pub async fn fail(&mut self, reason: Option<String>) -> Result<StepEnd, Error> {
         let settings = self.state.settings.clone();
         self.require_on_branch().await?;
+        self.forget_records()?;
         let (listing, story) = self.begin_story(Step::Hand)?;
         let begun = self.begin(Step::Hand, &story)?;
         let outcome = Outcome::by_hand(Judgement {
@@ -53,6 +55,7 @@ impl Session<'_> {
         if !self.state.is_live() {
             return Err(Error::LoopFinished(self.change().to_string()));
         }
+        self.forget_records()?;
         let standing = self.standing().await?;
         let on_branch = standing.head.branch.as_deref() == Some(&self.state.change.branch_ref());
         let at_tip = standing.tip.as_ref() == Some(&self.state.checkpoint);
@@ -76,6 +79,14 @@ impl Session<'_> {
         };
         self.undo(undoing, &standing).await?;
         Ok(true)
+    }
+
+    /// Forgets what was recorded for an attempt that never began: a person's own doing is not measured
+    /// by it.
+    fn forget_records(&self) -> Result<(), Error> {
+        self.forget_refs();
+        self.forget_own_files()?;
+        self.forget_source_copy()
     }
 
     /// A person may have gone elsewhere on purpose: only an agent's HEAD is put back without a word.

@@ -11,6 +11,7 @@ mod finish;
 mod gates;
 mod hand;
 pub mod machine;
+mod other_refs;
 mod raw_bytes;
 mod recover;
 pub mod report;

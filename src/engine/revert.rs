@@ -12,8 +12,9 @@ use super::checkpoint::Standing;
 use super::machine::{self, Action};
 use crate::error::Error;
 use crate::events::What;
-use crate::git::{Update, clear_operations};
-use crate::names::{KeptRef, Oid, ref_component};
+use crate::git::clear_operations;
+use crate::names::{Oid, ref_component};
+use crate::refs::{KeptRef, Update};
 use crate::state::{Intent, Verdict};
 
 /// How often the work tree may turn out to have changed while it is put back.
@@ -35,7 +36,9 @@ impl Session<'_> {
     /// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
     pub(super) async fn undo(&mut self, undoing: Undoing, standing: &Standing) -> Result<(), Error> {
         let now = self.read_work_tree().await?.tree;
-        let kept = self.keep(&undoing, standing, &now).await?;
+        let mut kept = self.keep(&undoing, standing, &now).await?;
+        let name = self.state.change.attempt_ref(&undoing.story, undoing.attempt);
+        let put_back = self.put_refs_back(&name, &mut kept).await?;
         self.state.intent = Some(Intent::Revert {
             trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
             story: undoing.story,
@@ -43,6 +46,7 @@ impl Session<'_> {
             verdict: undoing.verdict,
             reason: undoing.reason,
             kept,
+            put_back,
         });
         self.save()?;
         self.finish_revert(Some(now)).await
@@ -91,6 +95,7 @@ impl Session<'_> {
             verdict,
             reason,
             kept,
+            put_back,
         }) = self.state.intent.clone()
         else {
             return Ok(());
@@ -107,6 +112,7 @@ impl Session<'_> {
                 old: standing.tip,
             });
         }
+        updates.extend(self.still_to_do(put_back).await?);
         self.engine.repo.git.update_refs(&updates, &why).await?;
         if standing.head.branch.as_deref() != Some(&branch) {
             self.engine.repo.set_head(&self.own_head(), &why).await?;
@@ -116,6 +122,7 @@ impl Session<'_> {
         self.install_working_index().await?;
         self.restore_unversioned().await?;
         self.put_back_source()?;
+        self.forget_refs();
         self.state.intent = None;
         self.state.running = None;
         let actions = match verdict {

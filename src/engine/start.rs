@@ -18,8 +18,9 @@ use crate::error::Error;
 use crate::events::What;
 use crate::git::index::{self, Entries};
 use crate::git::worktree::Whose;
-use crate::git::{Head, RefInfo, Update, operations_in_progress};
-use crate::names::{Change, KeptRef, Oid};
+use crate::git::{Head, RefInfo, operations_in_progress};
+use crate::names::{Change, Oid};
+use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
 use crate::state::{self, Before, Intent, Phase, Progress, State, Store, VERSION};
 
@@ -48,6 +49,8 @@ struct Found {
     leftover: Option<Oid>,
     /// The refs of an earlier loop of this name.
     earlier: Vec<RefInfo>,
+    /// The commits that the user's branches, tags and stash name.
+    tips: Vec<Oid>,
 }
 
 /// Begins a loop, or finds it live already.
@@ -128,10 +131,13 @@ async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> 
         }
     }
     let loop_refs = change.ralph_ref("");
-    let refs = repo
-        .git
-        .refs(&["refs/heads/ralph", loop_refs.trim_end_matches('/')])
-        .await?;
+    let patterns = [
+        "refs/heads",
+        "refs/tags",
+        "refs/stash",
+        loop_refs.trim_end_matches('/'),
+    ];
+    let refs = repo.git.refs(&patterns).await?;
     let leftover = check_branch(change, &refs)?;
     let source = Source::resolve(
         &repo.top,
@@ -160,10 +166,21 @@ async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> 
     if let Some(missing) = agent.and_then(|agent| agent.missing_program(&repo.top)) {
         return Err(Error::AgentMissing(missing));
     }
+    let mut tips: Vec<Oid> = refs
+        .iter()
+        .filter(|found| !found.name.starts_with(&loop_refs))
+        .filter_map(|found| found.commit.clone())
+        .collect();
+    if refs.iter().any(|found| found.name == "refs/stash") {
+        tips.extend(repo.git.stash_entries().await?);
+    }
+    tips.sort();
+    tips.dedup();
     Ok(Found {
         source,
         listing,
         leftover,
+        tips,
         earlier: refs
             .into_iter()
             .filter(|found| found.name.starts_with(&loop_refs))
@@ -279,7 +296,13 @@ async fn compute(
     let parents: Vec<&Oid> = head.into_iter().collect();
     let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, made.sound).await?;
     let checkpoint = git.commit_tree(&reading.tree, &parents, "initial state").await?;
+    let initial = checkpoint.clone();
     let kept = kept_from_before(engine, change, found, &checkpoint).await?;
+    let anchor = if found.tips.is_empty() {
+        None
+    } else {
+        Some(git.anchor(&found.tips).await?)
+    };
     let original_branch = engine
         .head
         .branch
@@ -293,7 +316,7 @@ async fn compute(
         original_branch,
         original_head: engine.head.oid.clone(),
         checkpoint,
-        checkpoint_tree: reading.tree,
+        checkpoint_tree: reading.tree.clone(),
         worktree: path_text(&repo.top),
         started: Timestamp::now(),
         progress: Progress {
@@ -307,6 +330,8 @@ async fn compute(
         source: found.source.clone(),
         before: Before {
             snapshot,
+            initial,
+            anchor,
             index: made.sound,
             nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
         },
@@ -432,6 +457,12 @@ impl Session<'_> {
             new: self.state.before.snapshot.clone(),
         }];
         updates.extend(kept.iter().map(Update::keep));
+        if let Some(anchor) = &self.state.before.anchor {
+            updates.push(Update::Set {
+                name: change.ralph_ref("anchor"),
+                new: anchor.clone(),
+            });
+        }
         let head = self.engine.repo.head().await?;
         if self.branch_tip(&head).await?.as_ref() != Some(&self.state.checkpoint) {
             updates.push(Update::Move {

@@ -19,4 +19,4 @@ pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover};
 pub use operations::{clear_operations, operations_in_progress};
 pub use own_files::OwnFiles;
-pub use refs::{RefInfo, Update};
+pub use refs::RefInfo;

@@ -61,6 +61,28 @@ impl Git {
         self.cmd("commit-tree", args).stdin(message).oid().await
     }
 
+    /// A commit that keeps other commits alive, as many as there are: an attempt may delete what names
+    /// them.
+    ///
+    /// # Errors
+    /// When git cannot write objects.
+    pub async fn anchor(&self, commits: &[Oid]) -> Result<Oid, GitError> {
+        let tree = self.empty_tree().await?;
+        let mut text = format!("tree {tree}\n");
+        for commit in commits {
+            text.push_str(&format!("parent {commit}\n"));
+        }
+        let who = "git-ralph <git-ralph@localhost> 0 +0000";
+        text.push_str(&format!(
+            "author {who}\ncommitter {who}\n\neverything that was named when the loop began\n"
+        ));
+        // Not by commit-tree, whose arguments could become too long.
+        self.cmd("hash-object", ["-t", "commit", "-w", "--stdin"])
+            .stdin(text)
+            .oid()
+            .await
+    }
+
     /// The paths that differ between two trees, with the status letter git gives them (`A`, `M`, `D`, `T`).
     ///
     /// # Errors

@@ -1,8 +1,11 @@
 //! Refs: reading many at once, moving many in one transaction, and HEAD.
 
+use std::path::Path;
+
 use super::command::{Git, GitError};
 use super::discover::{Head, Repo};
-use crate::names::{KeptRef, Oid};
+use crate::names::Oid;
+use crate::refs::Update;
 
 /// One ref as `git for-each-ref` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,56 +18,6 @@ pub struct RefInfo {
     pub commit: Option<Oid>,
     /// The path of the work tree that has it checked out.
     pub checked_out: Option<String>,
-}
-
-/// One line of a ref transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// Moves a ref from `old` (`None`: it must not exist) to `new`.
-    Move {
-        /// Full name.
-        name: String,
-        /// New value.
-        new: Oid,
-        /// Expected old value.
-        old: Option<Oid>,
-    },
-    /// Sets a ref whatever it was; for refs that only git-ralph writes.
-    Set {
-        /// Full name.
-        name: String,
-        /// New value.
-        new: Oid,
-    },
-    /// Deletes a ref that is at `old`.
-    Delete {
-        /// Full name.
-        name: String,
-        /// Expected old value.
-        old: Oid,
-    },
-}
-
-impl Update {
-    /// Keeps an object under a name of git-ralph's own.
-    #[must_use]
-    pub fn keep(kept: &KeptRef) -> Self {
-        Self::Set {
-            name: kept.name.clone(),
-            new: kept.oid.clone(),
-        }
-    }
-
-    fn line(&self) -> String {
-        match self {
-            Self::Move { name, new, old } => {
-                let old = old.as_ref().map_or_else(|| new.zero_like(), ToString::to_string);
-                format!("update {name} {new} {old}\n")
-            }
-            Self::Set { name, new } => format!("update {name} {new}\n"),
-            Self::Delete { name, old } => format!("delete {name} {old}\n"),
-        }
-    }
 }
 
 impl Git {
@@ -117,6 +70,48 @@ impl Git {
             .stdin(input)
             .done()
             .await
+    }
+
+    /// The commits of the stash, newest first.
+    ///
+    /// # Errors
+    /// When git cannot read the stash.
+    pub async fn stash_entries(&self) -> Result<Vec<Oid>, GitError> {
+        let args = ["show", "--format=%H", "refs/stash", "--"];
+        let bytes = self.cmd("reflog", args).bytes().await?;
+        Ok(String::from_utf8_lossy(&bytes)
+            .lines()
+            .filter_map(Oid::parse)
+            .collect())
+    }
+
+    /// The commits that HEAD of this work tree has been at, as far as its reflog tells.
+    ///
+    /// # Errors
+    /// When git cannot read the reflog.
+    pub async fn head_history(&self) -> Result<Vec<Oid>, GitError> {
+        let args = ["show", "--format=%H", "-n", "1000", "HEAD", "--"];
+        let output = self.cmd("reflog", args).any_exit().await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().filter_map(Oid::parse).collect())
+    }
+
+    /// Branches that are checked out in another work tree than the one at `top`.
+    ///
+    /// # Errors
+    /// When git cannot list them.
+    pub async fn checked_out_refs(&self, top: &Path) -> Result<Vec<String>, GitError> {
+        let refs = self.refs(&["refs/heads"]).await?;
+        Ok(refs
+            .into_iter()
+            .filter(|found| {
+                found
+                    .checked_out
+                    .as_ref()
+                    .is_some_and(|path| Path::new(path) != top)
+            })
+            .map(|found| found.name)
+            .collect())
     }
 
     /// Whether `ancestor` is reachable from `commit`.

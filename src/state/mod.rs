@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::Source;
-use crate::names::{Change, KeptRef, Oid};
+use crate::names::{Change, Oid};
+use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
 
 pub use store::{Lock, StateError, Store, changes};
@@ -166,6 +167,11 @@ pub struct Running {
 pub struct Before {
     /// The snapshot commit (`refs/ralph/<change>/start`).
     pub snapshot: Oid,
+    /// The commit "initial state".
+    pub initial: Oid,
+    /// The commit that keeps what branches, tags and stash entries named (`refs/ralph/<change>/anchor`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<Oid>,
     /// Whether there was an index file.
     pub index: bool,
     /// Nested repositories that are left as they are.
@@ -218,6 +224,9 @@ pub enum Intent {
         reason: Option<String>,
         /// What keeps the reverted work; the first is the work tree itself.
         kept: Vec<KeptRef>,
+        /// What brings the user's branches and tags back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        put_back: Vec<Update>,
     },
     /// `finish --cleanup`: HEAD back to where it was, files as the loop left them.
     Cleanup {

@@ -1,0 +1,218 @@
+//! Branches, tags and stash entries that are not the loop's: what an attempt did to them is seen,
+//! told, and undone with a failed attempt (hazards D5, D8, D9).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::Session;
+use super::checkpoint::short_branch;
+use crate::error::Error;
+use crate::git::{Git, GitError};
+use crate::names::Oid;
+use crate::refs::{KeptRef, Update};
+
+/// The record of an attempt's beginning, in the loop's directory; it is there only while an attempt is.
+const RECORD: &str = "refs-before.toml";
+
+/// The user's refs at one moment, by full name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OtherRefs(BTreeMap<String, Oid>);
+
+/// What an attempt did to one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Moved {
+    name: String,
+    was: Option<Oid>,
+    is: Option<Oid>,
+}
+
+impl OtherRefs {
+    /// Reads them, without the loop's own branch.
+    pub async fn read(git: &Git, own: &str) -> Result<Self, GitError> {
+        let refs = git.refs(&["refs/heads", "refs/tags", "refs/stash"]).await?;
+        let others = refs.into_iter().filter(|found| found.name != own);
+        Ok(Self(others.map(|found| (found.name, found.oid)).collect()))
+    }
+
+    fn moved_since(&self, before: &Self) -> Vec<Moved> {
+        let names = before
+            .0
+            .keys()
+            .chain(self.0.keys().filter(|name| !before.0.contains_key(*name)));
+        names
+            .map(|name| Moved {
+                name: name.clone(),
+                was: before.0.get(name).cloned(),
+                is: self.0.get(name).cloned(),
+            })
+            .filter(|moved| moved.was != moved.is)
+            .collect()
+    }
+}
+
+impl Session<'_> {
+    /// Records the user's refs before an attempt.
+    pub(super) async fn record_refs(&self) -> Result<(), Error> {
+        let own = self.state.change.branch_ref();
+        let refs = OtherRefs::read(&self.engine.repo.git, &own).await?;
+        let path = self.file(RECORD);
+        let text = toml::to_string(&refs).map_err(io::Error::other);
+        text.and_then(|text| fs::write(&path, text))
+            .map_err(|source| Error::File {
+                what: "write",
+                path,
+                source,
+            })
+    }
+
+    /// Forgets the record once the attempt is judged.
+    pub(super) fn forget_refs(&self) {
+        // A record that stays would only be written over by the next attempt.
+        let _ = fs::remove_file(self.file(RECORD));
+    }
+
+    fn recorded_refs(&self) -> Option<OtherRefs> {
+        toml::from_str(&fs::read_to_string(self.file(RECORD)).ok()?).ok()
+    }
+
+    async fn moved_refs(&self) -> Result<Vec<Moved>, Error> {
+        let Some(before) = self.recorded_refs() else {
+            return Ok(Vec::new());
+        };
+        let own = self.state.change.branch_ref();
+        let now = OtherRefs::read(&self.engine.repo.git, &own).await?;
+        Ok(now.moved_since(&before))
+    }
+
+    /// After an attempt that promised COMPLETE: why it cannot be, if it hid work in the stash; what else
+    /// it did to the user's refs is told.
+    pub(super) async fn judge_refs(&mut self) -> Result<Option<String>, Error> {
+        for moved in self.moved_refs().await? {
+            if moved.name == "refs/stash" && moved.is.is_some() {
+                return Ok(Some(
+                    "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
+                ));
+            }
+            self.tell(moved.told());
+        }
+        Ok(None)
+    }
+
+    /// What brings the user's refs back after a failed attempt: branches and tags that went, or moved to
+    /// where this HEAD was, get their old value, and `kept` gets the new ones. New refs, stash entries,
+    /// and what is checked out in another work tree stay.
+    pub(super) async fn put_refs_back(
+        &mut self,
+        name: &str,
+        kept: &mut Vec<KeptRef>,
+    ) -> Result<Vec<Update>, Error> {
+        let mut updates = Vec::new();
+        let all = self.moved_refs().await?;
+        if all.is_empty() {
+            return Ok(updates);
+        }
+        let visited = self.engine.repo.git.head_history().await?;
+        let elsewhere = self
+            .engine
+            .repo
+            .git
+            .checked_out_refs(&self.engine.repo.top)
+            .await?;
+        for moved in all {
+            // Somebody may work on other branches meanwhile: what this HEAD was never at is theirs.
+            let ours =
+                !elsewhere.contains(&moved.name) && moved.is.as_ref().is_none_or(|is| visited.contains(is));
+            let back = match (&moved.was, &moved.is) {
+                (Some(was), is) if ours && moved.name != "refs/stash" => Some((was.clone(), is.clone())),
+                _ => None,
+            };
+            self.tell(match &back {
+                Some((was, _)) => format!("{}; it is put back to {}", moved.told(), was.short()),
+                None => moved.told(),
+            });
+            if let Some((was, is)) = back {
+                if let Some(is) = &is {
+                    kept.push(KeptRef {
+                        name: format!("{name}-{}", is.short()),
+                        oid: is.clone(),
+                    });
+                }
+                updates.push(Update::Move {
+                    name: moved.name,
+                    new: was,
+                    old: is,
+                });
+            }
+        }
+        kept.dedup();
+        Ok(updates)
+    }
+}
+
+impl Session<'_> {
+    /// Those of the moves that were not made before a crash cut the step off, and are still possible.
+    pub(super) async fn still_to_do(&self, moves: Vec<Update>) -> Result<Vec<Update>, Error> {
+        if moves.is_empty() {
+            return Ok(moves);
+        }
+        let own = self.state.change.branch_ref();
+        let now = OtherRefs::read(&self.engine.repo.git, &own).await?;
+        let possible = |update: &Update| match update {
+            Update::Move { name, old, .. } => now.0.get(name) == old.as_ref(),
+            Update::Set { .. } | Update::Delete { .. } => true,
+        };
+        Ok(moves.into_iter().filter(possible).collect())
+    }
+}
+
+impl Moved {
+    fn told(&self) -> String {
+        let name = match self.name.strip_prefix("refs/tags/") {
+            Some(tag) => format!("the tag {tag}"),
+            None if self.name == "refs/stash" => "the stash".to_owned(),
+            None => format!("the branch {}", short_branch(&self.name)),
+        };
+        match (&self.was, &self.is) {
+            (Some(was), None) => format!("the attempt deleted {name} (it was at {})", was.short()),
+            (None, _) => format!("the attempt made {name}"),
+            (Some(_), Some(is)) => format!("the attempt moved {name} to {}", is.short()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oid(digit: char) -> Oid {
+        Oid::parse(&digit.to_string().repeat(40)).unwrap()
+    }
+
+    #[test]
+    fn what_moved_went_or_came_is_seen() {
+        let refs = |entries: &[(&str, char)]| {
+            OtherRefs(
+                entries
+                    .iter()
+                    .map(|(name, at)| ((*name).to_owned(), oid(*at)))
+                    .collect(),
+            )
+        };
+        let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
+        let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
+        let told: Vec<String> = now.moved_since(&before).iter().map(Moved::told).collect();
+        assert_eq!(
+            told,
+            [
+                "the attempt moved the branch b to 4444444444",
+                "the attempt deleted the tag t (it was at 3333333333)",
+                "the attempt made the stash",
+            ]
+        );
+        let text = toml::to_string(&before).unwrap();
+        assert_eq!(toml::from_str::<OtherRefs>(&text).unwrap(), before);
+    }
+}
