@@ -74,6 +74,17 @@ pub enum Command {
     Revert(Hand),
     /// Have the loop pass over a story
     Skip(Skip),
+    /// Go back to exactly what was before the loop; what it made is kept
+    ///
+    /// HEAD, index (what was staged) and work tree become what they were before git ralph start. What is there
+    /// now stays in the ref refs/ralph/<change>/finished.
+    Abort(Hand),
+    /// Show what the loop did so far, or what one attempt did, through git's pager
+    Diff(Diff),
+    /// Put a kept attempt's work back into the work tree
+    Restore(Restore),
+    /// Remove what finished loops left and nobody needs any more (ralph.keepAttempts)
+    Prune(Named),
     /// Show the whole loop on a throwaway repository, with a scripted agent
     Demo(Demo),
     /// The scripted agent of the demo
@@ -93,6 +104,12 @@ pub struct Start {
     /// The story list.
     #[command(flatten)]
     pub stories: StoriesFrom,
+    /// If the loop goes on: abort it first, and begin anew
+    #[arg(long, conflicts_with = "resume")]
+    pub restart: bool,
+    /// If the loop's state is lost: rebuild it from the branch and the refs
+    #[arg(long)]
+    pub resume: bool,
     /// Print events as JSON, one a line
     #[arg(long)]
     pub json: bool,
@@ -144,6 +161,9 @@ pub struct Finish {
     /// The choice.
     #[command(flatten)]
     pub choice: Choice,
+    /// With --cleanup: stage again what was staged before the loop, where the loop has not changed it
+    #[arg(long)]
+    pub index: bool,
     /// The change; also `cleanup` or `keep` as a word, before it
     #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(loops))]
     pub words: Vec<String>,
@@ -244,6 +264,25 @@ pub struct Fail {
     /// Print events as JSON, one a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// `git ralph diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The change, the story or story@attempt, or both; a single word that is no loop is the story
+    #[arg(num_args = 0..=2, value_names = ["CHANGE", "STORY[@ATTEMPT]"])]
+    pub words: Vec<String>,
+    /// Show only which files changed, and how much
+    #[arg(long)]
+    pub stat: bool,
+}
+
+/// `git ralph restore`.
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The change and the attempt, or the attempt alone: story@number, or a story for its latest
+    #[arg(num_args = 1..=2, required = true, value_names = ["CHANGE", "STORY[@ATTEMPT]"])]
+    pub words: Vec<String>,
 }
 
 /// `git ralph skip`.

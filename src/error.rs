@@ -252,6 +252,34 @@ pub enum Error {
         /// Where it was.
         oid: String,
     },
+    /// `abort`, but the original branch is not where it was.
+    #[error("{branch} has moved on since the loop began")]
+    OriginalMoved {
+        /// The change.
+        change: String,
+        /// The original branch, short.
+        branch: String,
+    },
+    /// `restore` over work that is not at a checkpoint.
+    #[error("the work tree of '{0}' is not at its checkpoint")]
+    NotAtCheckpoint(String),
+    /// No kept attempt of this name.
+    #[error("nothing is kept of an attempt {attempt}")]
+    UnknownAttempt {
+        /// The change.
+        change: String,
+        /// The attempt as given.
+        attempt: String,
+    },
+    /// An attempt that is no `<story>@<number>`.
+    #[error("'{0}' is no attempt: it must be <story>@<number>")]
+    NoAttempt(String),
+    /// `prune` of a loop that goes on.
+    #[error("the loop '{0}' is not finished: nothing of it is removed")]
+    LoopLive(String),
+    /// `start --resume` without what it needs.
+    #[error("there is nothing to resume '{0}' from: HEAD must be on its branch, and its start must be kept")]
+    NothingToResume(String),
     /// The original branch is checked out in another work tree.
     #[error("{branch} is checked out in {path}")]
     OriginalElsewhere {
@@ -281,14 +309,11 @@ pub enum Error {
         /// The conflicting paths.
         paths: Vec<String>,
     },
-    /// Files that a merge would write over.
-    #[error(
-        "files are in the way of what {branch} got meanwhile:{}\nnothing was changed",
-        lines(paths)
-    )]
+    /// Files that would be written over.
+    #[error("files are in the way of {of}:{}\nnothing was changed", lines(paths))]
     InTheWay {
-        /// The original branch, short.
-        branch: String,
+        /// What would be written.
+        of: String,
         /// The files.
         paths: Vec<String>,
     },
@@ -330,6 +355,7 @@ impl Error {
             | Self::CheckpointGone { .. }
             | Self::OriginalGone { .. }
             | Self::OriginalElsewhere { .. }
+            | Self::OriginalMoved { .. }
             | Self::OriginalBorn { .. }
             | Self::Conflict { .. }
             | Self::InTheWay { .. } => Exit::Person,
@@ -358,7 +384,9 @@ impl Error {
             Self::CheckedOutElsewhere { path, .. } | Self::OriginalElsewhere { path, .. } => {
                 format!("git -C {path} checkout --detach")
             }
-            Self::OtherLoop(change) => format!("git ralph finish {change}"),
+            Self::OtherLoop(change) | Self::LoopLive(change) | Self::OriginalMoved { change, .. } => {
+                format!("git ralph finish {change}")
+            }
             Self::BranchInTheWay { branch, .. } => format!("git branch -m {branch} <another name>"),
             Self::TooMuch(_) => "use a repository in a directory of its own".to_owned(),
             Self::OddHead(_) => "git checkout <branch>".to_owned(),
@@ -396,6 +424,14 @@ impl Error {
             Self::NoChoice(change) => format!("git ralph finish --cleanup {change}")
                 .trim_end()
                 .to_owned(),
+            Self::NotAtCheckpoint(change) => {
+                format!("git ralph complete {change}, or: git ralph revert {change}")
+            }
+            Self::UnknownAttempt { change, .. } => format!("git ralph log {change}"),
+            Self::NoAttempt(_) => "git ralph log".to_owned(),
+            Self::NothingToResume(change) => {
+                format!("git checkout ralph/{change}, or begin anew: git ralph start {change}")
+            }
             Self::OriginalGone { branch, oid, .. } => format!("git branch {branch} {oid}"),
             Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => {
                 format!("git ralph finish --keep {change}, then: git rebase or git merge by hand")

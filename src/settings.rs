@@ -51,6 +51,9 @@ pub struct Settings {
     pub finish: FinishChoice,
     /// Time limit of one git command.
     pub command_timeout: SignedDuration,
+    /// How long what a finished loop left is kept; for ever when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_attempts: Option<SignedDuration>,
     /// Which adapter lists the stories; detected when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
@@ -72,6 +75,7 @@ impl Default for Settings {
             max_cost: None,
             finish: FinishChoice::Ask,
             command_timeout: SignedDuration::from_mins(10),
+            keep_attempts: Some(SignedDuration::from_hours(90 * 24)),
             adapter: None,
             stories: None,
         }
@@ -132,6 +136,11 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "what git ralph run does at the end: ask, cleanup or keep",
     ),
     ("ralph.commandTimeout", "10m", "time limit of one git command"),
+    (
+        "ralph.keepAttempts",
+        "90d",
+        "how long attempts, snapshots and trash of a finished loop are kept, or none for ever",
+    ),
 ];
 
 /// Keys of the contract that this version does not act upon, and the values that ask for nothing.
@@ -139,7 +148,6 @@ const NOT_YET: &[(&str, &[&str])] = &[
     ("ralph.prompt", &[]),
     ("ralph.guard", &["false", "no", "off", "0"]),
     ("ralph.checkpointhooks", &["false", "no", "off", "0"]),
-    ("ralph.keepattempts", &[]),
 ];
 
 /// The configuration as far as git-ralph cares.
@@ -263,6 +271,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.commandtimeout" => {
             settings.command_timeout = duration(key, value)?.unwrap_or(SignedDuration::MAX);
         }
+        "ralph.keepattempts" => settings.keep_attempts = days(key, value)?,
         "ralph.adapter" => settings.adapter = text(value),
         "ralph.stories" => settings.stories = text(value),
         _ => return Ok(false),
@@ -307,6 +316,14 @@ fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, SettingsError> 
         "cleanup" => Ok(FinishChoice::Cleanup),
         "keep" => Ok(FinishChoice::Keep),
         _ => Err(wrong(key, value, "ask, cleanup or keep")),
+    }
+}
+
+/// A number of days (`90d`), or any other time.
+fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+    match value.strip_suffix('d').map(str::parse::<u32>) {
+        Some(Ok(days)) => Ok(Some(SignedDuration::from_hours(i64::from(days) * 24))),
+        _ => duration(key, value),
     }
 }
 
@@ -397,10 +414,10 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_told_only_when_it_asks_for_something() {
-        let configured = local(&["ralph.guard\nfalse", "ralph.keepattempts\n9d"]);
+        let configured = local(&["ralph.guard\nfalse", "ralph.prompt\nmine.md"]);
         assert_eq!(
             Configuration::parse(&configured).unwrap().ignored,
-            ["ralph.keepattempts"]
+            ["ralph.prompt"]
         );
     }
 

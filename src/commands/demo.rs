@@ -60,6 +60,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Demo) -> Result<Exit, Err
     let options = StartOptions {
         settings: Settings::default(),
         agent: Vec::new(),
+        restart: false,
     };
     let mut session = start(engine, &Change::new(CHANGE)?, &options).await?.session;
     explain(
@@ -90,7 +91,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Demo) -> Result<Exit, Err
         words,
         "git ralph finish --cleanup: back on the original branch, with everything uncommitted:",
     );
-    session.finish(Finish::Cleanup).await?;
+    session.finish(Finish::Cleanup { index: false }).await?;
     show(words, &git, "status", &["--short", "--branch"]).await?;
     show(words, &git, "diff", &[]).await?;
     let complete = stopped == Stopped::Complete;

@@ -30,6 +30,10 @@ pub(super) async fn run(mut screen: Screen, args: cli::Finish) -> Result<Exit, E
             }
         }
     };
+    let choice = match choice {
+        Finish::Cleanup { .. } => Finish::Cleanup { index: args.index },
+        Finish::Keep => Finish::Keep,
+    };
     session.finish(choice).await?;
     Ok(Exit::Done)
 }
@@ -41,7 +45,7 @@ fn chosen(args: &cli::Finish) -> (Option<Finish>, Option<&str>) {
         return (Some(choice), word(0));
     }
     match word(0) {
-        Some("cleanup") => (Some(Finish::Cleanup), word(1)),
+        Some("cleanup") => (Some(Finish::Cleanup { index: false }), word(1)),
         Some("keep") => (Some(Finish::Keep), word(1)),
         change => (None, change),
     }
@@ -49,7 +53,7 @@ fn chosen(args: &cli::Finish) -> (Option<Finish>, Option<&str>) {
 
 pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
     if choice.cleanup {
-        Some(Finish::Cleanup)
+        Some(Finish::Cleanup { index: false })
     } else if choice.keep {
         Some(Finish::Keep)
     } else {

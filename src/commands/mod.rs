@@ -1,12 +1,16 @@
 //! One file a verb: turns arguments into one engine call and prints the result.
 
+mod abort;
 mod complete;
 mod demo;
+mod diff;
 mod fail;
 mod finish;
 mod log;
 mod next;
 mod prompt;
+mod prune;
+mod restore;
 mod retry;
 mod revert;
 mod run;
@@ -49,6 +53,10 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Fail(args) => fail::run(with_json(&mut screen, args.json), args).await,
         Command::Revert(args) => revert::run(with_json(&mut screen, args.json), args).await,
         Command::Skip(args) => skip::run(screen, args).await,
+        Command::Abort(args) => abort::run(with_json(&mut screen, args.json), args).await,
+        Command::Diff(args) => diff::run(screen, args).await,
+        Command::Restore(args) => restore::run(screen, args).await,
+        Command::Prune(args) => prune::run(screen, args).await,
         Command::Demo(args) => demo::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
@@ -148,6 +156,17 @@ fn change_and_word(engine: &Engine<'_>, words: &[String]) -> Result<(Change, Opt
             Err(_) => Ok((engine.resolve_change(None)?, Some(word.clone()))),
         },
         [change, word, ..] => Ok((engine.resolve_change(Some(change))?, Some(word.clone()))),
+    }
+}
+
+/// Splits `<story>@<number>`; a word without a number is a story.
+fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
+    match word.rsplit_once('@') {
+        None => Ok((word.to_owned(), None)),
+        Some((story, number)) => match number.parse() {
+            Ok(number) if !story.is_empty() => Ok((story.to_owned(), Some(number))),
+            _ => Err(Error::NoAttempt(word.to_owned())),
+        },
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Run) -> Result<Exit, Erro
     let options = StartOptions {
         settings,
         agent: args.agent.clone(),
+        restart: false,
     };
     let mut session = start(engine, &change, &options).await?.session;
     let step = AttemptOptions {
@@ -58,7 +59,7 @@ async fn conclude(
 ) -> Result<Exit, Error> {
     let set = match session.state.settings.finish {
         FinishChoice::Ask => None,
-        FinishChoice::Cleanup => Some(Finish::Cleanup),
+        FinishChoice::Cleanup => Some(Finish::Cleanup { index: false }),
         FinishChoice::Keep => Some(Finish::Keep),
     };
     // After a limit or a signal the same command goes on later: only a person may close the loop then.

@@ -3,10 +3,11 @@
 use super::{here, put_in, put_stories_in, tell_ignored};
 use crate::cli;
 use crate::engine::report::Status;
-use crate::engine::{Engine, StartOptions, start};
+use crate::engine::{Engine, StartOptions, resume, start};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
+use crate::state::Store;
 use crate::ui::{Screen, tables};
 
 pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Error> {
@@ -20,10 +21,16 @@ pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Er
     let options = StartOptions {
         settings,
         agent: Vec::new(),
+        restart: args.restart,
     };
-    let started = start(engine, &change, &options).await?;
-    let session = started.session;
-    if started.already {
+    let lost = args.resume && !Store::new(&engine.repo.common_dir, &change).state_file().exists();
+    let (session, already) = if lost {
+        (resume(engine, &change, &options).await?, false)
+    } else {
+        let started = start(engine, &change, &options).await?;
+        (started.session, started.already)
+    };
+    if already {
         words.say("the loop goes on already; nothing was changed\n");
     } else if session.state.settings.agent.is_none() {
         words.say(

@@ -15,8 +15,11 @@ use crate::state::Intent;
 /// What becomes of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// Back to the original branch, uncommitted and unstaged; the loop's branch is deleted.
-    Cleanup,
+    /// Back to the original branch, uncommitted; the loop's branch is deleted.
+    Cleanup {
+        /// Whether what was staged before the loop is staged again, where the loop has not changed it.
+        index: bool,
+    },
     /// Stay on the loop's branch.
     Keep,
 }
@@ -32,9 +35,14 @@ impl Session<'_> {
             return Err(Error::LoopFinished(self.change().to_string()));
         }
         match how {
-            Finish::Cleanup => self.cleanup().await,
-            Finish::Keep => self.keep_branch().await,
+            Finish::Cleanup { index } => self.cleanup(index).await?,
+            Finish::Keep => self.keep_branch().await?,
         }
+        // The loop is closed; what could not be cleared away now goes with a later one.
+        if let Err(error) = self.engine.prune(None).await {
+            self.tell(format!("what older loops left could not be removed: {error}"));
+        }
+        Ok(())
     }
 
     async fn keep_branch(&mut self) -> Result<(), Error> {
@@ -61,7 +69,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn cleanup(&mut self) -> Result<(), Error> {
+    async fn cleanup(&mut self, index: bool) -> Result<(), Error> {
         let standing = self.standing().await?;
         let on = standing.head.branch.as_deref();
         let branch = self.state.change.branch_ref();
@@ -80,18 +88,50 @@ impl Session<'_> {
         } else {
             self.merge_with_original(&tip, original.as_ref()).await?
         };
+        let staged = match &original {
+            Some(original) if index => Some(self.staged_again(original, &finished).await?),
+            _ => None,
+        };
         self.state.intent = Some(Intent::Cleanup {
             finished,
             tip: Some(tip),
             original,
             merged,
+            staged,
         });
         self.save()?;
         self.finish_cleanup().await
     }
 
+    /// The tree of an index in which what was staged before the loop is staged upon `original`, except
+    /// for files that the loop changed.
+    async fn staged_again(&self, original: &Oid, finished: &Oid) -> Result<Oid, Error> {
+        let git = &self.engine.repo.git;
+        let snapshot = &self.state.before.snapshot;
+        let was_staged = git.tree_of_name(&format!("{snapshot}^2")).await?;
+        let was = match &self.state.original_head {
+            Some(head) => git.tree_of(head).await?,
+            None => git.empty_tree().await?,
+        };
+        let before = git.tree_of(snapshot).await?;
+        let after = git.tree_of(finished).await?;
+        let changed = git.diff_trees(&before, &after).await?;
+        let mut staged = git.staged_between(&was, &was_staged).await?;
+        staged.retain(|entry| !changed.iter().any(|(_, path)| *path == entry.path));
+        let scratch = self.file("staged.index");
+        index::discard(&scratch)?;
+        git.cmd("read-tree", [original.as_str()])
+            .index(&scratch)
+            .done()
+            .await?;
+        self.engine.repo.set_entries(&scratch, &staged).await?;
+        let tree = git.write_tree(&scratch).await?;
+        index::discard(&scratch)?;
+        Ok(tree)
+    }
+
     /// Where the original branch is now; `None` when it has no commit yet.
-    async fn original_now(&self) -> Result<Option<Oid>, Error> {
+    pub(super) async fn original_now(&self) -> Result<Option<Oid>, Error> {
         let Some(branch) = &self.state.original_branch else {
             return Ok(self.state.original_head.clone());
         };
@@ -166,7 +206,7 @@ impl Session<'_> {
             .collect();
         if !in_the_way.is_empty() {
             return Err(Error::InTheWay {
-                branch,
+                of: format!("what {branch} got meanwhile"),
                 paths: text(in_the_way),
             });
         }
@@ -181,6 +221,7 @@ impl Session<'_> {
             tip,
             original,
             merged,
+            staged,
         }) = self.state.intent.clone()
         else {
             return Ok(());
@@ -210,9 +251,9 @@ impl Session<'_> {
         let work = self.file("work.index");
         repo.private_index(&repo.index(), &work, original.as_ref())
             .await?;
-        match &original {
-            Some(original) => {
-                let args = ["--no-sparse-checkout", "--reset", original.as_str()];
+        match staged.as_ref().or(original.as_ref()) {
+            Some(content) => {
+                let args = ["--no-sparse-checkout", "--reset", content.as_str()];
                 repo.git.cmd("read-tree", args).index(&work).done().await?;
             }
             None => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,

@@ -90,7 +90,7 @@ impl Session<'_> {
     }
 
     /// A person may have gone elsewhere on purpose: only an agent's HEAD is put back without a word.
-    async fn require_on_branch(&self) -> Result<(), Error> {
+    pub(super) async fn require_on_branch(&self) -> Result<(), Error> {
         let standing = self.standing().await?;
         if standing.head.branch.as_deref() == Some(&self.state.change.branch_ref()) {
             return Ok(());
@@ -106,7 +106,7 @@ impl Session<'_> {
         })
     }
 
-    async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
+    pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
         let reading = self.read_work_tree().await?;
         let same = reading.tree == self.state.checkpoint_tree && reading.unstorable.is_empty();
         Ok(same && operations_in_progress(&self.engine.repo).is_empty())

@@ -4,6 +4,7 @@
 //! do, `recover` completes what a crash left, `report` looks. Nothing here knows the command line or
 //! prints: what happens goes to an [`Observer`].
 
+mod abort;
 mod attempt;
 mod checkpoint;
 pub mod driver;
@@ -12,9 +13,12 @@ mod gates;
 mod hand;
 pub mod machine;
 mod other_refs;
+mod prune;
 mod raw_bytes;
 mod recover;
 pub mod report;
+mod restore;
+mod resume;
 mod revert;
 mod session;
 mod source;
@@ -41,6 +45,7 @@ use crate::state::{self, Store};
 
 pub use attempt::{AttemptOptions, StepEnd};
 pub use finish::Finish;
+pub use resume::resume;
 pub use session::{Session, look};
 pub use start::{StartOptions, Started, start};
 

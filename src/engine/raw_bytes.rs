@@ -23,9 +23,9 @@ pub(super) struct RawBytes {
 }
 
 impl RawBytes {
-    pub fn new(dir: &Path) -> Self {
+    pub fn new(dir: &Path, name: &str) -> Self {
         Self {
-            kept: dir.join("raw"),
+            kept: dir.join(name),
             scratch: dir.join("smudged"),
         }
     }
@@ -52,6 +52,26 @@ impl RawBytes {
             }
         }
         remove_dir(&self.scratch)
+    }
+
+    /// Copies all that is kept to another name.
+    pub fn copy_to(&self, other: &Self) -> Result<(), Error> {
+        let mut open = vec![PathBuf::new()];
+        while let Some(below) = open.pop() {
+            for entry in fs::read_dir(self.kept.join(&below))
+                .into_iter()
+                .flatten()
+                .filter_map(Result::ok)
+            {
+                let path = below.join(entry.file_name());
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    open.push(path);
+                } else {
+                    copy_file(&self.kept.join(&path), &other.kept.join(&path))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes copies that stand where the copy of `path` goes: a file is a directory now, or the other
@@ -91,7 +111,7 @@ impl RawBytes {
 
 impl Session<'_> {
     pub(super) fn raw_bytes(&self) -> RawBytes {
-        RawBytes::new(&self.file("unversioned"))
+        RawBytes::new(&self.file("unversioned"), "raw")
     }
 }
 

@@ -20,6 +20,8 @@ impl Session<'_> {
                 Intent::Checkpoint { .. } => "a checkpoint",
                 Intent::Revert { .. } => "going back to the checkpoint",
                 Intent::Cleanup { .. } => "finish",
+                Intent::Abort { .. } => "abort",
+                Intent::Restore { .. } => "restore",
             };
             self.end_orphans().await?;
             self.remove_stale_locks().await?;
@@ -28,6 +30,8 @@ impl Session<'_> {
                 Intent::Checkpoint { .. } => self.finish_checkpoint().await?,
                 Intent::Revert { .. } => self.finish_revert(None).await?,
                 Intent::Cleanup { .. } => self.finish_cleanup().await?,
+                Intent::Abort { .. } => self.finish_abort(None).await?,
+                Intent::Restore { .. } => self.finish_restore().await?,
             }
             self.tell(format!(
                 "an earlier git-ralph was cut off; {step} is completed now"

@@ -185,27 +185,13 @@ pub struct LogEntry {
     pub checkpoint: Option<Oid>,
 }
 
-/// The attempts since the loop was last started, from its events. A line that a crash cut off is
-/// passed over.
+/// The attempts since the loop was last started, from its events.
 ///
 /// # Errors
 /// When the events are there but cannot be read.
 pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, Error> {
-    let error = |source| Error::File {
-        what: "read",
-        path: events.to_owned(),
-        source,
-    };
-    let file = match File::open(events) {
-        Ok(file) => file,
-        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(error(source)),
-    };
     let mut entries: Vec<LogEntry> = Vec::new();
-    for line in BufReader::new(file).split(b'\n') {
-        let Ok(event) = serde_json::from_slice::<Event>(&line.map_err(error)?) else {
-            continue;
-        };
+    for event in read_events(events)? {
         match event.what {
             What::Started { .. } => entries.clear(),
             What::AttemptEnded(attempt) => entries.push(LogEntry {
@@ -229,6 +215,62 @@ pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, Error> {
         }
     }
     Ok(entries)
+}
+
+/// What to compare to see what an attempt did: the checkpoint before it, and what it left. The latest
+/// attempt at the story when no number is given.
+///
+/// # Errors
+/// When the events cannot be read.
+pub fn range_of(events: &Path, story: &str, attempt: Option<u32>) -> Result<Option<(String, String)>, Error> {
+    let mut range = None;
+    let mut base = String::new();
+    let wanted = |at: Option<&String>, number: Option<u32>| {
+        at.is_some_and(|id| id == story) && number.is_some() && (attempt.is_none() || number == attempt)
+    };
+    for event in read_events(events)? {
+        match event.what {
+            What::Started { checkpoint, .. } => {
+                base = checkpoint.to_string();
+                range = None;
+            }
+            What::Checkpoint { story, attempt, oid } => {
+                if wanted(story.as_ref(), attempt) {
+                    range = Some((base, oid.to_string()));
+                }
+                base = oid.to_string();
+            }
+            What::Reverted {
+                story,
+                attempt,
+                oid,
+                kept: Some(kept),
+            } if wanted(story.as_ref(), attempt) => range = Some((oid.to_string(), kept)),
+            _ => {}
+        }
+    }
+    Ok(range)
+}
+
+/// The events of a loop, oldest first. A line that a crash cut off is passed over.
+fn read_events(events: &Path) -> Result<Vec<Event>, Error> {
+    let error = |source| Error::File {
+        what: "read",
+        path: events.to_owned(),
+        source,
+    };
+    let file = match File::open(events) {
+        Ok(file) => file,
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(error(source)),
+    };
+    let mut found = Vec::new();
+    for line in BufReader::new(file).split(b'\n') {
+        if let Ok(event) = serde_json::from_slice(&line.map_err(error)?) {
+            found.push(event);
+        }
+    }
+    Ok(found)
 }
 
 fn find<'a>(

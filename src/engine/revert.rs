@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Session;
 use super::checkpoint::Standing;
@@ -19,6 +19,16 @@ use crate::state::{Intent, Verdict};
 
 /// How often the work tree may turn out to have changed while it is put back.
 const TURNS: usize = 4;
+
+/// A state that the work tree goes back to.
+pub(super) struct Destination {
+    /// Its tree.
+    pub tree: Oid,
+    /// The commit of that tree.
+    pub commit: Oid,
+    /// The index that described it, where it is still there.
+    pub index: PathBuf,
+}
 
 /// What is being undone.
 pub(super) struct Undoing {
@@ -118,7 +128,12 @@ impl Session<'_> {
             self.engine.repo.set_head(&self.own_head(), &why).await?;
         }
         clear_operations(&self.engine.repo)?;
-        self.converge(now, &trash).await?;
+        let destination = Destination {
+            tree: self.state.checkpoint_tree.clone(),
+            commit: checkpoint.clone(),
+            index: self.file("checkpoint.index"),
+        };
+        self.converge(now, &trash, &destination).await?;
         self.install_working_index().await?;
         self.restore_unversioned().await?;
         self.put_back_source()?;
@@ -146,10 +161,15 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Brings the work tree to the checkpoint, touching only what differs. What git does not keep
+    /// Brings the work tree to a state it had before, touching only what differs. What git does not keep
     /// goes to the trash, by renaming.
-    async fn converge(&mut self, mut now: Option<Oid>, trash: &str) -> Result<(), Error> {
-        let target = self.state.checkpoint_tree.clone();
+    pub(super) async fn converge(
+        &mut self,
+        mut now: Option<Oid>,
+        trash: &str,
+        destination: &Destination,
+    ) -> Result<(), Error> {
+        let target = destination.tree.clone();
         let trash = self.file("trash").join(trash);
         let mut changed = Vec::new();
         for _ in 0..TURNS {
@@ -158,7 +178,7 @@ impl Session<'_> {
                 Some(tree) => tree,
                 None => self.read_work_tree().await?.tree,
             };
-            let tree = match self.restore_rules(&work, &tree, &target).await? {
+            let tree = match self.restore_rules(&work, &tree, destination).await? {
                 Some(tree) => tree,
                 None => self.leave_ignored(&work, tree, &target).await?,
             };
@@ -190,8 +210,14 @@ impl Session<'_> {
     /// When the attempt changed ignore or attribute rules, those of the checkpoint come back first: they
     /// decide what is whose and what a file's content is. The working index is then the checkpoint's,
     /// and what it does not know is left for the trash. Gives the tree of the tracked files.
-    async fn restore_rules(&mut self, work: &Path, now: &Oid, target: &Oid) -> Result<Option<Oid>, Error> {
+    async fn restore_rules(
+        &mut self,
+        work: &Path,
+        now: &Oid,
+        destination: &Destination,
+    ) -> Result<Option<Oid>, Error> {
         let repo = &self.engine.repo;
+        let target = &destination.tree;
         let mut rules = repo.git.diff_trees(target, now).await?;
         rules.retain(|(_, path)| is_rules(path));
         if rules.is_empty() {
@@ -199,7 +225,7 @@ impl Session<'_> {
         }
         repo.restore_files(&self.file("rules.index"), target, &rules)
             .await?;
-        repo.private_index(&self.file("checkpoint.index"), work, Some(&self.state.checkpoint))
+        repo.private_index(&destination.index, work, Some(&destination.commit))
             .await?;
         Ok(Some(repo.read_tracked(work).await?))
     }

@@ -10,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
+use super::abort::{ORIGINAL_INDEX, START_INDEX};
 use super::session::{path_text, percent_encode};
 use super::unversioned::Unversioned;
 use super::{Engine, Session, agent_command, progress_of};
@@ -31,6 +32,8 @@ pub struct StartOptions {
     pub settings: Settings,
     /// The agent given after `--`, only to see whether it is there.
     pub agent: Vec<OsString>,
+    /// A live loop is aborted first.
+    pub restart: bool,
 }
 
 /// What `start` came to.
@@ -58,7 +61,7 @@ struct Found {
 /// # Errors
 /// Everything of contract section 4 that `start` refuses; nothing is changed then.
 pub async fn start<'o>(
-    engine: Engine<'o>,
+    mut engine: Engine<'o>,
     change: &Change,
     options: &StartOptions,
 ) -> Result<Started<'o>, Error> {
@@ -66,13 +69,13 @@ pub async fn start<'o>(
     let store = Store::new(&engine.repo.common_dir, change);
     if store.load()?.is_some_and(|state| state.is_live()) {
         let session = Session::open(engine, change).await?;
-        if session.state.is_live() {
+        if session.state.is_live() && !options.restart {
             return Ok(Started {
                 session,
                 already: true,
             });
         }
-        return Err(Error::LoopFinished(change.to_string()));
+        engine = session.abort_for_restart().await?;
     }
     // Nothing may be written before the refusals that need no lock.
     let found = check(&engine, change, options).await?;
@@ -289,6 +292,8 @@ async fn compute(
         None => git.empty_tree().await?,
     };
     let staged = git.write_tree(&work).await?;
+    index::discard(&store.file(ORIGINAL_INDEX))?;
+    index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;
     let reading = repo.read_work_tree(&work, &base, Whose::Users).await?;
     Unversioned::new(store.file("unversioned"), &repo.top)
         .record_start(repo, &work, reading.tree.as_str().len() / 2, &made.entries.sparse)
@@ -478,6 +483,7 @@ impl Session<'_> {
         }
         self.install_working_index().await?;
         self.remember_index()?;
+        index::copy(&self.engine.repo.index(), &self.file(START_INDEX))?;
         self.state.intent = None;
         self.save()
     }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::{Mode, umask};
 
 use super::Session;
+use super::abort::START_INDEX;
 use super::raw_bytes::RawBytes;
 use crate::error::Error;
 use crate::git::Repo;
@@ -27,6 +28,12 @@ use crate::git::worktree::Reading;
 const SMALL: u64 = 1024 * 1024;
 /// At most this many of them.
 const MANY: usize = 1000;
+
+/// Unusual permissions at the last checkpoint, and when the loop began.
+const MODES: &str = "modes";
+const MODES_OF_START: &str = "modes.start";
+/// Bytes that git would not give back, as they were when the loop began.
+const RAW_OF_START: &str = "raw.start";
 
 type Paths = BTreeSet<Vec<u8>>;
 type Tracked = HashMap<Vec<u8>, Touched>;
@@ -72,8 +79,12 @@ impl Unversioned {
         self.save_paths("sparse", &sparse.iter().cloned().collect())?;
         let tracked = read_entries(index, oid).unwrap_or_default();
         let all: Vec<Vec<u8>> = tracked.into_keys().collect();
-        RawBytes::new(&self.dir).record(repo, index, &all).await?;
-        self.save_modes(&self.odd_modes(BTreeMap::new(), &all))
+        let raw = RawBytes::new(&self.dir, "raw");
+        raw.record(repo, index, &all).await?;
+        raw.copy_to(&RawBytes::new(&self.dir, RAW_OF_START))?;
+        let modes = self.odd_modes(BTreeMap::new(), &all);
+        self.save_modes(MODES_OF_START, &modes)?;
+        self.save_modes(MODES, &modes)
     }
 
     /// An untracked directory and all directories in it, with a final `/`.
@@ -169,12 +180,12 @@ impl Unversioned {
 
     /// Records the permissions of what was touched since the last checkpoint.
     fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), Error> {
-        self.save_modes(&self.odd_modes(self.modes()?, touched))
+        self.save_modes(MODES, &self.odd_modes(self.modes(MODES)?, touched))
     }
 
     /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
-    fn restore_modes(&self, touched: &[Vec<u8>], tracked: &Tracked) -> Result<(), Error> {
-        let odd = self.modes()?;
+    fn restore_modes(&self, name: &str, touched: &[Vec<u8>], tracked: &Tracked) -> Result<(), Error> {
+        let odd = self.modes(name)?;
         let usual = Usual::now();
         let mut paths: Paths = touched
             .iter()
@@ -241,10 +252,10 @@ impl Unversioned {
         self.write(name, &bytes)
     }
 
-    /// `modes` holds "<octal> <path>" for each path.
-    fn modes(&self) -> Result<BTreeMap<Vec<u8>, u32>, Error> {
+    /// Such a file holds "<octal> <path>" for each path.
+    fn modes(&self, name: &str) -> Result<BTreeMap<Vec<u8>, u32>, Error> {
         let mut modes = BTreeMap::new();
-        for line in self.paths("modes")? {
+        for line in self.paths(name)? {
             let mut parts = line.splitn(2, |byte| *byte == b' ');
             let mode = parts
                 .next()
@@ -256,11 +267,11 @@ impl Unversioned {
         Ok(modes)
     }
 
-    fn save_modes(&self, modes: &BTreeMap<Vec<u8>, u32>) -> Result<(), Error> {
+    fn save_modes(&self, name: &str, modes: &BTreeMap<Vec<u8>, u32>) -> Result<(), Error> {
         let lines = modes
             .iter()
             .map(|(path, mode)| [format!("{mode:o} ").as_bytes(), path].concat());
-        self.save_paths("modes", &lines.collect())
+        self.save_paths(name, &lines.collect())
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
@@ -334,7 +345,7 @@ impl Session<'_> {
 
     /// Records permissions and lossy bytes of what the story touched. Called with the new index in place.
     pub(super) async fn record_touched(&self) -> Result<(), Error> {
-        let (touched, _) = self.touched();
+        let (touched, _) = self.touched_since("checkpoint.index");
         if !touched.is_empty() {
             self.unversioned().record_modes(&touched)?;
             let repo = &self.engine.repo;
@@ -344,11 +355,24 @@ impl Session<'_> {
     }
 
     /// Brings back what git does not keep. Called with the checkpoint's index in place.
-    pub(super) async fn restore_unversioned(&self) -> Result<(), Error> {
-        let (touched, tracked) = self.touched();
+    pub(super) async fn restore_unversioned(&mut self) -> Result<(), Error> {
+        self.restore_unversioned_as(MODES, &self.raw_bytes(), "checkpoint.index")
+            .await?;
+        self.remember_index()
+    }
+
+    /// Brings back what git does not keep, as it was when the loop began.
+    pub(super) async fn restore_unversioned_of_start(&mut self) -> Result<(), Error> {
+        let raw = RawBytes::new(&self.file("unversioned"), RAW_OF_START);
+        self.restore_unversioned_as(MODES_OF_START, &raw, START_INDEX)
+            .await
+    }
+
+    async fn restore_unversioned_as(&self, modes: &str, raw: &RawBytes, index: &str) -> Result<(), Error> {
+        let (touched, tracked) = self.touched_since(index);
         let unversioned = self.unversioned();
         unversioned.put_back()?;
-        let written = self.raw_bytes().restore(&self.engine.repo.top, &touched)?;
+        let written = raw.restore(&self.engine.repo.top, &touched)?;
         if !written.is_empty() {
             // Git takes a file of another size for changed until it has read it again.
             let work = self.file("work.index");
@@ -356,8 +380,7 @@ impl Session<'_> {
             self.engine.repo.update_index(&work, &["--add"], &written).await?;
             self.install_working_index().await?;
         }
-        unversioned.restore_modes(&touched, &tracked)?;
-        self.remember_index()
+        unversioned.restore_modes(modes, &touched, &tracked)
     }
 
     /// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted,
@@ -390,11 +413,11 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Paths whose state differs between the remembered index and the real one, and all tracked paths.
-    fn touched(&self) -> (Vec<Vec<u8>>, Tracked) {
+    /// Paths whose state differs between an index that was kept and the real one, and all tracked paths.
+    fn touched_since(&self, index: &str) -> (Vec<Vec<u8>>, Tracked) {
         let oid = self.state.checkpoint.as_str().len() / 2;
         let now = read_entries(&self.engine.repo.index(), oid).unwrap_or_default();
-        let was = read_entries(&self.file("checkpoint.index"), oid).unwrap_or_default();
+        let was = read_entries(&self.file(index), oid).unwrap_or_default();
         let touched = now
             .iter()
             .filter(|(path, state)| was.get(*path) != Some(state))

@@ -1,6 +1,7 @@
 //! How git is called: arguments, environment and errors (contract section 4, hazards 2.1).
 
 use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -147,6 +148,22 @@ impl Git {
     #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
+    }
+
+    /// Becomes a git command of the user's: with the user's configuration, pager and colours. Comes back
+    /// only when git cannot be started.
+    #[must_use]
+    pub fn take_over(&self, args: &[&str]) -> GitError {
+        #[expect(clippy::disallowed_methods, reason = "nothing is left to wait for the child")]
+        let mut command = std::process::Command::new("git");
+        for name in REPOSITORY_VARIABLES {
+            command.env_remove(name);
+        }
+        let source = command.arg("-C").arg(&self.top).args(args).exec();
+        GitError::Run(CommandError::Spawn {
+            program: "git".to_owned(),
+            source,
+        })
     }
 
     /// A git command; `verb` and `args` follow the pinned settings.

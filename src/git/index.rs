@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::command::GitError;
 use super::discover::Repo;
+use super::objects::StagedEntry;
 use crate::names::Oid;
 
 /// How long to wait for another git that holds the index.
@@ -127,6 +128,29 @@ impl Repo {
         self.update_index(index, &["--no-assume-unchanged"], paths)
             .await?;
         self.update_index(index, &["--no-skip-worktree"], paths).await
+    }
+
+    /// Puts entries into an index, or takes them out.
+    ///
+    /// # Errors
+    /// When git refuses an entry.
+    pub async fn set_entries(&self, index: &Path, entries: &[StagedEntry]) -> Result<(), GitError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut input = Vec::new();
+        for entry in entries {
+            input.extend_from_slice(format!("{} {}\t", entry.mode, entry.oid).as_bytes());
+            input.extend_from_slice(&entry.path);
+            input.push(0);
+        }
+        let args = ["-z", "--index-info"];
+        self.git
+            .cmd("update-index", args)
+            .index(index)
+            .stdin(input)
+            .done()
+            .await
     }
 
     /// Writes these paths of an index into the work tree, where they are missing.

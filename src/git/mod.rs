@@ -17,6 +17,7 @@ pub mod worktree;
 
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover};
+pub use objects::StagedEntry;
 pub use operations::{clear_operations, operations_in_progress};
 pub use own_files::OwnFiles;
 pub use refs::RefInfo;

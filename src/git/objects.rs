@@ -6,6 +6,17 @@ use std::path::Path;
 use super::command::{Git, GitError, failure, split_z};
 use crate::names::Oid;
 
+/// One entry of an index that differs from a tree; mode `000000`: it is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedEntry {
+    /// As git prints it.
+    pub mode: String,
+    /// The object.
+    pub oid: Oid,
+    /// The path, relative to the top.
+    pub path: Vec<u8>,
+}
+
 impl Git {
     /// Writes the tree that an index holds.
     ///
@@ -44,8 +55,38 @@ impl Git {
     /// # Errors
     /// When the commit is missing.
     pub async fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
-        let name = format!("{commit}^{{tree}}");
+        self.tree_of_name(commit.as_str()).await
+    }
+
+    /// The tree of what a revision names.
+    ///
+    /// # Errors
+    /// When there is no such thing.
+    pub async fn tree_of_name(&self, revision: &str) -> Result<Oid, GitError> {
+        let name = format!("{revision}^{{tree}}");
         self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
+    }
+
+    /// What an index with the tree `to` has staged upon `from`.
+    ///
+    /// # Errors
+    /// When a tree is missing.
+    pub async fn staged_between(&self, from: &Oid, to: &Oid) -> Result<Vec<StagedEntry>, GitError> {
+        let args = ["-r", "-z", "--raw", "--no-renames", from.as_str(), to.as_str()];
+        let fields = self.cmd("diff-tree", args).fields().await?;
+        let entries = fields.chunks_exact(2).filter_map(|pair| {
+            let [meta, path] = pair else { return None };
+            // ":<old mode> <new mode> <old oid> <new oid> <status>"
+            let meta = String::from_utf8_lossy(meta).into_owned();
+            let mut words = meta.split(' ').skip(1);
+            let (mode, oid) = (words.next()?, words.nth(1)?);
+            Some(StagedEntry {
+                mode: mode.to_owned(),
+                oid: Oid::parse(oid)?,
+                path: path.clone(),
+            })
+        });
+        Ok(entries.collect())
     }
 
     /// Makes a commit object; nothing points to it yet, no hook runs, nothing is signed.
@@ -59,6 +100,36 @@ impl Git {
         }
         args.extend(["-F", "-"]);
         self.cmd("commit-tree", args).stdin(message).oid().await
+    }
+
+    /// The message of a commit.
+    ///
+    /// # Errors
+    /// When the commit is missing.
+    pub async fn message(&self, commit: &Oid) -> Result<String, GitError> {
+        let args = ["-s", "--format=%B", commit.as_str(), "--"];
+        let bytes = self.cmd("show", args).bytes().await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Commits and their subjects from after `base` (or the beginning) to `tip`, oldest first.
+    ///
+    /// # Errors
+    /// When a commit is missing.
+    pub async fn subjects_since(
+        &self,
+        base: Option<&Oid>,
+        tip: &Oid,
+    ) -> Result<Vec<(Oid, String)>, GitError> {
+        let range = base.map_or_else(|| tip.to_string(), |base| format!("{base}..{tip}"));
+        let args = ["--reverse", "--first-parent", "--format=%H %s", &range, "--"];
+        let bytes = self.cmd("log", args).bytes().await?;
+        let text = String::from_utf8_lossy(&bytes);
+        let commits = text.lines().filter_map(|line| {
+            let (oid, subject) = line.split_once(' ')?;
+            Some((Oid::parse(oid)?, subject.to_owned()))
+        });
+        Ok(commits.collect())
     }
 
     /// A commit that keeps other commits alive, as many as there are: an attempt may delete what names

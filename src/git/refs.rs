@@ -53,6 +53,28 @@ impl Git {
         Ok(refs)
     }
 
+    /// Lists refs with the dates of their commits, in seconds since 1970.
+    ///
+    /// # Errors
+    /// When git cannot list them.
+    pub async fn refs_with_dates(&self, pattern: &str) -> Result<Vec<(RefInfo, u64)>, GitError> {
+        let format = "--format=%(refname) %(committerdate:unix)";
+        let bytes = self.cmd("for-each-ref", [format, pattern]).bytes().await?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let date_of = |name: &str| {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.and_then(|date| date.parse().ok())
+        };
+        let refs = self.refs(&[pattern]).await?;
+        Ok(refs
+            .into_iter()
+            .filter_map(|found| Some((date_of(&found.name)?, found)))
+            .map(|(date, found)| (found, date))
+            .collect())
+    }
+
     /// Moves refs, all or none; `why` goes into their reflogs.
     ///
     /// # Errors

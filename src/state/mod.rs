@@ -228,6 +228,18 @@ pub enum Intent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         put_back: Vec<Update>,
     },
+    /// `abort`: HEAD, index and files back to what they were before the loop.
+    Abort {
+        /// What was there, kept as `refs/ralph/<change>/finished`.
+        finished: Oid,
+        /// The branch's tip, to be deleted.
+        tip: Oid,
+    },
+    /// `restore`: files to a kept attempt's.
+    Restore {
+        /// The attempt's tree.
+        tree: Oid,
+    },
     /// `finish --cleanup`: HEAD back to where it was, files as the loop left them.
     Cleanup {
         /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
@@ -241,6 +253,9 @@ pub enum Intent {
         /// The tree to bring the work tree to, when the original branch has moved on.
         #[serde(skip_serializing_if = "Option::is_none")]
         merged: Option<Oid>,
+        /// The tree of an index that brings back what was staged before the loop, when that is wanted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        staged: Option<Oid>,
     },
 }
 

@@ -49,7 +49,7 @@ pub async fn ask(screen: Screen, question: &Question, stop: &Stop) -> Option<Fin
             _ = interrupted.asked(already + 1) => None,
         };
         match answer.as_deref().map(str::trim) {
-            Some("c" | "cleanup") => return Some(Finish::Cleanup),
+            Some("c" | "cleanup") => return Some(Finish::Cleanup { index: false }),
             Some("k" | "keep") => return Some(Finish::Keep),
             None | Some("") => {
                 screen.say("\n");

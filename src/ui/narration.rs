@@ -86,10 +86,10 @@ pub(super) fn of(what: &What) -> Option<String> {
         }
         What::Finished { how, branch, kept } => {
             let on = branch.as_deref().unwrap_or("a detached HEAD");
-            let what = if how == "cleanup" {
-                format!("finished: on {on} again, with all changes uncommitted")
-            } else {
-                format!("finished: on {on}, with its commits")
+            let what = match how.as_str() {
+                "cleanup" => format!("finished: on {on} again, with all changes uncommitted"),
+                "abort" => format!("aborted: on {on} again, and all is as it was before the loop"),
+                _ => format!("finished: on {on}, with its commits"),
             };
             line(&mut text, &what);
             line(&mut text, &format!("the loop's commits are kept: git log {kept}"));

@@ -1,0 +1,33 @@
+//! `git ralph diff`.
+
+use super::{change_and_word, here, story_and_attempt};
+use crate::cli;
+use crate::engine::{Engine, look, report};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::state::Store;
+use crate::ui::Screen;
+
+pub(super) async fn run(mut screen: Screen, args: cli::Diff) -> Result<Exit, Error> {
+    let engine = Engine::open(&here()?, &mut screen).await?;
+    let (change, attempt) = change_and_word(&engine, &args.words)?;
+    let (engine, state) = look(engine, &change).await?;
+    let (from, to) = match attempt {
+        None => (state.before.initial.to_string(), state.checkpoint.to_string()),
+        Some(word) => {
+            let (story, number) = story_and_attempt(&word)?;
+            let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
+            report::range_of(&events, &story, number)?.ok_or_else(|| Error::UnknownAttempt {
+                change: change.to_string(),
+                attempt: word,
+            })?
+        }
+    };
+    let mut git_args = vec!["diff"];
+    if args.stat {
+        git_args.push("--stat");
+    }
+    git_args.extend([from.as_str(), to.as_str(), "--"]);
+    // Git takes over: its pager and its colours are the user's.
+    Err(engine.repo.git.take_over(&git_args).into())
+}

@@ -1,0 +1,125 @@
+//! Pruning: attempts, replaced branches, snapshots and trash of loops that are finished, once they are
+//! older than `ralph.keepAttempts`. Says what it removes; a live loop loses nothing.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::{Engine, wall};
+use crate::error::Error;
+use crate::events::{Event, What};
+use crate::names::Change;
+use crate::refs::Update;
+use crate::state::{StateError, Store, changes};
+
+/// Directories below a loop's own whose entries grow old.
+const AGING: [&str; 2] = ["attempts", "trash"];
+
+impl Engine<'_> {
+    /// Prunes one finished loop, or all of them; gives how many refs and files went.
+    ///
+    /// # Errors
+    /// When the loop is live, or something cannot be removed.
+    pub async fn prune(&mut self, change: Option<&Change>) -> Result<usize, Error> {
+        let Some(age) = self.configuration.settings.keep_attempts.map(wall) else {
+            return Ok(0);
+        };
+        let all = match change {
+            Some(change) => vec![change.clone()],
+            None => changes(&self.repo.common_dir)?,
+        };
+        let mut removed = 0;
+        for change_found in all {
+            let store = Store::new(&self.repo.common_dir, &change_found);
+            let _lock = match store.lock() {
+                Ok(lock) => lock,
+                // A loop that somebody works on is not finished.
+                Err(StateError::Busy { .. }) if change.is_none() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let live = store.load()?.is_none_or(|state| state.is_live());
+            if live && change.is_some() {
+                return Err(Error::LoopLive(change_found.to_string()));
+            }
+            if !live {
+                removed += self.prune_refs(&change_found, age).await?;
+                for dir in AGING {
+                    removed += self.prune_files(&change_found, &store.file(dir), age)?;
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn prune_refs(&mut self, change: &Change, age: Duration) -> Result<usize, Error> {
+        let prefix = change.ralph_ref("");
+        let refs = self
+            .repo
+            .git
+            .refs_with_dates(prefix.trim_end_matches('/'))
+            .await?;
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
+        let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
+        let start_stays = refs
+            .iter()
+            .any(|(found, date)| found.name == start && !is_old(*date));
+        let old: Vec<Update> = refs
+            .into_iter()
+            // The anchor has no date of its own: it goes with the snapshot of the start.
+            .filter(|(found, date)| {
+                if found.name == anchor {
+                    !start_stays
+                } else {
+                    is_old(*date)
+                }
+            })
+            .map(|(found, _)| Update::Delete {
+                name: found.name,
+                old: found.oid,
+            })
+            .collect();
+        for update in &old {
+            self.tell_removed(change, &update.line().replace("delete ", ""));
+        }
+        let why = format!("ralph: prune {change}");
+        self.repo.git.update_refs(&old, &why).await?;
+        Ok(old.len())
+    }
+
+    fn prune_files(&mut self, change: &Change, dir: &Path, age: Duration) -> Result<usize, Error> {
+        let mut removed = 0;
+        for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+            let path = entry.path();
+            let is_old = path
+                .symlink_metadata()
+                .and_then(|metadata| metadata.modified())
+                .is_ok_and(|modified| modified.elapsed().is_ok_and(|since| since > age));
+            if !is_old {
+                continue;
+            }
+            self.tell_removed(change, &path.display().to_string());
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let gone = if is_dir {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+            gone.map_err(|source| Error::File {
+                what: "remove",
+                path,
+                source,
+            })?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    fn tell_removed(&mut self, change: &Change, what: &str) {
+        let message = format!("removed {}", what.trim());
+        self.observer
+            .event(&Event::now(change.as_str(), What::Notice { message }));
+    }
+}

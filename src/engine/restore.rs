@@ -1,0 +1,85 @@
+//! `restore`: a kept attempt's work back in the work tree, for a person to go on with.
+
+use super::Session;
+use crate::error::Error;
+use crate::git::index;
+use crate::names::{Oid, ref_component};
+use crate::state::Intent;
+
+impl Session<'_> {
+    /// Puts what an attempt left back into the work tree. Index and HEAD stay at the checkpoint.
+    ///
+    /// # Errors
+    /// When there is no such attempt, the work tree is not at the checkpoint, or a file is in the way;
+    /// nothing is changed then.
+    pub async fn restore(&mut self, story: &str, attempt: Option<u32>) -> Result<u32, Error> {
+        if !self.state.is_live() {
+            return Err(Error::LoopFinished(self.change().to_string()));
+        }
+        self.require_on_branch().await?;
+        let (attempt, kept) = self.kept_attempt(story, attempt).await?;
+        if !self.is_at_checkpoint().await? {
+            return Err(Error::NotAtCheckpoint(self.change().to_string()));
+        }
+        let repo = &self.engine.repo;
+        let tree = repo.git.tree_of(&kept).await?;
+        let in_the_way: Vec<String> = repo
+            .git
+            .diff_trees(&self.state.checkpoint_tree, &tree)
+            .await?
+            .into_iter()
+            .filter(|(status, path)| *status == b'A' && repo.exists(path))
+            .map(|(_, path)| String::from_utf8_lossy(&path).into_owned())
+            .collect();
+        if !in_the_way.is_empty() {
+            return Err(Error::InTheWay {
+                of: format!("what the attempt {story}@{attempt} left"),
+                paths: in_the_way,
+            });
+        }
+        self.state.intent = Some(Intent::Restore { tree });
+        self.save()?;
+        self.finish_restore().await?;
+        Ok(attempt)
+    }
+
+    /// Applies the intent of `restore`; doing it again is harmless.
+    pub(super) async fn finish_restore(&mut self) -> Result<(), Error> {
+        let Some(Intent::Restore { tree }) = self.state.intent.clone() else {
+            return Ok(());
+        };
+        let now = self.read_work_tree().await?.tree;
+        let work = self.file("work.index");
+        // Git looks at every file before it writes the first: a refusal has changed nothing.
+        let switched = self.engine.repo.switch_work_tree(&work, &now, &tree).await;
+        index::discard(&work)?;
+        self.state.intent = None;
+        self.save()?;
+        Ok(switched?)
+    }
+
+    /// The commit that keeps an attempt at a story: the latest, when no number is given.
+    pub(super) async fn kept_attempt(&self, story: &str, attempt: Option<u32>) -> Result<(u32, Oid), Error> {
+        let attempts = self.state.change.ralph_ref("attempts");
+        let of_story = format!("{attempts}/{}/", ref_component(story));
+        let refs = self.engine.repo.git.refs(&[&attempts]).await?;
+        let mut found: Vec<(u32, Oid)> = refs
+            .iter()
+            .filter_map(|found| {
+                Some((
+                    found.name.strip_prefix(&of_story)?.parse().ok()?,
+                    found.oid.clone(),
+                ))
+            })
+            .filter(|(number, _)| attempt.is_none_or(|wanted| wanted == *number))
+            .collect();
+        found.sort();
+        found.pop().ok_or_else(|| Error::UnknownAttempt {
+            change: self.change().to_string(),
+            attempt: match attempt {
+                Some(number) => format!("{story}@{number}"),
+                None => story.to_owned(),
+            },
+        })
+    }
+}
