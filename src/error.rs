@@ -380,7 +380,10 @@ impl Error {
             Self::Unmerged(_) => "resolve them, then: git add <path>".to_owned(),
             Self::Hidden(_) => "git update-index --no-assume-unchanged --no-skip-worktree <path>".to_owned(),
             Self::DirtySubmodule(path) => format!("commit or stash them: git -C {path} stash -u"),
-            Self::OnLoopBranch(_) => "git checkout <another branch>".to_owned(),
+            Self::OnLoopBranch(branch) => {
+                let change = branch.trim_start_matches("ralph/");
+                format!("git ralph start {change} --resume, or: git checkout <another branch>")
+            }
             Self::CheckedOutElsewhere { path, .. } | Self::OriginalElsewhere { path, .. } => {
                 format!("git -C {path} checkout --detach")
             }

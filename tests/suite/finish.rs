@@ -327,3 +327,21 @@ fn a_finished_change_can_be_started_again() {
         "mess"
     );
 }
+
+#[test]
+fn what_was_staged_can_be_staged_again_where_the_loop_has_not_changed_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("README.md", "staged\n");
+    sandbox.write("touched.txt", "staged\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.write("README.md", "staged, and edited\n");
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo agent >> touched.txt"))
+        .exits(0);
+    sandbox.ralph(&["finish", "--cleanup", "--index"]).exits(0);
+    assert_eq!(sandbox.git(&["show", ":README.md"]), "staged");
+    assert_eq!(sandbox.git(&["diff", "--cached", "--name-only"]), "README.md");
+    assert_eq!(sandbox.read("README.md"), "staged, and edited\n");
+    assert_eq!(sandbox.read("touched.txt"), "staged\nagent\n");
+}

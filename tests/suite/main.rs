@@ -9,11 +9,13 @@
 
 mod support;
 
+mod abort;
 mod bad_input;
 mod complete;
 mod completions;
 mod crash;
 mod demo;
+mod diff;
 mod driver;
 mod fail;
 mod finish;
@@ -22,7 +24,9 @@ mod log;
 mod manual;
 mod next;
 mod prompt;
+mod prune;
 mod readme;
+mod restore;
 mod retry;
 mod revert;
 mod run;

@@ -959,3 +959,106 @@ fn no_step_runs_porcelain_and_each_runs_few_commands() {
         );
     }
 }
+
+#[test]
+fn branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["branch", "other"]);
+    sandbox.git(&["tag", "v1"]);
+    sandbox.start();
+    let refs = |pattern: &str| sandbox.git(&["for-each-ref", "--format=%(refname) %(objectname)", pattern]);
+    let before = refs("refs/heads") + &refs("refs/tags");
+    let mess = "echo x > x; git add -A; git commit -qm x; git branch -f main HEAD; git branch -D other; git tag -d v1";
+    sandbox
+        .step("next", &sandbox.failing(mess))
+        .exits(3)
+        .says("the attempt moved the branch main")
+        .says("the attempt deleted the branch other")
+        .says("the attempt deleted the tag v1");
+    assert_eq!(refs("refs/heads") + &refs("refs/tags"), before);
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--contains=refs/ralph/add-login/attempts/1/1^",
+        "--format=%(refname)",
+    ]);
+    assert!(kept.contains("refs/ralph/add-login/attempts/1/1"), "{kept}");
+}
+
+#[test]
+fn work_in_the_stash_is_no_finished_story() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo x >> README.md; git stash"))
+        .exits(3)
+        .says("put into the stash");
+    assert_eq!(sandbox.git(&["stash", "list"]).lines().count(), 1);
+    sandbox
+        .step("retry", &sandbox.completing("echo y >> README.md"))
+        .exits(0);
+}
+
+#[test]
+fn what_git_does_not_keep_comes_back() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::dirty();
+    let mode = |path: &str| fs::metadata(sandbox.top.join(path)).unwrap().permissions().mode() & 0o777;
+    fs::set_permissions(sandbox.top.join("README.md"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir_all(sandbox.top.join("empty/dir")).unwrap();
+    sandbox.start();
+    let files = sandbox.files();
+    let secret = sandbox.read(".env");
+    sandbox
+        .step("next", &sandbox.failing("rm -rf ./* .env; mkdir made"))
+        .exits(3);
+    assert_eq!(sandbox.files(), files);
+    assert_eq!(sandbox.read(".env"), secret);
+    assert_eq!(mode("README.md"), 0o600);
+    assert!(sandbox.top.join("empty/dir").is_dir() && !sandbox.top.join("made").exists());
+}
+
+#[test]
+fn bytes_that_git_would_not_give_back_come_back() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("core.autocrlf", "true");
+    sandbox.write("mixed.txt", "lf\ncrlf\r\n");
+    sandbox.start();
+    let files = sandbox.files();
+    sandbox
+        .step("next", &sandbox.failing("rm mixed.txt; echo x > README.md"))
+        .exits(3);
+    assert_eq!(sandbox.files(), files);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_was_ignored_when_the_loop_began_never_enters_a_checkpoint() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    sandbox
+        .step(
+            "next",
+            &sandbox.completing(": > .gitignore; git add -A; git add -f .env"),
+        )
+        .exits(0)
+        .says("git ignored it when the loop began");
+    let tree = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(!tree.lines().any(|name| name == ".env"), "{tree}");
+    assert!(sandbox.top.join(".env").exists());
+}
+
+#[test]
+fn git_s_own_files_are_put_back() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let config = sandbox.read(".git/config");
+    let sly = "git config core.hooksPath /tmp/evil; mkdir -p .git/info; echo sly >> .git/info/exclude; echo x > sly; \
+        printf '#!/bin/sh\\nexit 1\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+    sandbox
+        .step("next", &sandbox.failing(sly))
+        .exits(3)
+        .says("it is put back");
+    assert_eq!(sandbox.read(".git/config"), config);
+    assert!(!sandbox.top.join("sly").exists() && !sandbox.top.join(".git/hooks/pre-commit").exists());
+    sandbox.is_at_checkpoint();
+}

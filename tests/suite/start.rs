@@ -459,3 +459,74 @@ fn the_state_file_is_complete_and_private() {
     let mode = fs::metadata(dir).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
+
+#[test]
+fn restart_goes_back_to_the_beginning_first() {
+    let sandbox = Sandbox::dirty();
+    let files = sandbox.files();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo x > new.txt"))
+        .exits(0);
+    let tip = sandbox.git(&["rev-parse", "HEAD"]);
+    sandbox
+        .ralph(&["start", CHANGE, "--restart"])
+        .exits(0)
+        .says("as it was before the loop")
+        .says("started on");
+    assert_eq!(sandbox.files(), files);
+    assert_eq!(sandbox.subjects("HEAD"), ["initial state", "first"]);
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/add-login");
+    let kept = sandbox.git(&["for-each-ref", "--format=%(objectname)", "refs/ralph"]);
+    assert!(kept.contains(&tip), "the first loop's work is not kept");
+    assert_eq!(sandbox.state()["original_branch"].as_str(), Some("main"));
+}
+
+#[test]
+fn a_lost_state_is_rebuilt_from_the_branch_and_the_refs() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo x > new.txt"))
+        .exits(0);
+    let status = sandbox.status();
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox
+        .ralph(&["start", CHANGE])
+        .exits(1)
+        .says("HEAD is on ralph/add-login already")
+        .says("--resume");
+    sandbox
+        .ralph(&["start", CHANGE, "--resume"])
+        .exits(0)
+        .says("rebuilt");
+    let rebuilt = sandbox.status();
+    for field in [
+        "phase",
+        "branch",
+        "original_branch",
+        "original_head",
+        "checkpoint",
+        "stories_done",
+        "next",
+    ] {
+        assert_eq!(rebuilt[field], status[field], "{field}");
+    }
+    sandbox
+        .step("next", &sandbox.completing("echo y > more.txt"))
+        .exits(0);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    assert!(sandbox.top.join("more.txt").exists() && sandbox.top.join("new.txt").exists());
+}
+
+#[test]
+fn there_must_be_something_to_resume_from() {
+    let sandbox = Sandbox::new();
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["start", CHANGE, "--resume"])
+        .exits(1)
+        .says("nothing to resume");
+    assert_eq!(sandbox.print(), print);
+}

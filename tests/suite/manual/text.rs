@@ -45,18 +45,22 @@ is no /proc, only the agent's process group is ended.
 * refs/ralph/<change>/start: what was there before the loop, in the shape of a stash: the work tree, below it what was
 staged, and the index file itself.
 * refs/ralph/<change>/attempts/<story>/<n>: what an attempt left that did not become a checkpoint.
-* refs/ralph/<change>/replaced/<n>: a branch of this name that was there before the loop.
-* refs/ralph/<change>/finished: the last commit of the loop that was finished last.
+* refs/ralph/<change>/anchor: keeps alive what branches, tags and stash entries named when the loop began.
+* refs/ralph/<change>/replaced/<n>: what an earlier loop of this name left: its branch, its last commit, its start.
+* refs/ralph/<change>/finished: the last commit of the loop that was finished or aborted last.
 * .git/ralph/<change>.toml: the state of the loop; beside it its lock.
 * .git/ralph/<change>/events.jsonl: the events of the loop, one JSON object a line.
 * .git/ralph/<change>/attempts/<story>.<n>.log: what the agent and the gates printed.
 * .git/ralph/<change>/learnings.md: what agents wrote down for later stories; part of every prompt.
 * .git/ralph/<change>/prompt.md: the latest prompt.
 * .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep.
+* .git/ralph/<change>/unversioned/: what git does not keep: small ignored files, permissions, empty directories, and
+bytes that a filter or a line-ending rule would not give back.
 
 In a linked work tree these files are in the git directory that all work trees share. In refs and
 file names, characters that are not allowed there are written as percent escapes. Refs and
-files stay until somebody deletes them.
+files of a finished loop stay for ralph.keepAttempts; git ralph prune removes what is older, and so does the next
+git ralph finish.
 = ENVIRONMENT
 The agent and the gates find in their environment:
 * RALPH_CHANGE: the change.
@@ -95,19 +99,25 @@ Verdicts are complete, failed, no_signal, gate_failed, timed_out, rate_limited, 
 not_started, agent_error and interrupted. The last of them, and rate_limited, overloaded, auth and
 not_started, do not use up a retry.
 = LIMITS
-Files that git ignores are neither saved nor put back: what an agent does to them stays done.
+The content of ignored directories (build trees, installed packages) is neither saved nor put back: what an
+agent does to it stays done. Ignored files of up to 1 MiB come back when an agent has deleted them, not when it
+has changed them. A .gitignore that an agent makes and that ignores itself hides what it ignores.
 
-Only the loop's branch and HEAD are put back after a failed attempt. Other branches, tags, stashes,
-the configuration and the hooks of the repository are not watched, and nothing outside the repository
-is: what was pushed is pushed, and an agent that deletes .git deletes what git-ralph keeps in it.
-git-ralph does not confine the agent; use a container or another user for that.
+A pipe or socket that an agent makes where nothing was before stays, and one of the user's that it deletes is not
+made again. Extended attributes, access lists, owners, hard links and times of files that an attempt touched are not
+put back. Of a repository that an agent makes inside the repository the files are put back, its own .git is moved to
+the trash; what it does inside a repository of the user's stays done.
+
+New branches and tags that a failed attempt made stay, and so do its stash entries; they are told. Branches
+that are checked out in another work tree are left alone. An agent that deletes .git/ralph deletes permissions,
+empty directories and ignored files that were kept there; one that deletes .git deletes everything.
+What was pushed is pushed. git-ralph does not confine the agent; use a container or another user for that.
 
 A rate limit ends the command with exit code 6; nothing waits for it.
 
-Hooks do not run for checkpoints, and checkpoints are not signed. Empty directories are not kept.
-Of a repository inside the repository the files are put back, its own .git is not.
-After git ralph finish --cleanup nothing is staged; what was staged before the loop is in
-refs/ralph/<change>/start.
+Hooks do not run for checkpoints, and checkpoints are not signed.
+After git ralph finish --cleanup nothing is staged; --index stages again what the loop has not changed, and what was
+staged before the loop is in refs/ralph/<change>/start.
 
 A submodule with uncommitted changes, and files that git is told not to look at
 (assume-unchanged, skip-worktree), keep a loop from starting.
@@ -136,6 +146,9 @@ terminal on standard input.
 The index file and its staging are kept, and so is where HEAD was, which may be a detached commit or a
 branch without commits. A branch ralph/<change> of no loop is replaced; its old tip is kept in
 refs/ralph/<change>/replaced/<n>.
+
+With --restart a loop that goes on is aborted first, so that all is as it was before it. With --resume a loop whose state file is
+lost is rebuilt from its branch and refs; HEAD must be on the branch.
 
 Refuses, with nothing changed, where a loop would not be safe: in the middle of a merge, rebase,
 cherry-pick, revert or bisect, with unmerged paths, with another loop in this work tree, where the
@@ -240,6 +253,33 @@ boxes of a skipped story stay as they are.
 Needs nothing but git: the agent is part of the program, and the network is not used.
 "
         }
+        "abort" => {
+            "
+The original branch must be where it was: when it has moved on, the exit code is 7 and git ralph finish is meant. The
+index file comes back byte for byte, with what was staged, and so do permissions and empty directories.
+"
+        }
+        "diff" => {
+            "
+Without a story: from the commit \"initial state\" to the last checkpoint. With a story: its latest attempt, or the
+one after the @, from the checkpoint before it to what it left. Works for finished loops too, as long as
+their refs are kept. git diff prints it, with the user's pager and colours.
+"
+        }
+        "restore" => {
+            "
+The work tree must be at the checkpoint, and nothing may be in the way; HEAD and index stay as they are. What is
+restored can be looked at, edited, and made the story's checkpoint with git ralph complete, or thrown away again with
+git ralph revert. git ralph log lists the attempts.
+"
+        }
+        "prune" => {
+            "
+Removes refs, logs and trash that are older than ralph.keepAttempts (90 days), and names each. Without a
+change: of all finished loops of the repository. Of a loop that goes on nothing is removed. Objects go with git's own
+garbage collection, later.
+"
+        }
         _ => panic!("{verb} has no description in the manual"),
     }
 }
@@ -255,6 +295,9 @@ pub(super) fn exit_codes(verb: &str) -> &'static [&'static str] {
         "fail" => &["1", "2", "3", "4", "5", "7", "75", "128+n"],
         "prompt" | "skip" => &["0", "1", "2", "5", "7", "75"],
         "revert" => &["0", "1", "2", "75"],
+        "abort" | "restore" => &["0", "1", "2", "7", "75"],
+        "diff" => &["0", "1", "2"],
+        "prune" => &["0", "1", "2", "75"],
         "status" | "stories" | "log" => &["0", "1", "2"],
         "demo" => &["0", "1", "2", "128+n"],
         _ => panic!("{verb} has no exit codes in the manual"),
@@ -283,11 +326,7 @@ The same, step by step:
 
 What a failed attempt left:
 
-    git show refs/ralph/add-login/attempts/2/1
-
-Forget what is kept of a finished loop:
-
-    git for-each-ref --format='delete %(refname)' refs/ralph/add-login | git update-ref --stdin
+    git ralph diff 2@1
 "
         }
         "start" => {
@@ -389,6 +428,35 @@ Keep the repository, to look around in it:
     git ralph demo --keep
 "
         }
+        "abort" => {
+            "
+Forget the loop, and look at what it had made:
+
+    git ralph abort
+    git log refs/ralph/add-login/finished
+"
+        }
+        "diff" => {
+            "
+    git ralph diff
+    git ralph diff --stat 2@1
+"
+        }
+        "restore" => {
+            "
+Finish by hand what an agent could not:
+
+    git ralph restore 2@4
+    git ralph complete
+"
+        }
+        "prune" => {
+            "
+Keep nothing of loops that were finished more than a week ago:
+
+    git -c ralph.keepAttempts=7d ralph prune
+"
+        }
         _ => panic!("{verb} has no example in the manual"),
     }
 }
@@ -411,6 +479,10 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "revert" => &["git-ralph-fail"],
         "skip" => &["git-ralph-stories"],
         "demo" => &["git-ralph-run"],
+        "abort" => &["git-ralph-finish", "git-ralph-start"],
+        "diff" => &["git-ralph-log", "git-ralph-restore", "git-diff"],
+        "restore" => &["git-ralph-log", "git-ralph-diff", "git-ralph-complete"],
+        "prune" => &["git-ralph-finish", "git-gc"],
         _ => panic!("{verb} has no other pages in the manual"),
     }
 }

@@ -1,0 +1,61 @@
+//! `git ralph diff`: what the loop did, and what one attempt did, failed ones too.
+
+use crate::support::Sandbox;
+
+fn with_two_attempts() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("echo wrong > wrong.txt"))
+        .exits(3);
+    sandbox
+        .step("retry", &sandbox.completing("echo right > right.txt"))
+        .exits(0);
+    sandbox
+}
+
+#[test]
+fn an_attempt_is_compared_with_the_checkpoint_before_it() {
+    let sandbox = with_two_attempts();
+    let failed = sandbox.ralph(&["diff", "1@1"]).exits(0).stdout;
+    assert!(
+        failed.contains("+wrong") && !failed.contains("+right"),
+        "{failed}"
+    );
+    let latest = sandbox.ralph(&["diff", "add-login", "1"]).exits(0).stdout;
+    assert!(
+        latest.contains("+right") && !latest.contains("+wrong"),
+        "{latest}"
+    );
+    let stat = sandbox.ralph(&["diff", "--stat", "1@2"]).exits(0).stdout;
+    assert!(stat.contains("right.txt") && !stat.contains("+right"), "{stat}");
+}
+
+#[test]
+fn the_whole_loop_is_compared_with_its_beginning() {
+    let sandbox = with_two_attempts();
+    sandbox
+        .step("next", &sandbox.completing("echo more > more.txt"))
+        .exits(0);
+    let all = sandbox.ralph(&["diff"]).exits(0).stdout;
+    assert!(
+        all.contains("+right") && all.contains("+more") && !all.contains("+wrong"),
+        "{all}"
+    );
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(
+        sandbox.ralph(&["diff"]).exits(0).stdout,
+        all,
+        "also when it is finished"
+    );
+}
+
+#[test]
+fn what_is_no_attempt_is_told() {
+    let sandbox = with_two_attempts();
+    sandbox
+        .ralph(&["diff", "1@9"])
+        .exits(1)
+        .says("nothing is kept of an attempt 1@9");
+    sandbox.ralph(&["diff", "1@x"]).exits(1).says("<story>@<number>");
+}

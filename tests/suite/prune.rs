@@ -1,0 +1,54 @@
+//! `git ralph prune`: what finished loops left goes when it is old, and only then.
+
+use crate::support::Sandbox;
+
+fn kept(sandbox: &Sandbox) -> String {
+    sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/ralph"])
+}
+
+#[test]
+fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("echo x > x")).exits(3);
+    sandbox.configure("ralph.keepAttempts", "1s");
+    sandbox
+        .ralph(&["prune", "add-login"])
+        .exits(1)
+        .says("is not finished");
+    sandbox.ralph(&["prune"]).exits(0).says("nothing is old enough");
+    assert!(kept(&sandbox).contains("attempts/1/1"));
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    sandbox.configure("ralph.keepAttempts", "90d");
+    let all = kept(&sandbox);
+    sandbox.ralph(&["prune"]).exits(0).says("nothing is old enough");
+    assert_eq!(kept(&sandbox), all);
+    let old = sandbox
+        .git_cmd(&["commit-tree", "main^{tree}", "-m", "old"])
+        .env("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z")
+        .run()
+        .stdout;
+    let gone = "refs/ralph/add-login/attempts/1/1";
+    sandbox.git(&["update-ref", gone, old.trim()]);
+    sandbox
+        .ralph(&["prune"])
+        .exits(0)
+        .says(&format!("removed {gone}"));
+    let rest: Vec<&str> = all.lines().filter(|name| *name != gone).collect();
+    assert_eq!(
+        kept(&sandbox).lines().collect::<Vec<_>>(),
+        rest,
+        "nothing else went"
+    );
+}
+
+#[test]
+fn nothing_is_pruned_when_all_is_kept_for_ever() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox.configure("ralph.keepAttempts", "none");
+    let all = kept(&sandbox);
+    sandbox.ralph(&["prune"]).exits(0);
+    assert_eq!(kept(&sandbox), all);
+}

@@ -1,0 +1,54 @@
+//! `git ralph restore`: a kept attempt's work back in the work tree.
+
+use crate::support::Sandbox;
+
+#[test]
+fn failed_work_comes_back_and_can_be_completed() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step(
+            "next",
+            &sandbox.failing("echo good > good.txt; rm README.md; mkdir d; echo x > d/x"),
+        )
+        .exits(3);
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(0)
+        .says("git ralph complete add-login")
+        .answers_nothing();
+    let status = sandbox.git(&["status", "--porcelain", "-uall"]);
+    assert_eq!(status, " D README.md\n?? d/x\n?? good.txt");
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:good.txt"]), "good");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn it_writes_over_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("echo theirs > new.txt"))
+        .exits(3);
+    sandbox.write("new.txt", "mine\n");
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(1)
+        .says("not at its checkpoint")
+        .says("git ralph revert");
+    assert_eq!(sandbox.print(), print);
+    sandbox.write(".git/info/exclude", "new.txt\n");
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(7)
+        .says("in the way")
+        .says("new.txt");
+    assert_eq!(sandbox.print(), print);
+    sandbox
+        .ralph(&["restore", "1@7"])
+        .exits(1)
+        .says("nothing is kept of an attempt 1@7");
+}
