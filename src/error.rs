@@ -92,9 +92,6 @@ pub enum Error {
     /// `start` with conflicts in the index.
     #[error("there are unmerged paths{}", list(": ", .0, ""))]
     Unmerged(Vec<String>),
-    /// `start` with files that git is told not to look at.
-    #[error("git is told not to look at {}", list("", .0, ""))]
-    Hidden(Vec<String>),
     /// `start` with uncommitted work in a submodule.
     #[error("there are uncommitted changes in the submodule {0}")]
     DirtySubmodule(String),
@@ -378,7 +375,6 @@ impl Error {
             Self::SeveralLoops(_) => "name one of them, or see: git ralph status".to_owned(),
             Self::OperationInProgress(what) => operation_hint(what),
             Self::Unmerged(_) => "resolve them, then: git add <path>".to_owned(),
-            Self::Hidden(_) => "git update-index --no-assume-unchanged --no-skip-worktree <path>".to_owned(),
             Self::DirtySubmodule(path) => format!("commit or stash them: git -C {path} stash -u"),
             Self::OnLoopBranch(branch) => {
                 let change = branch.trim_start_matches("ralph/");

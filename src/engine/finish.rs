@@ -258,6 +258,8 @@ impl Session<'_> {
             }
             None => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,
         }
+        self.hide_again(&work).await?;
+        let repo = &self.engine.repo;
         repo.install_index(&work).await?;
         index::discard(&work)?;
         let branch = self.state.change.branch_ref();

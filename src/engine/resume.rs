@@ -67,7 +67,7 @@ pub async fn resume<'o>(
     let work = store.file("work.index");
     let made = repo.private_index(&repo.index(), &work, Some(&tip)).await?;
     Unversioned::new(store.file("unversioned"), &repo.top)
-        .record_start(repo, &work, tip.as_str().len() / 2, &made.entries.sparse)
+        .record_start(repo, &work, tip.as_str().len() / 2, &made.entries)
         .await?;
     crate::git::index::discard(&work)?;
     let state = State {

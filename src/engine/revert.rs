@@ -186,7 +186,10 @@ impl Session<'_> {
             let repo = &self.engine.repo;
             // A file that changed meanwhile stops git before it changes anything; the next turn sees it.
             if repo.switch_work_tree(&work, &tree, &target).await.is_ok() {
-                let left = repo.differences(&work).await?;
+                for path in self.made_unseen(&work)? {
+                    self.move_to_trash(&path, &trash)?;
+                }
+                let left = self.engine.repo.differences(&work).await?;
                 for path in &left.untracked {
                     if !self.is_users_empty_directory(path)? {
                         self.move_to_trash(path, &trash)?;

@@ -236,7 +236,7 @@ impl<'o> Session<'o> {
         let repo = &self.engine.repo;
         let fallback = self.state.checkpoint.clone();
         let made = repo.private_index(&repo.index(), &work, Some(&fallback)).await?;
-        let mut hidden = made.entries.hidden;
+        let mut hidden = made.entries.hidden();
         hidden.extend(self.unversioned().newly_sparse(made.entries.sparse)?);
         repo.show_paths(&work, &hidden).await?;
         if !made.sound {

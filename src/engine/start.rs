@@ -292,11 +292,13 @@ async fn compute(
         None => git.empty_tree().await?,
     };
     let staged = git.write_tree(&work).await?;
+    // What git is told not to look at is the user's work all the same.
+    repo.show_paths(&work, &made.entries.hidden()).await?;
     index::discard(&store.file(ORIGINAL_INDEX))?;
     index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;
     let reading = repo.read_work_tree(&work, &base, Whose::Users).await?;
     Unversioned::new(store.file("unversioned"), &repo.top)
-        .record_start(repo, &work, reading.tree.as_str().len() / 2, &made.entries.sparse)
+        .record_start(repo, &work, reading.tree.as_str().len() / 2, &made.entries)
         .await?;
     let parents: Vec<&Oid> = head.into_iter().collect();
     let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, made.sound).await?;
@@ -399,9 +401,6 @@ async fn refuse_index_state(engine: &Engine<'_>, entries: &Entries) -> Result<()
     };
     if !entries.unmerged.is_empty() {
         return Err(Error::Unmerged(shown(&entries.unmerged)));
-    }
-    if !entries.hidden.is_empty() {
-        return Err(Error::Hidden(shown(&entries.hidden)));
     }
     if !entries.submodules.is_empty()
         && let Some(dirty) = engine.repo.dirty_submodule().await?

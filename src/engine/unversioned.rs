@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use nix::sys::stat::{Mode, umask};
 
@@ -20,7 +21,7 @@ use super::abort::START_INDEX;
 use super::raw_bytes::RawBytes;
 use crate::error::Error;
 use crate::git::Repo;
-use crate::git::index;
+use crate::git::index::{self, Entries};
 use crate::git::index_file::{Touched, entries};
 use crate::git::worktree::Reading;
 
@@ -54,13 +55,13 @@ impl Unversioned {
     }
 
     /// Records what is there when the loop begins; `index` describes the work tree, `oid` is the length
-    /// of an object id in bytes, `sparse` what is outside a sparse checkout.
+    /// of an object id in bytes, `entries` what the user's index says that needs care.
     pub async fn record_start(
         &self,
         repo: &Repo,
         index: &Path,
         oid: usize,
-        sparse: &[Vec<u8>],
+        entries: &Entries,
     ) -> Result<(), Error> {
         if let Err(error) = fs::remove_dir_all(&self.dir)
             && error.kind() != io::ErrorKind::NotFound
@@ -76,7 +77,13 @@ impl Unversioned {
             "empty",
             &empty.flat_map(|path| self.directories_in(path)).collect(),
         )?;
-        self.save_paths("sparse", &sparse.iter().cloned().collect())?;
+        for (name, paths) in [
+            ("sparse", &entries.sparse),
+            ("assumed", &entries.assumed),
+            ("skipped", &entries.skipped),
+        ] {
+            self.save_paths(name, &paths.iter().cloned().collect())?;
+        }
         let tracked = read_entries(index, oid).unwrap_or_default();
         let all: Vec<Vec<u8>> = tracked.into_keys().collect();
         let raw = RawBytes::new(&self.dir, "raw");
@@ -101,6 +108,52 @@ impl Unversioned {
             at += 1;
         }
         found
+    }
+
+    /// What git was told not to look at when the loop began, as far as it is in an index with these
+    /// paths: taken for unchanged, and skipped.
+    fn hidden_at_start(&self, tracked: &Tracked) -> Result<[Vec<Vec<u8>>; 2], Error> {
+        let known = |name: &str| -> Result<Vec<Vec<u8>>, Error> {
+            let paths = self.paths(name)?;
+            Ok(paths
+                .into_iter()
+                .filter(|path| tracked.contains_key(path))
+                .collect())
+        };
+        Ok([known("assumed")?, known("skipped")?])
+    }
+
+    /// Moves files that are no files (pipes, sockets), and ignore rules that hide themselves, out of the
+    /// directories of tracked files, where they were made since `since`.
+    fn made_unseen(&self, tracked: &Tracked, since: SystemTime) -> Result<Vec<Vec<u8>>, Error> {
+        let ignored = self.paths("ignored")?;
+        let mut dirs: Paths = tracked.keys().flat_map(|path| parents(path)).collect();
+        dirs.insert(Vec::new());
+        let mut found = Vec::new();
+        for dir in dirs {
+            let path = self.top.join(OsStr::from_bytes(&dir));
+            let changed = path.metadata().and_then(|metadata| metadata.modified());
+            if changed.is_ok_and(|changed| changed < since) {
+                continue;
+            }
+            for entry in fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok) {
+                let Ok(kind) = entry.file_type() else { continue };
+                let mut name = dir.clone();
+                if !name.is_empty() {
+                    name.push(b'/');
+                }
+                name.extend_from_slice(entry.file_name().as_bytes());
+                let special = !(kind.is_file() || kind.is_dir() || kind.is_symlink());
+                let rules = entry.file_name() == ".gitignore"
+                    && !tracked.contains_key(&name)
+                    && !ignored.contains(&name);
+                let made = entry.metadata().and_then(|metadata| metadata.created());
+                if rules || (special && made.is_ok_and(|made| made >= since)) {
+                    found.push(name);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Those of `paths` that were not outside a sparse checkout when the loop began.
@@ -381,6 +434,27 @@ impl Session<'_> {
             self.install_working_index().await?;
         }
         unversioned.restore_modes(modes, &touched, &tracked)
+    }
+
+    /// What an attempt made that git does not list; see [`Unversioned::made_unseen`]. `index` describes
+    /// the work tree.
+    pub(super) fn made_unseen(&self, index: &Path) -> Result<Vec<Vec<u8>>, Error> {
+        let oid = self.state.checkpoint.as_str().len() / 2;
+        let tracked = read_entries(index, oid).unwrap_or_default();
+        let since = self
+            .state
+            .running
+            .as_ref()
+            .map_or(self.state.started, |running| running.since);
+        self.unversioned().made_unseen(&tracked, SystemTime::from(since))
+    }
+
+    /// Has git not look again at what it did not look at before the loop.
+    pub(super) async fn hide_again(&self, index: &Path) -> Result<(), Error> {
+        let oid = self.state.checkpoint.as_str().len() / 2;
+        let tracked = read_entries(index, oid).unwrap_or_default();
+        let [assumed, skipped] = self.unversioned().hidden_at_start(&tracked)?;
+        Ok(self.engine.repo.hide_paths(index, &assumed, &skipped).await?)
     }
 
     /// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted,

@@ -66,13 +66,25 @@ pub fn lock_of(index: &Path) -> PathBuf {
 pub struct Entries {
     /// Paths with conflicts.
     pub unmerged: Vec<Vec<u8>>,
-    /// Paths that git is told not to look at (assume-unchanged, or skip-worktree although the file is
-    /// there).
-    pub hidden: Vec<Vec<u8>>,
+    /// Paths that git is told to take for unchanged.
+    pub assumed: Vec<Vec<u8>>,
+    /// Paths that git is told to skip, although the file is there.
+    pub skipped: Vec<Vec<u8>>,
     /// Paths outside a sparse checkout: skip-worktree, and not there.
     pub sparse: Vec<Vec<u8>>,
     /// Paths of submodules.
     pub submodules: Vec<Vec<u8>>,
+}
+
+impl Entries {
+    /// All paths that git does not look at although it could.
+    #[must_use]
+    pub fn hidden(&self) -> Vec<Vec<u8>> {
+        let mut hidden = [self.assumed.as_slice(), &self.skipped].concat();
+        hidden.sort();
+        hidden.dedup();
+        hidden
+    }
 }
 
 /// A private index that was just made.
@@ -109,11 +121,16 @@ impl Repo {
             } else if meta.get(2..8) == Some(b"160000") {
                 entries.submodules.push(path.to_vec());
             } else if tag.is_ascii_lowercase() || tag == b'S' {
-                // Assumed unchanged and deleted is hidden too.
-                if tag.eq_ignore_ascii_case(&b's') && !self.exists(path) {
-                    entries.sparse.push(path.to_vec());
-                } else {
-                    entries.hidden.push(path.to_vec());
+                if tag.is_ascii_lowercase() {
+                    entries.assumed.push(path.to_vec());
+                }
+                if tag.eq_ignore_ascii_case(&b's') {
+                    let place = if self.exists(path) {
+                        &mut entries.skipped
+                    } else {
+                        &mut entries.sparse
+                    };
+                    place.push(path.to_vec());
                 }
             }
         }
@@ -164,6 +181,20 @@ impl Repo {
             .stdin(super::worktree::joined_z(paths))
             .done()
             .await
+    }
+
+    /// Has git not look at these paths any more.
+    ///
+    /// # Errors
+    /// When a path is not in the index, or it cannot be written.
+    pub async fn hide_paths(
+        &self,
+        index: &Path,
+        assumed: &[Vec<u8>],
+        skipped: &[Vec<u8>],
+    ) -> Result<(), GitError> {
+        self.update_index(index, &["--assume-unchanged"], assumed).await?;
+        self.update_index(index, &["--skip-worktree"], skipped).await
     }
 
     /// A submodule with uncommitted changes, if there is one.

@@ -1062,3 +1062,14 @@ fn git_s_own_files_are_put_back() {
     assert!(!sandbox.top.join("sly").exists() && !sandbox.top.join(".git/hooks/pre-commit").exists());
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn what_git_does_not_list_does_not_stay() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let files = sandbox.files();
+    let sly = "mkfifo src/pipe pipe; echo '*' > src/.gitignore; echo x > src/hidden.txt";
+    sandbox.step("next", &sandbox.failing(sly)).exits(3);
+    assert_eq!(sandbox.files(), files);
+    assert!(!sandbox.top.join("pipe").exists() && !sandbox.top.join("src/pipe").exists());
+}

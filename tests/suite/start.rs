@@ -259,11 +259,28 @@ fn a_branch_in_the_way_is_refused() {
 }
 
 #[test]
-fn hidden_files_are_refused() {
-    for flag in ["--assume-unchanged", "--skip-worktree"] {
+fn what_git_is_told_not_to_look_at_is_kept_and_comes_back() {
+    for (flag, tag) in [("--assume-unchanged", "h"), ("--skip-worktree", "S")] {
         let sandbox = Sandbox::new();
         sandbox.git(&["update-index", flag, "README.md"]);
-        refuses(&sandbox, 1, "git is told not to look at README.md");
+        sandbox.write("README.md", "only here\n");
+        let files = sandbox.files();
+        sandbox.start();
+        assert_eq!(
+            sandbox.git(&["show", "refs/ralph/add-login/start:README.md"]),
+            "only here"
+        );
+        sandbox
+            .step("next", &sandbox.failing("echo agent > README.md"))
+            .exits(3);
+        assert_eq!(sandbox.files(), files);
+        sandbox
+            .step("retry", &sandbox.completing("echo x > new.txt"))
+            .exits(0);
+        sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+        assert_eq!(sandbox.read("README.md"), "only here\n");
+        let listed = sandbox.git(&["ls-files", "-v", "README.md"]);
+        assert_eq!(listed, format!("{tag} README.md"), "{flag}");
     }
 }
 

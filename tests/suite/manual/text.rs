@@ -101,10 +101,9 @@ not_started, do not use up a retry.
 = LIMITS
 The content of ignored directories (build trees, installed packages) is neither saved nor put back: what an
 agent does to it stays done. Ignored files of up to 1 MiB come back when an agent has deleted them, not when it
-has changed them. A .gitignore that an agent makes and that ignores itself hides what it ignores.
+has changed them.
 
-A pipe or socket that an agent makes where nothing was before stays, and one of the user's that it deletes is not
-made again. Extended attributes, access lists, owners, hard links and times of files that an attempt touched are not
+Pipes and sockets of the user's that an agent deletes are not made again. Extended attributes, access lists, owners, hard links and times of files that an attempt touched are not
 put back. Of a repository that an agent makes inside the repository the files are put back, its own .git is moved to
 the trash; what it does inside a repository of the user's stays done.
 
@@ -119,8 +118,7 @@ Hooks do not run for checkpoints, and checkpoints are not signed.
 After git ralph finish --cleanup nothing is staged; --index stages again what the loop has not changed, and what was
 staged before the loop is in refs/ralph/<change>/start.
 
-A submodule with uncommitted changes, and files that git is told not to look at
-(assume-unchanged, skip-worktree), keep a loop from starting.
+A submodule with uncommitted changes keeps a loop from starting.
 ";
 
 /// What the description of a page goes on with.
@@ -294,11 +292,9 @@ pub(super) fn exit_codes(verb: &str) -> &'static [&'static str] {
         "complete" => &["0", "1", "2", "3", "4", "5", "7", "75", "128+n"],
         "fail" => &["1", "2", "3", "4", "5", "7", "75", "128+n"],
         "prompt" | "skip" => &["0", "1", "2", "5", "7", "75"],
-        "revert" => &["0", "1", "2", "75"],
+        "revert" | "prune" => &["0", "1", "2", "75"],
         "abort" | "restore" => &["0", "1", "2", "7", "75"],
-        "diff" => &["0", "1", "2"],
-        "prune" => &["0", "1", "2", "75"],
-        "status" | "stories" | "log" => &["0", "1", "2"],
+        "status" | "stories" | "log" | "diff" => &["0", "1", "2"],
         "demo" => &["0", "1", "2", "128+n"],
         _ => panic!("{verb} has no exit codes in the manual"),
     }
