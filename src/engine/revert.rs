@@ -197,7 +197,7 @@ impl Session<'_> {
                 }
                 changed = left.changed;
                 if changed.is_empty() {
-                    return Ok(());
+                    return self.narrow_sparse(&work).await;
                 }
             }
         }

@@ -240,6 +240,7 @@ impl<'o> Session<'o> {
         hidden.extend(self.unversioned().newly_sparse(made.entries.sparse)?);
         repo.show_paths(&work, &hidden).await?;
         if !made.sound {
+            repo.hide_paths(&work, &[], &self.unversioned().sparse()?).await?;
             // Other git commands read the real one too.
             repo.install_index(&work).await?;
             self.tell("the index was missing or damaged: made anew from the checkpoint");

@@ -156,6 +156,32 @@ impl Unversioned {
         Ok(found)
     }
 
+    /// What was outside a sparse checkout at the last checkpoint.
+    pub fn sparse(&self) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.paths("sparse")?.into_iter().collect())
+    }
+
+    /// Takes files that were outside a sparse checkout out of the work tree again; gives their paths. They
+    /// are as the checkpoint has them, so nothing is lost.
+    fn remove_sparse(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let mut removed = Vec::new();
+        for path in self.sparse()? {
+            let file = self.top.join(OsStr::from_bytes(&path));
+            if file.symlink_metadata().is_err() {
+                continue;
+            }
+            fs::remove_file(&file).map_err(|error| file_error("remove", &file, error))?;
+            for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {
+                // The first directory that holds something else ends it.
+                if fs::remove_dir(dir).is_err() {
+                    break;
+                }
+            }
+            removed.push(path);
+        }
+        Ok(removed)
+    }
+
     /// Those of `paths` that were not outside a sparse checkout when the loop began.
     pub fn newly_sparse(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
         if paths.is_empty() {
@@ -403,6 +429,11 @@ impl Session<'_> {
             self.unversioned().record_modes(&touched)?;
             let repo = &self.engine.repo;
             self.raw_bytes().record(repo, &repo.index(), &touched).await?;
+            if !self.unversioned().sparse()?.is_empty() {
+                let sparse = repo.index_entries(&repo.index()).await?.sparse;
+                self.unversioned()
+                    .save_paths("sparse", &sparse.into_iter().collect())?;
+            }
         }
         self.remember_index()
     }
@@ -434,6 +465,13 @@ impl Session<'_> {
             self.install_working_index().await?;
         }
         unversioned.restore_modes(modes, &touched, &tracked)
+    }
+
+    /// Puts outside the sparse checkout again what was outside it. Called when the work tree is the
+    /// checkpoint's, with the index that describes it.
+    pub(super) async fn narrow_sparse(&self, index: &Path) -> Result<(), Error> {
+        let removed = self.unversioned().remove_sparse()?;
+        Ok(self.engine.repo.hide_paths(index, &[], &removed).await?)
     }
 
     /// What an attempt made that git does not list; see [`Unversioned::made_unseen`]. `index` describes
