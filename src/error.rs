@@ -443,8 +443,12 @@ impl Error {
                 "make it readable with chmod, or have git ignore it".to_owned()
             }
             Self::State(StateError::Newer { .. }) => "install a newer git-ralph".to_owned(),
-            Self::State(StateError::Damaged { .. }) => {
-                "move the file away; branch and commits of the loop are still there".to_owned()
+            Self::State(StateError::Damaged { path, .. }) => {
+                let change = path.file_stem().unwrap_or_default().to_string_lossy();
+                format!("move the file away, then: git ralph start {change} --resume")
+            }
+            Self::Change(_) => {
+                "use letters, digits, '-', '_' and single dots: git ralph start add-login".to_owned()
             }
             Self::State(StateError::Busy { .. }) => "wait for it, then the same command again".to_owned(),
             Self::Source(SourceError::NoStories { change, .. }) => {
