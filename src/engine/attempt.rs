@@ -171,6 +171,7 @@ impl Session<'_> {
         self.state.running = Some(Running {
             run: begun.run.clone(),
             since,
+            by_hand: step == Step::Hand,
             pid: None,
             started: None,
         });
@@ -373,15 +374,7 @@ impl Session<'_> {
 
     /// Forgets the copy of git's own files.
     pub(super) fn forget_own_files(&self) -> Result<(), Error> {
-        let copy = self.file(OWN_FILES);
-        match fs::remove_dir_all(&copy) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::File {
-                what: "remove",
-                path: copy,
-                source,
-            }),
-            _ => Ok(()),
-        }
+        Ok(OwnFiles::discard(&self.file(OWN_FILES))?)
     }
 
     /// From the verdict on: gates, mark and checkpoint, or back to the checkpoint.
@@ -427,7 +420,6 @@ impl Session<'_> {
                 subject: format!("checkpoint: {}", story.id),
             };
             self.save_checkpoint(saving, &standing).await?;
-            self.forget_source_copy()?;
             self.forget_refs();
             return self.after_checkpoint(story);
         }

@@ -164,6 +164,8 @@ impl Session<'_> {
         self.state.checkpoint_tree = tree;
         self.state.intent = None;
         if story.is_some() {
+            // Left behind it would be put back over the list of this checkpoint.
+            self.forget_source_copy()?;
             self.state.running = None;
             self.decide(machine::Event::Ended {
                 verdict: Verdict::Complete,

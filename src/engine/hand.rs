@@ -21,6 +21,7 @@ impl Session<'_> {
         self.forget_records()?;
         let (listing, story) = self.begin_story(Step::Hand)?;
         let begun = self.begin(Step::Hand, &story)?;
+        self.copy_source()?;
         let outcome = Outcome::by_hand(Judgement {
             verdict: Verdict::Complete,
             reason: None,

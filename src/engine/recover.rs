@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 
 use super::Session;
+use super::machine;
 use super::revert::Undoing;
 use crate::agent::survivors::{self, Mark};
 use crate::error::Error;
@@ -48,6 +49,9 @@ impl Session<'_> {
         self.end_orphans().await?;
         self.put_back_own_files()?;
         self.remove_stale_locks().await?;
+        if self.state.running.as_ref().is_some_and(|running| running.by_hand) {
+            return self.forget_what_was_said();
+        }
         let Some(story) = self.state.progress.story.clone() else {
             return Ok(());
         };
@@ -81,6 +85,22 @@ impl Session<'_> {
             "attempt {} at {} was cut off; it does not count, and what it left is kept: git ralph log",
             story.attempt, story.id
         ));
+        Ok(())
+    }
+
+    /// `complete` or `fail` was cut off before it changed anything but the story list: the work tree is a
+    /// person's, and stays.
+    fn forget_what_was_said(&mut self) -> Result<(), Error> {
+        self.put_back_source()?;
+        self.decide(machine::Event::Ended {
+            verdict: Verdict::Interrupted,
+            reason: None,
+        })?;
+        self.state.running = None;
+        self.save()?;
+        self.tell(
+            "an earlier git-ralph was cut off before it did what was asked; the work tree is as it was",
+        );
         Ok(())
     }
 

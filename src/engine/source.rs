@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::Session;
+use super::unversioned::copy_file;
 use crate::adapters::{Marked, Story};
 use crate::error::Error;
 
@@ -13,13 +14,10 @@ use crate::error::Error;
 const COPY: &str = "stories.copy";
 
 impl Session<'_> {
-    /// Copies the story list before an attempt.
+    /// Copies the story list before an attempt. The copy is whole or not there.
     pub(super) fn copy_source(&self) -> Result<(), Error> {
         let from = self.engine.repo.top.join(&self.state.source.path);
-        let to = self.file(COPY);
-        fs::copy(&from, &to)
-            .map(drop)
-            .map_err(|source| file_error("copy", &from, source))
+        copy_file(&from, &self.file(COPY))
     }
 
     /// Forgets the copy, once the attempt's own list has become the checkpoint's.

@@ -365,9 +365,16 @@ impl Unversioned {
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.dir.join(name);
-        fs::create_dir_all(&self.dir)
-            .and_then(|()| fs::write(&path, bytes))
-            .map_err(|error| file_error("write", &path, error))
+        let error = |error| file_error("write", &path, error);
+        fs::create_dir_all(&self.dir).map_err(error)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(".ralph-")
+            .tempfile_in(&self.dir)
+            .map_err(error)?;
+        file.write_all(bytes).map_err(error)?;
+        file.persist(&path)
+            .map_err(|failed| error(failed.error))
+            .map(drop)
     }
 }
 

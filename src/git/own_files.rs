@@ -49,21 +49,34 @@ impl OwnFiles {
         Ok(files)
     }
 
-    /// Writes a copy into the directory `copy`, in the place of an older one.
+    /// Writes a copy into the directory `copy`, in the place of an older one. It is there as a whole
+    /// or not at all: half a copy would look as if the other files had been added since.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn save(&self, copy: &Path) -> Result<(), GitError> {
-        match fs::remove_dir_all(copy) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(file_error("remove", copy, error));
-            }
-            _ => {}
-        }
+        Self::discard(copy)?;
+        let new = copy.with_extension("new");
+        remove_dir(&new)?;
+        fs::create_dir_all(&new).map_err(|error| file_error("make", &new, error))?;
         for (name, entry) in &self.0 {
-            put(&copy.join(name), entry)?;
+            put(&new.join(name), entry)?;
         }
-        Ok(())
+        fs::rename(&new, copy).map_err(|error| file_error("rename", &new, error))
+    }
+
+    /// Removes a copy, as a whole like [`OwnFiles::save`].
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn discard(copy: &Path) -> Result<(), GitError> {
+        let old = copy.with_extension("old");
+        remove_dir(&old)?;
+        match fs::rename(copy, &old) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(file_error("rename", copy, error)),
+            Ok(()) => remove_dir(&old),
+        }
     }
 
     /// Brings the repository's files back to this state; what is there instead goes to `trash`.
@@ -167,6 +180,13 @@ fn put(path: &Path, entry: &Entry) -> Result<(), GitError> {
             }
             symlink(target, path).map_err(error)
         }
+    }
+}
+
+fn remove_dir(dir: &Path) -> Result<(), GitError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", dir, error)),
+        _ => Ok(()),
     }
 }
 

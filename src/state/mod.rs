@@ -154,6 +154,9 @@ pub struct Running {
     pub run: String,
     /// When it began.
     pub since: Timestamp,
+    /// Whether a person or a driver speaks for the story: the work is theirs, and no agent runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
     /// The agent's process, once it is started; also its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use command::{Cmd, Output};
-pub use print::Print;
+pub use copy::Copy;
+pub use print::{Print, files};
 pub use sandbox::Sandbox;
 
 /// The change of the standard repository.

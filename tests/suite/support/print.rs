@@ -1,7 +1,9 @@
 //! What a repository looked like: fingerprints to compare.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -46,14 +48,19 @@ pub fn files(top: &Path) -> BTreeMap<PathBuf, String> {
     walk(top, |path, metadata| {
         let mode = metadata.mode();
         let content = if metadata.is_symlink() {
-            fs::read_link(path).unwrap().display().to_string()
+            exact(fs::read_link(path).unwrap().as_os_str())
         } else if metadata.is_file() {
-            String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
+            exact(OsStr::from_bytes(&fs::read(path).unwrap()))
         } else {
             String::new()
         };
         format!("{mode:o} {content}")
     })
+}
+
+/// A character a byte, so that no two contents look alike.
+fn exact(bytes: &OsStr) -> String {
+    bytes.as_bytes().iter().map(|byte| char::from(*byte)).collect()
 }
 
 /// Path to modification time, of all files but those in `.git`.
