@@ -71,11 +71,14 @@ pub(super) fn replace(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Sour
     Ok(())
 }
 
+/// How the names of temporary files begin that are written beside a list.
+pub(crate) const TEMPORARY: &str = ".git-ralph-";
+
 fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let permissions = fs::metadata(path)?.permissions();
     let mut new = tempfile::Builder::new()
-        .prefix(".git-ralph-")
+        .prefix(TEMPORARY)
         .tempfile_in(directory)?;
     new.write_all(bytes)?;
     new.as_file().set_permissions(permissions)?;

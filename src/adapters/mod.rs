@@ -11,7 +11,7 @@
 //! This module must not know git, agents, settings or how anything is printed.
 
 mod error;
-mod file;
+pub(crate) mod file;
 pub mod markdown;
 pub mod openspec;
 mod source;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::Session;
 use super::unversioned::copy_file;
+use crate::adapters::file::TEMPORARY;
 use crate::adapters::{Marked, Story};
 use crate::error::Error;
 
@@ -38,6 +39,7 @@ impl Session<'_> {
             Err(error) => return Err(file_error("read", &copy, error)),
         };
         let list = self.engine.repo.top.join(&self.state.source.path);
+        remove_half_written(&list)?;
         let is_regular = list.metadata().is_ok_and(|metadata| metadata.is_file());
         if !is_regular || fs::read(&list).ok().as_ref() != Some(&was) {
             if let Some(dir) = list.parent() {
@@ -80,6 +82,22 @@ impl Session<'_> {
         }
         Ok(())
     }
+}
+
+/// Removes what a mark that was cut off left beside the list: temporary files of git-ralph's own.
+fn remove_half_written(list: &Path) -> Result<(), Error> {
+    let list = list.canonicalize().unwrap_or_else(|_| list.to_owned());
+    let entries = list.parent().and_then(|dir| fs::read_dir(dir).ok());
+    for entry in entries.into_iter().flatten().filter_map(Result::ok) {
+        let is_ours = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(TEMPORARY.as_bytes());
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::remove_file(entry.path()).map_err(|error| file_error("remove", &entry.path(), error))?;
+        }
+    }
+    Ok(())
 }
 
 fn file_error(what: &'static str, path: &Path, source: io::Error) -> Error {

@@ -1,0 +1,216 @@
+//! SIGKILL before and after each git call and each change that git-ralph makes to files itself: the
+//! next command brings the repository to where the step had not begun or was done, and the same
+//! command again ends as if nothing had happened.
+//!
+//! No code of the product knows of this: a `git` first on `PATH` counts its calls and kills its parent,
+//! and strace kills at the n-th call of each kind that changes a file.
+
+mod bench;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use self::bench::{Bench, When};
+use self::steps::{STEPS, Step};
+use crate::{nothing_of, stride, whole};
+
+/// System calls by which git-ralph changes files.
+const CHANGES: &str = "write,pwrite64,copy_file_range,sendfile,rename,renameat,renameat2,unlink,unlinkat,rmdir,fsync,\
+     fdatasync,mkdir,mkdirat,chmod,fchmod,fchmodat,utimensat,ftruncate,symlink,symlinkat,link,linkat";
+
+/// The places to try out of `count`, numbered from 1; which ones differs by `seed`.
+fn selected(count: usize, seed: usize, step: usize) -> impl Iterator<Item = usize> {
+    (1 + seed % step..=count).step_by(step)
+}
+
+/// Kills around every git call of a step, then around every change of a file.
+fn sweep(step: &Step) {
+    if !whole() && !has_turn(step, 0) {
+        return;
+    }
+    let bench = Bench::new(step);
+    let mut found = Vec::new();
+    for (seed, when) in [When::Before, When::After, When::Locked].into_iter().enumerate() {
+        for place in selected(bench.git_calls, seed * 5 + step.name.len(), stride(30, 2)) {
+            found.extend(bench.killed_at_git(place, when));
+        }
+    }
+    nothing_of(&found);
+}
+
+fn sweep_files(step: &Step) {
+    if !installed("strace") || (!whole() && !has_turn(step, 1)) {
+        return;
+    }
+    let bench = Bench::new(step);
+    let mut found = Vec::new();
+    let mut seed = step.name.len();
+    for (name, count) in bench.file_calls(CHANGES) {
+        for place in selected(count, seed, stride(40, 4)) {
+            found.extend(bench.killed_at_call(&name, place));
+        }
+        seed += count;
+    }
+    nothing_of(&found);
+}
+
+/// Whether a step belongs to the small selection: half of them around git, the others around files.
+fn has_turn(step: &Step, turn: usize) -> bool {
+    STEPS
+        .iter()
+        .position(|other| other.name == step.name)
+        .is_some_and(|place| place % 2 == turn)
+}
+
+/// Whether a program is there; says so when what needs it is left out.
+#[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]
+fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    if !found {
+        eprintln!("{program} is not installed: what needs it is left out");
+    }
+    found
+}
+
+macro_rules! sweeps {
+    ($($name:ident)*) => {$(
+        mod $name {
+            #[test]
+            fn killed_around_git() {
+                super::sweep(super::steps::named(stringify!($name)));
+            }
+
+            #[test]
+            fn killed_around_files() {
+                super::sweep_files(super::steps::named(stringify!($name)));
+            }
+        }
+    )*};
+}
+
+sweeps! { start next_complete next_after_edits complete next_failed retry revert finish finish_moved }
+
+#[test]
+fn every_step_is_swept() {
+    let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+    assert_eq!(
+        names.join(" "),
+        "start next_complete next_after_edits complete next_failed retry revert finish finish_moved"
+    );
+}
+
+#[test]
+fn killed_at_any_time() {
+    let mut random: u64 = 0x2545_f491_4f6c_dd1d;
+    let mut found = Vec::new();
+    let times = if whole() { 12 } else { 1 };
+    let steps = STEPS
+        .iter()
+        .skip(usize::from(!whole()))
+        .step_by(if whole() { 1 } else { 3 });
+    for step in steps {
+        let bench = Bench::new(step);
+        for _ in 0..times {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let after = bench.took.mul_f64((random % 1100) as f64 / 1000.0);
+            bench.restore();
+            let running = bench.command().start();
+            // Chance is the point here: nothing waits for anything to have happened.
+            std::thread::sleep(after);
+            running.signal_group(Signal::SIGKILL);
+            running.wait_for_its_end();
+            found.extend(bench.judge(&format!("killed after {after:?}")));
+        }
+    }
+    nothing_of(&found);
+}
+
+/// A limit on the size of files is what a full disk looks like, for git and for git-ralph.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let mut found = Vec::new();
+    let blocks: &[u32] = if whole() {
+        &[0, 1, 2, 3, 4, 6, 8, 16]
+    } else {
+        &[0, 2]
+    };
+    let steps = STEPS.iter().step_by(if whole() { 1 } else { 3 });
+    for step in steps {
+        let bench = Bench::new(step);
+        for blocks in blocks {
+            bench.restore();
+            let output = bench.limited(*blocks).run();
+            let place = format!("with files of {blocks} blocks at most (exit {})", output.code);
+            if output.code != bench.code && !(output.code == 1 && output.stderr.contains("error: ")) {
+                found.push(format!(
+                    "{} {place}: no clear error:\n{}",
+                    step.name, output.stderr
+                ));
+            }
+            found.extend(bench.judge(&place));
+        }
+    }
+    nothing_of(&found);
+}
+
+/// A lock that nobody seems to hold, where no step was cut off: it is not ours to remove.
+#[test]
+fn a_lock_in_the_way_is_told_and_nothing_is_lost() {
+    let locks = [
+        "index.lock",
+        "HEAD.lock",
+        "refs/heads/ralph/add-login.lock",
+        "packed-refs.lock",
+    ];
+    let mut found = Vec::new();
+    let steps = STEPS.iter().step_by(if whole() { 1 } else { 4 });
+    for step in steps {
+        let bench = Bench::new(step);
+        for lock in locks.iter().skip(usize::from(!whole())) {
+            bench.restore();
+            let path = bench.sandbox.top.join(".git").join(lock);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            let output = bench.command().run();
+            let place = format!("with {lock} (exit {})", output.code);
+            if output.code != bench.code && !output.stderr.contains(lock) {
+                found.push(format!(
+                    "{} {place}: the lock is not named:\n{}",
+                    step.name, output.stderr
+                ));
+            }
+            let _ = fs::remove_file(&path);
+            found.extend(bench.judge(&place));
+        }
+    }
+    nothing_of(&found);
+}
+
+/// How many calls of each kind a trace holds.
+fn counted(trace: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for line in trace.lines() {
+        if let Some((name, _)) = line.split_once('(')
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            *counts.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Runs something and says how long it took.
+fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
+    let begin = Instant::now();
+    let result = what();
+    (result, begin.elapsed())
+}

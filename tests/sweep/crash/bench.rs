@@ -1,0 +1,282 @@
+//! One step, cut off again and again in the same place of the file system, and the judgement.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::steps::{Step, dated};
+use super::{counted, timed};
+use crate::support::{CHANGE, Cmd, Copy, Output, Print, Sandbox};
+
+/// Counts the calls of git, and at one of them kills the process that called it.
+const SHIM: &str = r#"#!/bin/sh
+set -C
+n=1
+until { true >"$SHIM_COUNT/$n"; } 2>/dev/null; do n=$((n + 1)); done
+[ $n = "$SHIM_AT" ] || exec "$SHIM_GIT" "$@"
+case $SHIM_WHEN in
+after) "$SHIM_GIT" "$@" >/dev/null 2>&1 ;;
+locked)
+    [ -z "$GIT_INDEX_FILE" ] || : >|"$GIT_INDEX_FILE.lock"
+    case " $* " in
+    *' update-ref '*) : >|.git/HEAD.lock; : >|.git/packed-refs.lock
+        mkdir -p .git/refs/heads/ralph; : >|.git/refs/heads/ralph/add-login.lock ;;
+    *' symbolic-ref '*) : >|.git/HEAD.lock ;;
+    esac ;;
+esac
+kill -KILL $PPID
+exit 1
+"#;
+
+/// On which side of a git call git-ralph dies.
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    /// Git has not run.
+    Before,
+    /// Git has done all of it.
+    After,
+    /// Git died too, before it did anything but lock.
+    Locked,
+}
+
+/// A step and how it ends undisturbed.
+pub struct Bench {
+    /// Where it happens.
+    pub sandbox: Sandbox,
+    /// How many times it calls git.
+    pub git_calls: usize,
+    /// Its exit code.
+    pub code: i32,
+    /// How long it takes.
+    pub took: Duration,
+    step: &'static str,
+    args: Vec<String>,
+    has_middle: bool,
+    is_done: fn(&Value) -> bool,
+    start: Copy,
+    before: Print,
+    after: (Print, Value),
+}
+
+impl Bench {
+    /// Prepares the step and goes through it once.
+    pub fn new(step: &Step) -> Self {
+        let sandbox = step.sandbox();
+        let start = Copy::of(&sandbox.top);
+        let before = print(&sandbox);
+        let mut args: Vec<String> = step.args.iter().map(ToString::to_string).collect();
+        if let Some(script) = step.script() {
+            args.extend(["--".to_owned(), sandbox.agent(&script)]);
+        }
+        let shim = sandbox.outside("shim/git");
+        fs::create_dir(shim.parent().unwrap()).unwrap();
+        fs::write(&shim, SHIM).unwrap();
+        fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut bench = Self {
+            step: step.name,
+            args,
+            has_middle: step.has_middle,
+            is_done: step.is_done,
+            start,
+            after: (before.clone(), Value::Null),
+            before,
+            sandbox,
+            git_calls: 0,
+            code: 0,
+            took: Duration::ZERO,
+        };
+        let output;
+        bench.restore();
+        (output, bench.took) = timed(|| bench.command().run());
+        bench.code = output.code;
+        bench.after = (print(&bench.sandbox), bench.status().json());
+        bench.restore();
+        bench.shimmed(0, When::Before).run().exits(bench.code);
+        bench.git_calls = fs::read_dir(bench.sandbox.outside("count")).unwrap().count();
+        bench
+    }
+
+    /// Brings the repository back to where the step begins.
+    pub fn restore(&self) {
+        fs::remove_dir_all(&self.sandbox.top).unwrap();
+        self.start.write(&self.sandbox.top);
+    }
+
+    /// The step's command.
+    pub fn command(&self) -> Cmd {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        dated(self.sandbox.direct(&args))
+    }
+
+    /// The step's command where no file can grow beyond so many blocks of 512 bytes.
+    pub fn limited(&self, blocks: u32) -> Cmd {
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        dated(self.sandbox.cmd("sh"))
+            .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_git-ralph")])
+            .args(args)
+    }
+
+    fn shimmed(&self, at: usize, when: When) -> Cmd {
+        let count = self.sandbox.outside("count");
+        let _ = fs::remove_dir_all(&count);
+        fs::create_dir(&count).unwrap();
+        let system = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::iter::once(self.sandbox.outside("shim")).chain(std::env::split_paths(&system));
+        self.command()
+            .env("PATH", std::env::join_paths(dirs).unwrap())
+            .env("SHIM_GIT", git())
+            .env("SHIM_COUNT", count)
+            .env("SHIM_AT", at.to_string())
+            .env("SHIM_WHEN", format!("{when:?}").to_lowercase())
+    }
+
+    /// Kills at the n-th call of git.
+    pub fn killed_at_git(&self, place: usize, when: When) -> Option<String> {
+        self.restore();
+        let output = self.shimmed(place, when).run();
+        let what = format!(
+            "killed {when:?} git call {place} of {} (exit {})",
+            self.git_calls, output.code
+        );
+        self.judge(&what)
+    }
+
+    /// How often the step calls each of these system calls.
+    pub fn file_calls(&self, calls: &str) -> BTreeMap<String, usize> {
+        self.restore();
+        let trace = self.sandbox.outside("trace");
+        let args = ["-qq", "-o", trace.to_str().unwrap(), "-e"];
+        let cmd = self.traced(&args, &format!("trace={calls}"));
+        cmd.run().exits(self.code);
+        let counts = counted(&fs::read_to_string(&trace).unwrap());
+        assert!(counts.len() > 3, "strace saw nothing: {counts:?}");
+        counts
+    }
+
+    /// Kills at the n-th call of a system call.
+    pub fn killed_at_call(&self, name: &str, place: usize) -> Option<String> {
+        self.restore();
+        let trace = format!("trace={name}");
+        let args = ["-qq", "-o", "/dev/null", "-e", &trace, "-e"];
+        let cmd = self.traced(&args, &format!("inject={name}:signal=KILL:when={place}"));
+        let output = cmd.run();
+        self.judge(&format!("killed at {name} {place} (exit {})", output.code))
+    }
+
+    fn traced(&self, args: &[&str], last: &str) -> Cmd {
+        let own: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        dated(self.sandbox.cmd("strace"))
+            .args(args)
+            .args([last, env!("CARGO_BIN_EXE_git-ralph")])
+            .args(own)
+    }
+
+    fn status(&self) -> Output {
+        dated(self.sandbox.direct(&["status", CHANGE, "--json"])).run()
+    }
+
+    /// After the step was cut off: the next command, then the same command again. Says what is wrong.
+    pub fn judge(&self, place: &str) -> Option<String> {
+        let mut wrong = Vec::new();
+        let status = self.status();
+        let done = status.code == 0 && (self.is_done)(&status.json());
+        if status.code != 0 && self.step != "start" {
+            wrong.push(format!("status: exit {}: {}", status.code, status.stderr));
+        }
+        if !done {
+            if !self.has_middle {
+                let now = print(&self.sandbox);
+                let reverted = self.step == "revert" && now == self.after.0;
+                if !reverted {
+                    wrong.extend(differences("not as before the step", &self.before, &now));
+                }
+            }
+            let again = self.command().run();
+            if again.code != self.code {
+                wrong.push(format!("again: exit {}: {}", again.code, again.stderr));
+            }
+        }
+        wrong.extend(differences(
+            "not as undisturbed",
+            &self.after.0,
+            &print(&self.sandbox),
+        ));
+        let status = self.status();
+        if status.code != 0 || status.json() != self.after.1 {
+            wrong.push(format!("status: {}\ninstead of {}", status.stdout, self.after.1));
+        }
+        let log = self.sandbox.direct(&["log", CHANGE, "--json"]).run();
+        if log.code != 0 {
+            wrong.push(format!("log: exit {}: {}", log.code, log.stderr));
+        }
+        let mut locks = locks(&self.sandbox.top.join(".git"));
+        locks.retain(|lock| !lock.ends_with(".start.lock") && !lock.ends_with(format!("{CHANGE}.lock")));
+        if !locks.is_empty() {
+            wrong.push(format!("locks are left: {locks:?}"));
+        }
+        let alive = self.sandbox.alive();
+        if !alive.is_empty() {
+            wrong.push(format!("still alive: {alive:?}"));
+        }
+        (!wrong.is_empty()).then(|| format!("{} {place}:\n{}", self.step, wrong.join("\n")))
+    }
+}
+
+/// What has to be the same: all but the kept attempts, which have numbers and an interrupted one more.
+fn print(sandbox: &Sandbox) -> Print {
+    let mut print = sandbox.print();
+    let refs = print.refs.lines().filter(|line| !line.contains("/attempts/"));
+    print.refs = refs.map(|line| format!("{line}\n")).collect();
+    print
+}
+
+fn differences(what: &str, wanted: &Print, found: &Print) -> Option<String> {
+    if wanted == found {
+        return None;
+    }
+    let mut text = what.to_owned();
+    let paths: std::collections::BTreeSet<&PathBuf> = wanted.files.keys().chain(found.files.keys()).collect();
+    for path in paths {
+        let (was, is) = (wanted.files.get(path), found.files.get(path));
+        if was != is {
+            text += &format!("\n  {}: {is:?} instead of {was:?}", path.display());
+        }
+    }
+    for (kind, was, is) in [
+        ("index", &wanted.index, &found.index),
+        ("HEAD", &wanted.head, &found.head),
+        ("refs", &wanted.refs, &found.refs),
+    ] {
+        if was != is {
+            text += &format!("\n  {kind}:\n{is}  instead of\n{was}");
+        }
+    }
+    Some(text)
+}
+
+/// Lock files below a directory.
+fn locks(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(locks(&path));
+        } else if path.extension().is_some_and(|extension| extension == "lock") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn git() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file())
+        .unwrap()
+}

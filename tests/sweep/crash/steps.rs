@@ -1,0 +1,174 @@
+//! The steps that are cut off: what comes before each, its command line, and when it counts as done.
+
+use serde_json::Value;
+
+use crate::support::{CHANGE, Cmd, Sandbox, TASKS};
+
+/// One step.
+pub struct Step {
+    /// Its name, for people and for the tests.
+    pub name: &'static str,
+    /// Brings the repository to where the step begins.
+    pub prepare: fn(&Sandbox),
+    /// What follows `git-ralph`.
+    pub args: &'static [&'static str],
+    /// What its agent does, if it has one.
+    pub agent: Option<&'static str>,
+    /// Whether it may leave something behind that is neither before nor after it (a checkpoint of edits).
+    pub has_middle: bool,
+    /// Whether the loop's status says that the step is done.
+    pub is_done: fn(&Value) -> bool,
+}
+
+/// What the agents do: edits, new files, deletions, modes, links; no git.
+const WORK: &str = "echo more >>README.md; rm src/lib.txt; mkdir -p new/er; echo new >new/er/file; chmod -x tool; \
+     rm link; ln -s tool link; echo hid >>.gitignore; echo h >hid; rm -rf src/deep; echo now a file >src/deep\n";
+
+/// Date and time of all commits, so that their ids can be compared.
+pub fn dated(cmd: Cmd) -> Cmd {
+    cmd.env("GIT_AUTHOR_DATE", "2026-01-02T03:04:05Z")
+        .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z")
+}
+
+/// Every step.
+pub const STEPS: &[Step] = &[
+    Step {
+        name: "start",
+        prepare: |_| {},
+        args: &["start", CHANGE],
+        agent: None,
+        has_middle: false,
+        is_done: |status| status["phase"] == "ready",
+    },
+    Step {
+        name: "next_complete",
+        prepare: start,
+        args: &["next"],
+        agent: Some("complete"),
+        has_middle: false,
+        is_done: |status| status["stories_done"] == 1,
+    },
+    Step {
+        name: "next_after_edits",
+        prepare: |sandbox| {
+            start(sandbox);
+            edit(sandbox);
+        },
+        args: &["next"],
+        agent: Some("complete"),
+        has_middle: true,
+        is_done: |status| status["stories_done"] == 1,
+    },
+    Step {
+        name: "complete",
+        prepare: |sandbox| {
+            start(sandbox);
+            edit(sandbox);
+        },
+        args: &["complete"],
+        agent: None,
+        has_middle: false,
+        is_done: |status| status["stories_done"] == 1,
+    },
+    Step {
+        name: "next_failed",
+        prepare: start,
+        args: &["next"],
+        agent: Some("failed red"),
+        has_middle: false,
+        is_done: |status| status["phase"] == "failed",
+    },
+    Step {
+        name: "retry",
+        prepare: |sandbox| {
+            start(sandbox);
+            let agent = sandbox.agent(&format!("{WORK}failed first"));
+            dated(sandbox.direct(&["next", "--", &agent])).run().exits(3);
+        },
+        args: &["retry"],
+        agent: Some("failed again"),
+        has_middle: false,
+        is_done: |status| status["current"]["reason"] == "again",
+    },
+    Step {
+        name: "revert",
+        prepare: |sandbox| {
+            start(sandbox);
+            edit(sandbox);
+        },
+        args: &["revert"],
+        agent: None,
+        has_middle: false,
+        is_done: |_| false,
+    },
+    Step {
+        name: "finish",
+        prepare: worked,
+        args: &["finish", "--cleanup", CHANGE],
+        agent: None,
+        has_middle: false,
+        is_done: |status| status["phase"] == "finished",
+    },
+    Step {
+        name: "finish_moved",
+        prepare: |sandbox| {
+            worked(sandbox);
+            let side = sandbox.outside("side");
+            let path = side.to_str().unwrap();
+            sandbox.git(&["worktree", "add", "-q", path, "main"]);
+            std::fs::write(side.join("theirs.txt"), "theirs\n").unwrap();
+            std::fs::write(side.join("old.txt"), "old\nand theirs\n").unwrap();
+            for args in [&["add", "-A"][..], &["commit", "-q", "-m", "theirs"]] {
+                dated(sandbox.git_cmd(args)).dir(&side).run().exits(0);
+            }
+            sandbox.git(&["worktree", "remove", path]);
+        },
+        args: &["finish", "--cleanup", CHANGE],
+        agent: None,
+        has_middle: false,
+        is_done: |status| status["phase"] == "finished",
+    },
+];
+
+/// The step of a name.
+pub fn named(name: &str) -> &'static Step {
+    STEPS.iter().find(|step| step.name == name).unwrap()
+}
+
+impl Step {
+    /// A sandbox where the step begins.
+    pub fn sandbox(&self) -> Sandbox {
+        let moved = self.name == "finish_moved";
+        // A file that the user deleted and the other branch edited would be a conflict.
+        let sandbox = if moved { Sandbox::new() } else { Sandbox::dirty() };
+        (self.prepare)(&sandbox);
+        sandbox
+    }
+
+    /// The script of its agent.
+    pub fn script(&self) -> Option<String> {
+        self.agent
+            .map(|promise| format!("cat >/dev/null\n{WORK}{promise}"))
+    }
+}
+
+fn start(sandbox: &Sandbox) {
+    dated(sandbox.direct(&["start", CHANGE])).run().exits(0);
+}
+
+fn edit(sandbox: &Sandbox) {
+    sandbox.write("src/lib.txt", "by hand\n");
+    sandbox.write("by hand/new.txt", "new\n");
+    std::fs::remove_file(sandbox.top.join("tool")).unwrap();
+}
+
+/// One story done, and edits after it.
+fn worked(sandbox: &Sandbox) {
+    start(sandbox);
+    let agent =
+        sandbox.agent("echo more >>README.md; mkdir new; echo new >new/file; chmod -x tool; complete");
+    dated(sandbox.direct(&["next", "--", &agent])).run().exits(0);
+    sandbox.write("src/lib.txt", "by hand\n");
+    sandbox.write("last.txt", "last\n");
+    assert!(sandbox.top.join(TASKS).exists());
+}

@@ -1,0 +1,37 @@
+//! Sweeps: git-ralph killed at every place, and every state of a user's tree with everything an agent
+//! may do to it. Plain `cargo test` takes a small selection, `GIT_RALPH_SWEEP=all` a large one (under ten
+//! minutes on two cores), `GIT_RALPH_SWEEP=every` the whole.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a harness that cannot go on fails the test"
+)]
+
+#[expect(dead_code, reason = "the other tests use the rest of the harness")]
+#[path = "../suite/support/mod.rs"]
+mod support;
+
+mod crash;
+mod matrix;
+
+/// Whether more than a selection shall be gone through.
+fn whole() -> bool {
+    std::env::var_os("GIT_RALPH_SWEEP").is_some()
+}
+
+/// Every how many-th case is taken: `quick` in plain `cargo test`, `bounded` with `GIT_RALPH_SWEEP=all`,
+/// each one with `GIT_RALPH_SWEEP=every` (half an hour and more).
+fn stride(quick: usize, bounded: usize) -> usize {
+    match std::env::var_os("GIT_RALPH_SWEEP") {
+        None => quick,
+        Some(value) if value == "every" => 1,
+        Some(_) => bounded,
+    }
+}
+
+/// Fails with all that was found, one paragraph each.
+#[track_caller]
+fn nothing_of(found: &[String]) {
+    assert!(found.is_empty(), "{} found:\n{}", found.len(), found.join("\n\n"));
+}

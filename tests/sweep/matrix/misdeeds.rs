@@ -1,0 +1,233 @@
+//! What agents do (contract section 5), each a script in the top directory; `g` is git without the
+//! user's hooks.
+
+/// One misdeed.
+pub struct Misdeed {
+    /// Its name.
+    pub name: &'static str,
+    /// What the agent runs.
+    pub script: &'static str,
+    /// Whether a story may count as failed because of it, whatever the agent promises.
+    pub fails: bool,
+}
+
+/// Something that is known not to hold yet.
+pub struct Limit {
+    /// The misdeeds after which it does not hold.
+    pub misdeeds: &'static [&'static str],
+    /// The states in which it does not; all, when empty.
+    pub states: &'static [&'static str],
+    /// Parts of paths or refs; `index`, `commit` and `status` for those comparisons.
+    pub what: &'static [&'static str],
+    /// Why.
+    pub why: &'static str,
+}
+
+/// What is known not to hold, and why.
+pub const LIMITS: &[Limit] = &[
+    Limit {
+        misdeeds: &["hide_deeper"],
+        states: &[],
+        what: &["src/.gitignore", "src/new"],
+        why: "rules that ignore themselves hide their files from a revert",
+    },
+    Limit {
+        misdeeds: &["delete_all", "delete_hidden", "clean_all"],
+        states: &[],
+        what: &["target"],
+        why: "the content of ignored directories is not kept",
+    },
+    Limit {
+        misdeeds: &["fifos"],
+        states: &[],
+        what: &["newfifo", "src/f1", "commit", "status"],
+        why: "git cannot store a fifo: it stays where the agent made it",
+    },
+    Limit {
+        misdeeds: &["no_state"],
+        states: &["modes", "special_files"],
+        what: &["src/f1", "src/f2", "secret", "dir", "empty"],
+        why: "what brings modes and empty directories back was deleted",
+    },
+    Limit {
+        misdeeds: &["other_branch", "other_branch_moved", "stash", "tags", "merge"],
+        states: &[],
+        what: &["refs/heads/", "refs/tags/", "refs/stash"],
+        why: "branches, tags and stashes of others are not put back yet",
+    },
+];
+
+const fn harmless(name: &'static str, script: &'static str) -> Misdeed {
+    Misdeed {
+        name,
+        script,
+        fails: false,
+    }
+}
+
+const fn grave(name: &'static str, script: &'static str) -> Misdeed {
+    Misdeed {
+        name,
+        script,
+        fails: true,
+    }
+}
+
+/// Every misdeed.
+pub const MISDEEDS: &[Misdeed] = &[
+    harmless("nothing", "true"),
+    harmless(
+        "edit",
+        "echo e >>src/f1; echo n >nf; mkdir -p nd/e; echo n >nd/e/f; rm src/f2; chmod +x src/f3; chmod -x tool",
+    ),
+    grave("delete_all", "rm -rf ./*"),
+    grave("delete_hidden", "rm -rf ./* .gitignore .env"),
+    harmless("commit", "echo e >>src/f1; g add -A; g commit -qm agent"),
+    grave(
+        "amend",
+        "echo e >>src/f1; g add -A; g commit -q --amend -m amended",
+    ),
+    grave("rewind", "g reset -q --hard HEAD~1"),
+    grave("soft_rewind", "g reset -q --soft HEAD~1; echo e >>src/f1"),
+    grave("other_branch", "g checkout -q -f other; echo z >>o"),
+    grave(
+        "other_branch_moved",
+        "g checkout -q -f other; echo z >>o; g commit -qam moved",
+    ),
+    harmless(
+        "new_branch",
+        "g checkout -q -b feat; echo z >z; g add -A; g commit -qm z",
+    ),
+    harmless(
+        "detach",
+        "g checkout -q --detach; echo z >z; g add -A; g commit -qm z",
+    ),
+    grave(
+        "delete_branch",
+        "g checkout -q --detach; g branch -q -D ralph/add-login; echo z >z",
+    ),
+    grave(
+        "merge",
+        "g checkout -q -b t1; echo A >src/f1; g commit -qam A; g checkout -q ralph/add-login; echo B >src/f1
+         g commit -qam B; g merge t1",
+    ),
+    grave(
+        "rebase",
+        "echo A >src/f1; g commit -qam A; echo B >src/f1; g commit -qam B; GIT_SEQUENCE_EDITOR='sed -i 1d' g rebase -q -i HEAD~2",
+    ),
+    grave(
+        "cherry_pick",
+        "echo B >o; g add o; g commit -qm B; g cherry-pick other",
+    ),
+    harmless("bisect", "echo e >>src/f1; true"),
+    harmless(
+        "index_lock",
+        "touch \"$(git rev-parse --git-path index.lock)\"; echo e >>src/f1",
+    ),
+    grave("clean_all", "g clean -qfdx; echo e >>src/f1"),
+    harmless(
+        "hide",
+        "echo 'hid*' >>.gitignore; echo h >hidden; mkdir hiddir; echo h >hiddir/h",
+    ),
+    harmless(
+        "hide_tracked",
+        "g rm -q --cached src/f1; echo src/f1 >>.gitignore",
+    ),
+    harmless(
+        "hide_deeper",
+        "echo '*' >src/.gitignore; echo e >>src/f1; echo n >src/new",
+    ),
+    harmless("unignore", ": >.gitignore; g add -A"),
+    harmless("add_ignored", "g add -f .env target; echo e >>src/f1"),
+    harmless(
+        "commit_ignored",
+        "g add -f .env a.log; echo e >>src/f1; rm .gitignore",
+    ),
+    harmless("no_ignore", "rm .gitignore; g add -A"),
+    harmless(
+        "exclude",
+        "d=$(git rev-parse --git-path info); mkdir -p $d; echo 'secret*' >>$d/exclude; echo s >secretfile",
+    ),
+    harmless(
+        "closed",
+        "chmod 000 src/f1; mkdir cant; echo x >cant/x; chmod 000 cant",
+    ),
+    harmless("read_only", "echo e >src/new; chmod 555 src"),
+    harmless("fifos", "rm src/f1; mkfifo src/f1; mkfifo newfifo"),
+    harmless(
+        "swap_kinds",
+        "rm src/f1; mkdir src/f1; echo x >src/f1/x; rm -r src/deep; echo f >src/deep",
+    ),
+    harmless(
+        "links_out",
+        "rm -rf src; ln -s ../outside src; rm link; mkdir link; echo l >link/l",
+    ),
+    harmless(
+        "nested",
+        "mkdir app; cd app; git init -q; echo a >a; g add a; g commit -qm a; cd ..; mkdir app2; cd app2; git init -q; echo b >b",
+    ),
+    harmless(
+        "bad_index",
+        "echo garbage >\"$(git rev-parse --git-path index)\"; echo e >>src/f1",
+    ),
+    harmless(
+        "no_index",
+        "rm -f \"$(git rev-parse --git-path index)\"; echo e >>src/f1",
+    ),
+    harmless(
+        "flags",
+        "git update-index --assume-unchanged src/f2; git update-index --skip-worktree src/f3; echo h >>src/f2; echo h >>src/f3",
+    ),
+    harmless(
+        "attributes",
+        "echo '* text eol=crlf' >.gitattributes; rm src/f1; g checkout -q src/f1; echo e >>src/f3",
+    ),
+    harmless(
+        "sparse_checkout",
+        "g sparse-checkout set src openspec; echo e >>src/f1",
+    ),
+    harmless(
+        "plant_hooks",
+        r#"h=$(git rev-parse --git-path hooks); mkdir -p $h; printf '#!/bin/sh\ntouch ../outside/evil\nexit 1\n' >$h/post-index-change
+         chmod +x $h/post-index-change; cp $h/post-index-change $h/reference-transaction; git config core.hooksPath /tmp/evil; echo e >>src/f1"#,
+    ),
+    harmless(
+        "same_time",
+        "cp -p src/f2 \"$notes/f2\"; printf 'FILE 2\\n' >src/f2; touch -r \"$notes/f2\" src/f2",
+    ),
+    harmless(
+        "no_state",
+        "rm -rf \"$(git rev-parse --git-common-dir)/ralph\"; echo e >>src/f1",
+    ),
+    harmless(
+        "background",
+        "setsid sh -c 'while :; do echo x >>src/f1; echo y >>bg; sleep 0.01; done' & while [ ! -s bg ]; do :; done",
+    ),
+    grave("no_directory", "cd ..; rm -rf repo/src repo/dir"),
+    grave("stash", "echo e >>src/f1; g stash -q -u"),
+    harmless("tags", "git tag -f v1 HEAD; git tag new; echo e >>src/f1"),
+    harmless("bare", "git config core.bare true; echo e >>src/f1"),
+    harmless("no_modes", "git config core.fileMode false; chmod +x src/f1"),
+    grave("no_stories", "rm -rf openspec"),
+    grave(
+        "stories_are_a_directory",
+        "rm openspec/changes/add-login/tasks.md; mkdir openspec/changes/add-login/tasks.md",
+    ),
+    grave(
+        "stories_are_broken",
+        "printf '\\377\\000' >openspec/changes/add-login/tasks.md",
+    ),
+    harmless(
+        "gc",
+        "echo e >>src/f1; g add -A; g commit -qm agent; g gc -q --prune=now",
+    ),
+    harmless("pack_refs", "git pack-refs --all; echo e >>src/f1"),
+    harmless(
+        "many",
+        "mkdir many; i=0; while [ $i -lt 300 ]; do echo $i >many/$i; i=$((i + 1)); done",
+    ),
+    harmless(
+        "odd_names",
+        r#"printf x >"$(printf 'new\nline')"; printf y >"$(printf '\376\377')"; echo q >'a "quote"'; echo m >-rf; echo s >' '"#,
+    ),
+];

@@ -1,0 +1,136 @@
+//! States of a user's tree at the start (contract section 5), each a script in the repository.
+
+/// One state.
+pub struct State {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes it of the standard repository.
+    pub script: &'static str,
+    /// Where the commands are typed, below the top.
+    pub dir: &'static str,
+    /// What the environment holds besides.
+    pub env: &'static [(&'static str, &'static str)],
+    /// Whether `git status` tells of differences that are none of the loop's.
+    pub status_differs: bool,
+    /// Whether `start` refuses it, with nothing changed.
+    pub is_refused: bool,
+}
+
+/// What every state begins with: more files, another branch, a tag, a stash, ignored files.
+pub const COMMON: &str = r#"
+for i in 1 2 3 4 5; do echo "file $i" >src/f$i; done
+mkdir dir; echo x >dir/x; ln -s nowhere dangling
+git add -A; git commit -qm second
+git checkout -q -b other; echo other >o; git add o; git commit -qm other; git checkout -q main
+git tag v1; echo stashed >>src/f5; git stash -q
+chmod 600 .env; mkdir -p target/x; echo built >target/x/o; echo line >a.log
+"#;
+
+const fn state(name: &'static str, script: &'static str) -> State {
+    State {
+        name,
+        script,
+        dir: "",
+        env: &[],
+        status_differs: false,
+        is_refused: false,
+    }
+}
+
+/// Every state.
+pub const STATES: &[State] = &[
+    state("clean", ""),
+    state(
+        "mixed",
+        "echo staged >>src/f1; git add src/f1; echo edited >>src/f1; echo un >untracked; mkdir newd; echo n >newd/n
+         rm src/f2; git rm -q --cached src/f3; git mv src/f4 src/f44; chmod +x src/f5; echo i >ita; git add -N ita
+         git rm -q old.txt",
+    ),
+    state(
+        "links",
+        r#"rm link; ln -s src/f2 link; ln -s ../.. up; printf 'a b' >'sp ace'
+         printf x >"$(printf 'nl\nname')"; printf y >"$(printf '\377bin')"; printf z >'q"uo\te'; printf m >-minus"#,
+    ),
+    state(
+        "crlf",
+        r"git config core.autocrlf true; git config core.safecrlf true
+         printf 'a\r\nb\r\n' >src/f1; printf 'n\r\n' >newcr; printf 'mixed\r\nends\n' >src/f2",
+    ),
+    state("modes", "chmod 600 src/f1; mkdir -p empty/dir; chmod 700 dir; chmod 777 src/f2; echo s >secret; chmod 400 secret"),
+    state(
+        "hooks",
+        r"mkdir -p .git/hooks
+         for h in pre-commit commit-msg post-checkout reference-transaction post-commit post-index-change; do
+             printf '#!/bin/sh\nexit 1\n' >.git/hooks/$h; chmod +x .git/hooks/$h
+         done
+         git config commit.gpgsign true; git config merge.ff false; git config branch.main.mergeOptions --no-ff",
+    ),
+    state(
+        "names",
+        "git tag ralph/add-login; git tag HEAD1; echo h >HEAD; echo m >main; git branch main2; echo r >ralph
+         git tag main; mkdir refs; echo x >refs/heads",
+    ),
+    state("detached", "git checkout -q --detach; echo w >>src/f1"),
+    state("unborn", "git checkout -q --orphan fresh; git rm -q -r --cached ."),
+    State {
+        dir: "src/deep",
+        ..state("subdirectory", "echo w >>src/f1; echo u >untracked; echo u >src/deep/untracked")
+    },
+    state(
+        "linked_worktree",
+        "cp .env a.log ..; cd ..; mv repo store; cd store; git worktree add -q -b side ../repo; cd ../repo
+         mv ../.env ../a.log .; mkdir -p target/x; echo built >target/x/o; echo w >>src/f1; echo u >untracked",
+    ),
+    state(
+        "lossy_filter",
+        r"git config filter.strip.clean 'sed /^output/d'; echo '*.nb filter=strip' >.gitattributes
+         printf 'code\noutput 8 hours\n' >tracked.nb; git add -A; git commit -qm notebook
+         printf 'code\noutput 9 hours\n' >tracked.nb; printf 'code\noutput 2\n' >untracked.nb",
+    ),
+    State {
+        is_refused: true,
+        ..state(
+            "flagged",
+            "git update-index --assume-unchanged src/f1; echo mine >>src/f1
+             git update-index --skip-worktree src/f2; echo mine >>src/f2",
+        )
+    },
+    State {
+        status_differs: true,
+        ..state(
+            "sparse",
+            "git sparse-checkout set src openspec; mkdir dir; echo mine >dir/x; echo new >dir/new; echo w >>src/f1",
+        )
+    },
+    state(
+        "nested",
+        "mkdir -p target/lib; cd target/lib; git init -q; echo a >a; cd ../..; echo w >>src/f1",
+    ),
+    state("special_files", "mkfifo target/pipe; echo w >>src/f1; mkdir -p empty"),
+    state(
+        "split_index",
+        "git config core.splitIndex true; git update-index --split-index; echo w >>src/f1; git add src/f1
+         git config core.untrackedCache true; git config index.skipHash false; echo u >untracked",
+    ),
+    state(
+        "stale_settings",
+        "git config color.ui always; git config status.showUntrackedFiles no; git config core.quotePath true
+         git config column.ui always; git config core.ignoreStat true; git config core.checkStat minimal
+         git config branch.autoSetupMerge always; git config i18n.commitEncoding latin1; git config submodule.recurse true
+         git config merge.verifySignatures true; git config core.logAllRefUpdates false; echo w >>src/f1; echo u >untracked",
+    ),
+    State {
+        env: &[
+            ("GIT_INDEX_FILE", "/nonexistent/index"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            ("GIT_EXTERNAL_DIFF", "false"),
+            ("LC_ALL", "de_DE.UTF-8"),
+            ("LANGUAGE", "de"),
+        ],
+        ..state("environment", "echo w >>src/f1; echo u >untracked; git add untracked")
+    },
+    state(
+        "no_identity",
+        "git config --unset user.name; git config --unset user.email; git config user.useConfigOnly true; echo w >>src/f1",
+    ),
+];
