@@ -1,0 +1,38 @@
+//! What the steps of a loop cost against the plain git commands that they stand for: `cargo bench --bench
+//! steps -- [what …]`. Not a test: it prints ratios of medians, measured in turns on this machine.
+//!
+//! What can be asked for: a number of files (`100`), with ignored ones (`10000+100000`), `startup` and
+//! `stream`. Without anything: `100 10000 startup stream`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark prints, and one that cannot go on stops"
+)]
+
+mod measure;
+mod repository;
+mod small;
+mod steps;
+
+use std::env;
+
+const DEFAULT: [&str; 4] = ["100", "10000", "startup", "stream"];
+
+fn main() {
+    // Cargo itself adds `--bench`.
+    let mut wanted: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    if wanted.is_empty() {
+        wanted = DEFAULT.map(str::to_owned).into();
+    }
+    for word in wanted {
+        let (files, ignored) = word.split_once('+').unwrap_or((&word, "0"));
+        match (word.as_str(), files.parse(), ignored.parse()) {
+            ("startup", ..) => small::startup(),
+            ("stream", ..) => small::stream(),
+            (_, Ok(files), Ok(ignored)) if files >= 100 => steps::table(files, ignored),
+            _ => println!("not known here: {word} (a number of files from 100 on, startup, stream)"),
+        }
+    }
+}
