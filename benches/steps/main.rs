@@ -7,7 +7,6 @@
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
-    clippy::panic,
     reason = "a benchmark prints, and one that cannot go on stops"
 )]
 

@@ -40,7 +40,16 @@ impl Repository {
         write(&home.join("gitconfig"), config);
         this.git(&["init", "-q"]);
         this.git(&["add", "-A"]);
-        this.git(&["commit", "-q", "-m", "base"]);
+        this.git(&[
+            "-c",
+            "gc.auto=0",
+            "-c",
+            "maintenance.auto=false",
+            "commit",
+            "-q",
+            "-m",
+            "base",
+        ]);
         this.git(&["tag", "base"]);
         this.git(&["gc", "-q"]);
         // Files of the same second as the index would be read again and again.

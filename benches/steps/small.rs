@@ -67,9 +67,9 @@ pub fn stream() {
             peak = peak.max(watched(&mut child));
             mine.push(begun.elapsed());
             let attempts = repository.dir.join(".git/ralph/bench/attempts");
-            fs::read_dir(attempts)
-                .unwrap()
-                .for_each(|log| fs::write(log.unwrap().path(), "").unwrap());
+            for log in fs::read_dir(attempts).unwrap() {
+                fs::write(log.unwrap().path(), "").unwrap();
+            }
         }
         let (mine, plain) = (median(mine), median(plain));
         println!(
