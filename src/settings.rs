@@ -157,6 +157,8 @@ pub struct Configuration {
     pub settings: Settings,
     /// Whether the user has told git a name and an address for commits.
     pub has_identity: bool,
+    /// Whether a setting can make git convert files.
+    pub converts: bool,
     /// Settings that are there but not acted upon, to be told.
     pub ignored: Vec<String>,
     /// What was given by `git -c`, which holds for this command even where a loop has frozen settings.
@@ -191,7 +193,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.",
+            r"^(ralph|user|author|committer)\.|^core\.(autocrlf|eol|attributesfile)$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -223,6 +225,8 @@ impl Configuration {
                         configuration.given.push((key.to_owned(), value.to_owned()));
                     }
                 }
+                Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
+                Some(("core", _)) => configuration.converts = true,
                 Some(("user", "name")) => names |= 0b11,
                 Some(("author", "name")) => names |= 0b01,
                 Some(("committer", "name")) => names |= 0b10,

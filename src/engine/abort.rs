@@ -10,7 +10,7 @@ use super::{Engine, Session};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
-use crate::names::Oid;
+use crate::git::worktree::Reading;
 use crate::refs::Update;
 use crate::state::Intent;
 
@@ -61,12 +61,12 @@ impl<'o> Session<'o> {
                 branch: self.state.original_name(),
             });
         }
-        let now = self.read_work_tree().await?.tree;
+        let now = self.read_work_tree().await?;
         let git = &self.engine.repo.git;
-        let finished = if now == git.tree_of(&tip).await? {
+        let finished = if now.tree == git.tree_of(&tip).await? {
             tip.clone()
         } else {
-            git.commit_tree(&now, &[&tip], "what was there when the loop was aborted")
+            git.commit_tree(&now.tree, &[&tip], "what was there when the loop was aborted")
                 .await?
         };
         self.state.intent = Some(Intent::Abort { finished, tip });
@@ -75,7 +75,7 @@ impl<'o> Session<'o> {
     }
 
     /// Applies the intent of `abort`; doing it again is harmless.
-    pub(super) async fn finish_abort(&mut self, now: Option<Oid>) -> Result<(), Error> {
+    pub(super) async fn finish_abort(&mut self, now: Option<Reading>) -> Result<(), Error> {
         let Some(Intent::Abort { finished, tip }) = self.state.intent.clone() else {
             return Ok(());
         };
@@ -95,6 +95,7 @@ impl<'o> Session<'o> {
         self.converge(now, "abort", &destination).await?;
         self.install_working_index().await?;
         self.restore_unversioned_of_start().await?;
+        self.head_is_known = false;
         let original = self.original_head();
         if self.engine.repo.head().await? != original {
             self.engine.repo.set_head(&original, &why).await?;

@@ -319,6 +319,7 @@ impl Session<'_> {
     }
 
     async fn run_job(&mut self, job: Job, begun: &Begun, decoder: &mut Decoder) -> Result<Ended, Error> {
+        self.head_is_known = false;
         let mut log = begun.log.try_clone().map_err(process::ProcessError::Log)?;
         let mut stop = self.engine.stop.clone();
         let mut ears = Ears {
@@ -438,8 +439,11 @@ impl Session<'_> {
     }
 
     fn after_checkpoint(&mut self, story: &Story) -> Result<StepEnd, Error> {
+        let before = self.state.progress.clone();
         let listing = self.list_stories()?;
-        self.save()?;
+        if self.state.progress != before {
+            self.save()?;
+        }
         let (done, total) = progress_of(&listing);
         self.emit(What::StoryProgress { done, total });
         let still_open = super::upcoming(&listing, &self.state.progress.skipped);

@@ -10,6 +10,7 @@ use crate::refs::Update;
 use crate::state::{Intent, Verdict};
 
 /// Where HEAD and the loop's branch stand.
+#[derive(Clone)]
 pub(super) struct Standing {
     /// HEAD.
     pub head: Head,
@@ -30,8 +31,14 @@ pub(super) struct Saving {
 }
 
 impl Session<'_> {
-    pub(super) async fn standing(&self) -> Result<Standing, Error> {
-        let head = self.engine.repo.head().await?;
+    /// Where HEAD and the branch stand; git is asked only when something may have moved them since it
+    /// was last asked.
+    pub(super) async fn standing(&mut self) -> Result<Standing, Error> {
+        if !self.head_is_known {
+            self.engine.head = self.engine.repo.head().await?;
+            self.head_is_known = true;
+        }
+        let head = self.engine.head.clone();
         let tip = self.branch_tip(&head).await?;
         Ok(Standing { head, tip })
     }
@@ -143,21 +150,21 @@ impl Session<'_> {
         };
         let branch = self.state.change.branch_ref();
         let standing = self.standing().await?;
+        self.head_is_known = false;
         let why = match &story {
             Some(story) => format!("ralph: checkpoint: {story}"),
             None => "ralph: checkpoint: edits".to_owned(),
         };
-        if standing.tip.as_ref() != Some(&commit) {
-            let update = Update::Move {
-                name: branch.clone(),
-                new: commit.clone(),
-                old: tip,
-            };
-            self.engine.repo.git.update_refs(&[update], &why).await?;
-        }
-        if standing.head.branch.as_deref() != Some(&branch) {
-            self.engine.repo.set_head(&self.own_head(), &why).await?;
-        }
+        let update = (standing.tip.as_ref() != Some(&commit)).then(|| Update::Move {
+            name: branch,
+            new: commit.clone(),
+            old: tip,
+        });
+        let own = self.own_head();
+        self.engine
+            .repo
+            .update_refs_and_head(update.as_slice(), &standing.head, &own, &why)
+            .await?;
         self.install_working_index().await?;
         self.record_touched().await?;
         self.state.checkpoint = commit.clone();
@@ -211,6 +218,7 @@ impl Session<'_> {
                 .repo
                 .set_head(&own, "ralph: back on the branch")
                 .await?;
+            self.head_is_known = false;
             self.tell(format!(
                 "HEAD was detached and is put back to {}",
                 self.state.branch

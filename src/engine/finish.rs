@@ -171,23 +171,25 @@ impl Session<'_> {
         let whose = Whose::Loops { nested: &nested };
         let repo = &self.engine.repo;
         let git = &repo.git;
-        let tip_tree = git.tree_of(tip).await?;
-        let ours = repo.read_work_tree(&work, &tip_tree, whose).await?.tree;
+        let tip_tree = if *tip == self.state.checkpoint {
+            self.state.checkpoint_tree.clone()
+        } else {
+            git.tree_of(tip).await?
+        };
+        let ours = repo.read_work_tree(&work, &tip_tree, None, whose).await?.tree;
         let finished = if ours == tip_tree {
             tip.clone()
         } else {
             git.commit_tree(&ours, &[tip], "final state").await?
         };
         let branch = self.state.original_branch.clone().unwrap_or_default();
-        let base = git.tree_of(&was).await?;
-        let theirs = git.tree_of(now).await?;
         let text = |paths: Vec<Vec<u8>>| {
             paths
                 .iter()
                 .map(|p| String::from_utf8_lossy(p).into_owned())
                 .collect()
         };
-        let merged = match git.merge_trees(&base, &theirs, &ours).await? {
+        let merged = match git.merge_trees(&was, now, &ours).await? {
             Ok(merged) => merged,
             Err(paths) => {
                 return Err(Error::Conflict {
@@ -232,19 +234,30 @@ impl Session<'_> {
             name: kept.clone(),
             new: finished,
         };
-        self.engine.repo.git.update_refs(&[keep], &why).await?;
+        let standing = self.standing().await?;
+        self.head_is_known = false;
+        let mut head = self.original_head();
+        head.oid.clone_from(&original);
+        let stays = merged.is_some() || (head.branch.is_some() && standing.head.branch == head.branch);
+        let git = &self.engine.repo.git;
+        if stays {
+            git.update_refs(&[keep], &why).await?;
+        } else {
+            let repo = &self.engine.repo;
+            repo.update_refs_and_head(&[keep], &standing.head, &head, &why)
+                .await?;
+        }
+        let moves = merged.is_some() && (standing.head.branch != head.branch || head.branch.is_none());
         if let Some(merged) = merged {
             let work = self.working_index().await?;
             let nested = self.users_nested();
             let whose = Whose::Loops { nested: &nested };
             let repo = &self.engine.repo;
-            let now = repo.read_work_tree(&work, &merged, whose).await?.tree;
+            let now = repo.read_work_tree(&work, &merged, None, whose).await?.tree;
             repo.switch_work_tree(&work, &now, &merged).await?;
             repo.install_index(&work).await?;
         }
-        let mut head = self.original_head();
-        head.oid = original.clone();
-        if self.engine.repo.head().await?.branch != head.branch || head.branch.is_none() {
+        if moves {
             self.engine.repo.set_head(&head, &why).await?;
         }
         let repo = &self.engine.repo;
@@ -263,8 +276,7 @@ impl Session<'_> {
         repo.install_index(&work).await?;
         index::discard(&work)?;
         let branch = self.state.change.branch_ref();
-        let still = self.branch_tip(&self.engine.repo.head().await?).await?;
-        if let Some(old) = tip.filter(|tip| still.as_ref() == Some(tip)) {
+        if let Some(old) = tip.filter(|tip| standing.tip.as_ref() == Some(tip)) {
             let delete = Update::Delete { name: branch, old };
             self.engine.repo.git.update_refs(&[delete], &why).await?;
         }

@@ -91,7 +91,7 @@ impl Session<'_> {
     }
 
     /// A person may have gone elsewhere on purpose: only an agent's HEAD is put back without a word.
-    pub(super) async fn require_on_branch(&self) -> Result<(), Error> {
+    pub(super) async fn require_on_branch(&mut self) -> Result<(), Error> {
         let standing = self.standing().await?;
         if standing.head.branch.as_deref() == Some(&self.state.change.branch_ref()) {
             return Ok(());

@@ -37,7 +37,7 @@ use crate::adapters::{Listing, Story};
 use crate::agent::{AgentCommand, survivors};
 use crate::error::Error;
 use crate::events::Observer;
-use crate::git::{GitError, Head, Repo, discover};
+use crate::git::{Git, GitError, Head, Repo, discover};
 use crate::names::Change;
 use crate::settings::Configuration;
 use crate::signal::Stop;
@@ -64,7 +64,7 @@ pub struct Engine<'o> {
 }
 
 impl<'o> Engine<'o> {
-    /// Finds the repository around `dir` and reads the configuration: two git processes.
+    /// Finds the repository around `dir` and reads the configuration: two git processes at once.
     ///
     /// # Errors
     /// When `dir` is not inside a work tree, or a setting cannot be understood.
@@ -73,7 +73,10 @@ impl<'o> Engine<'o> {
             what: "listen for signals",
             source,
         })?;
-        let (mut repo, head) = match discover(dir).await {
+        // Git finds the same configuration from here as from the top.
+        let here = Git::at(dir);
+        let (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        let (mut repo, head) = match found {
             Ok(found) => found,
             Err(GitError::Failed { words, .. }) => {
                 return Err(Error::NoWorkTree(words.trim().to_owned()));
@@ -81,7 +84,8 @@ impl<'o> Engine<'o> {
             Err(other) => return Err(other.into()),
         };
         refuse_other_git_dir(&repo, dir)?;
-        let configuration = Configuration::read(&repo.git).await?;
+        let configuration = configuration?;
+        repo.converts = configuration.converts;
         let has_identity = configuration.has_identity || identity_in_environment();
         repo.git = repo
             .git

@@ -31,9 +31,15 @@ impl RawBytes {
     }
 
     /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write otherwise.
-    /// `index` describes the work tree.
-    pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), Error> {
-        if !has_rules(repo, index).await? {
+    /// `index` describes the work tree, `oid` is the length of an object id in bytes.
+    pub async fn record(
+        &self,
+        repo: &Repo,
+        index: &Path,
+        oid: usize,
+        paths: &[Vec<u8>],
+    ) -> Result<(), Error> {
+        if !repo.may_convert(index, oid).await? {
             return Ok(());
         }
         let converted = repo.converted_paths(index, paths).await?;
@@ -113,11 +119,6 @@ impl Session<'_> {
     pub(super) fn raw_bytes(&self) -> RawBytes {
         RawBytes::new(&self.file("unversioned"), "raw")
     }
-}
-
-/// Whether anything may convert files: a setting, or an attributes file.
-async fn has_rules(repo: &Repo, index: &Path) -> Result<bool, Error> {
-    Ok(repo.common_dir.join("info/attributes").exists() || repo.may_convert(index).await?)
 }
 
 fn remove_dir(dir: &Path) -> Result<(), Error> {

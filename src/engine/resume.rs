@@ -106,6 +106,7 @@ pub async fn resume<'o>(
         store,
         _lock: lock,
         settled: false,
+        head_is_known: false,
     };
     session.tell("the loop's state is rebuilt from its branch and refs");
     Ok(session)

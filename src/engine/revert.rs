@@ -13,9 +13,14 @@ use super::machine::{self, Action};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::clear_operations;
+use crate::git::index_file::Index;
+use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component};
 use crate::refs::{KeptRef, Update};
 use crate::state::{Intent, Verdict};
+
+/// Paths that differ, with git's letter for how.
+type Changes = Vec<(u8, Vec<u8>)>;
 
 /// How often the work tree may turn out to have changed while it is put back.
 const TURNS: usize = 4;
@@ -45,8 +50,8 @@ pub(super) struct Undoing {
 impl Session<'_> {
     /// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
     pub(super) async fn undo(&mut self, undoing: Undoing, standing: &Standing) -> Result<(), Error> {
-        let now = self.read_work_tree().await?.tree;
-        let mut kept = self.keep(&undoing, standing, &now).await?;
+        let now = self.read_work_tree().await?;
+        let mut kept = self.keep(&undoing, standing, &now.tree).await?;
         let name = self.state.change.attempt_ref(&undoing.story, undoing.attempt);
         let put_back = self.put_refs_back(&name, &mut kept).await?;
         self.state.intent = Some(Intent::Revert {
@@ -85,6 +90,7 @@ impl Session<'_> {
             oid: commit.clone(),
         }];
         if let Some(tip) = &standing.tip
+            && tip != below
             && !git.is_ancestor(tip, &commit).await?
         {
             kept.push(KeptRef {
@@ -95,9 +101,9 @@ impl Session<'_> {
         Ok(kept)
     }
 
-    /// Applies the intent of a revert; doing it again is harmless. `now` is the tree of the work tree
+    /// Applies the intent of a revert; doing it again is harmless. `now` is the work tree
     /// when the working index was just read from it.
-    pub(super) async fn finish_revert(&mut self, now: Option<Oid>) -> Result<(), Error> {
+    pub(super) async fn finish_revert(&mut self, now: Option<Reading>) -> Result<(), Error> {
         let Some(Intent::Revert {
             trash,
             story,
@@ -111,22 +117,24 @@ impl Session<'_> {
             return Ok(());
         };
         let standing = self.standing().await?;
+        self.head_is_known = false;
         let checkpoint = self.state.checkpoint.clone();
         let branch = self.state.change.branch_ref();
         let why = format!("ralph: revert {story}@{attempt}");
         let mut updates: Vec<Update> = kept.iter().map(Update::keep).collect();
         if standing.tip.as_ref() != Some(&checkpoint) {
             updates.push(Update::Move {
-                name: branch.clone(),
+                name: branch,
                 new: checkpoint.clone(),
                 old: standing.tip,
             });
         }
         updates.extend(self.still_to_do(put_back).await?);
-        self.engine.repo.git.update_refs(&updates, &why).await?;
-        if standing.head.branch.as_deref() != Some(&branch) {
-            self.engine.repo.set_head(&self.own_head(), &why).await?;
-        }
+        let own = self.own_head();
+        self.engine
+            .repo
+            .update_refs_and_head(&updates, &standing.head, &own, &why)
+            .await?;
         clear_operations(&self.engine.repo)?;
         let destination = Destination {
             tree: self.state.checkpoint_tree.clone(),
@@ -165,7 +173,7 @@ impl Session<'_> {
     /// goes to the trash, by renaming.
     pub(super) async fn converge(
         &mut self,
-        mut now: Option<Oid>,
+        mut now: Option<Reading>,
         trash: &str,
         destination: &Destination,
     ) -> Result<(), Error> {
@@ -174,15 +182,23 @@ impl Session<'_> {
         let mut changed = Vec::new();
         for _ in 0..TURNS {
             let work = self.file("work.index");
-            let tree = match now.take() {
-                Some(tree) => tree,
-                None => self.read_work_tree().await?.tree,
+            let mut now = match now.take() {
+                Some(now) => now,
+                None => self.read_work_tree().await?,
             };
-            let tree = match self.restore_rules(&work, &tree, destination).await? {
-                Some(tree) => tree,
-                None => self.leave_ignored(&work, tree, &target).await?,
+            let changes = match now.changes.take() {
+                // They were compared with the checkpoint.
+                Some(changes) if now.nested.is_empty() && target == self.state.checkpoint_tree => changes,
+                _ => self.engine.repo.git.diff_trees(&target, &now.tree).await?,
             };
-            self.clear_the_way(&tree, &target, &trash).await?;
+            let (tree, changes) = match self.restore_rules(&work, &changes, destination).await? {
+                Some(tree) => {
+                    let changes = self.engine.repo.git.diff_trees(&target, &tree).await?;
+                    (tree, changes)
+                }
+                None => self.leave_ignored(&work, now, changes).await?,
+            };
+            self.clear_the_way(&changes, &trash)?;
             let repo = &self.engine.repo;
             // A file that changed meanwhile stops git before it changes anything; the next turn sees it.
             if repo.switch_work_tree(&work, &tree, &target).await.is_ok() {
@@ -216,12 +232,12 @@ impl Session<'_> {
     async fn restore_rules(
         &mut self,
         work: &Path,
-        now: &Oid,
+        changes: &Changes,
         destination: &Destination,
     ) -> Result<Option<Oid>, Error> {
         let repo = &self.engine.repo;
         let target = &destination.tree;
-        let mut rules = repo.git.diff_trees(target, now).await?;
+        let mut rules = changes.clone();
         rules.retain(|(_, path)| is_rules(path));
         if rules.is_empty() {
             return Ok(None);
@@ -235,31 +251,45 @@ impl Session<'_> {
 
     /// Takes out of the working index what the checkpoint's ignore rules cover and the checkpoint
     /// does not hold: an agent may have force-added files that are the user's.
-    async fn leave_ignored(&self, work: &Path, now: Oid, target: &Oid) -> Result<Oid, Error> {
+    async fn leave_ignored(
+        &self,
+        work: &Path,
+        now: Reading,
+        mut changes: Changes,
+    ) -> Result<(Oid, Changes), Error> {
         let repo = &self.engine.repo;
-        let changes = repo.git.diff_trees(target, &now).await?;
-        let added: Vec<Vec<u8>> = changes
-            .into_iter()
-            .filter_map(|(status, path)| (status == b'A').then_some(path))
+        let mut added: Vec<Vec<u8>> = changes
+            .iter()
+            .filter(|(status, _)| *status == b'A')
+            .map(|(_, path)| path.clone())
             .collect();
+        if now.nested.is_empty() && !added.is_empty() {
+            // What was not in the attempt's own index was added by us, and that leaves ignored files out.
+            let bytes = fs::read(repo.index()).unwrap_or_default();
+            if let Some(its) = Index::parse(&bytes, now.tree.as_str().len() / 2) {
+                let has = |path: &Vec<u8>| its.entries.binary_search_by(|entry| (*entry.path).cmp(path));
+                added.retain(|path| has(path).is_ok());
+            }
+        }
         let ignored = repo.ignored_among(work, &added).await?;
         if ignored.is_empty() {
-            return Ok(now);
+            return Ok((now.tree, changes));
         }
         repo.update_index(work, &["--force-remove"], &ignored).await?;
-        Ok(repo.git.write_tree(work).await?)
+        changes.retain(|(_, path)| !ignored.contains(path));
+        Ok((repo.git.write_tree(work).await?, changes))
     }
 
     /// Moves to the trash what stands where the checkpoint has something and what git does not know of
     /// (ignored files, what is under a rule that the attempt added): git would not write over it.
-    async fn clear_the_way(&self, now: &Oid, target: &Oid, trash: &Path) -> Result<(), Error> {
-        let changes = self.engine.repo.git.diff_trees(now, target).await?;
+    /// `changes` says how the work tree differs from the checkpoint.
+    fn clear_the_way(&self, changes: &Changes, trash: &Path) -> Result<(), Error> {
         let goes = |path: &[u8]| {
             changes
                 .iter()
-                .any(|(status, gone)| *status == b'D' && gone == path)
+                .any(|(status, gone)| *status == b'A' && gone == path)
         };
-        for (_, path) in changes.iter().filter(|(status, _)| *status == b'A') {
+        for (_, path) in changes.iter().filter(|(status, _)| *status == b'D') {
             if let Some(in_the_way) = self.engine.repo.first_in_the_way(path)
                 && !goes(&in_the_way)
             {

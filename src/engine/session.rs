@@ -25,6 +25,8 @@ pub struct Session<'o> {
     pub(super) _lock: Lock,
     /// Whether this process itself has just brought the work tree to the checkpoint.
     pub(super) settled: bool,
+    /// Whether `engine.head` is still where HEAD is: nothing that could move it has run since it was read.
+    pub(super) head_is_known: bool,
 }
 
 impl<'o> Session<'o> {
@@ -47,9 +49,12 @@ impl<'o> Session<'o> {
             store,
             _lock: lock,
             settled: false,
+            head_is_known: false,
         };
         session.require_own_work_tree()?;
+        let at_rest = session.state.intent.is_none() && session.state.progress.phase != Phase::Running;
         session.recover().await?;
+        session.head_is_known = at_rest;
         Ok(session)
     }
 
@@ -255,7 +260,8 @@ impl<'o> Session<'o> {
         let nested = self.users_nested();
         let whose = Whose::Loops { nested: &nested };
         let repo = &self.engine.repo;
-        let reading = repo.read_work_tree(&work, &base, whose).await?;
+        let known = self.file("checkpoint.index");
+        let reading = repo.read_work_tree(&work, &base, Some(&known), whose).await?;
         self.leave_out_ignored(&work, reading).await
     }
 

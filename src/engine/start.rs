@@ -91,6 +91,7 @@ pub async fn start<'o>(
         store,
         _lock: lock,
         settled: true,
+        head_is_known: true,
     };
     session.emit(What::Started {
         branch: session.state.branch.clone(),
@@ -288,21 +289,37 @@ async fn compute(
     let made = repo.private_index(&repo.index(), &work, head).await?;
     refuse_index_state(engine, &made.entries).await?;
     let base = match head {
-        Some(head) => git.tree_of(head).await?,
+        Some(head) => head.clone(),
         None => git.empty_tree().await?,
     };
-    let staged = git.write_tree(&work).await?;
+    let staged = match index::held_tree(&work, base.as_str().len() / 2) {
+        Some(staged) => staged,
+        None => git.write_tree(&work).await?,
+    };
     // What git is told not to look at is the user's work all the same.
     repo.show_paths(&work, &made.entries.hidden()).await?;
     index::discard(&store.file(ORIGINAL_INDEX))?;
     index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;
-    let reading = repo.read_work_tree(&work, &base, Whose::Users).await?;
-    Unversioned::new(store.file("unversioned"), &repo.top)
-        .record_start(repo, &work, reading.tree.as_str().len() / 2, &made.entries)
-        .await?;
+    let unversioned = Unversioned::new(store.file("unversioned"), &repo.top);
+    // What does not wait for the reading goes on beside it.
+    let (reading, staged, ignored) = tokio::join!(
+        repo.read_work_tree(&work, &base, None, Whose::Users),
+        staged_commit(engine, &staged, made.sound),
+        unversioned.record_ignored(repo, &work),
+    );
+    let (reading, (below, staged)) = (reading?, staged?);
+    ignored?;
     let parents: Vec<&Oid> = head.into_iter().collect();
-    let snapshot = snapshot_commit(engine, change, &staged, &reading.tree, made.sound).await?;
-    let checkpoint = git.commit_tree(&reading.tree, &parents, "initial state").await?;
+    let oid = reading.tree.as_str().len() / 2;
+    let message = snapshot_message(engine, change);
+    let both = [&below, &staged];
+    let (recorded, snapshot, checkpoint) = tokio::join!(
+        unversioned.record_start(repo, &work, oid, &made.entries),
+        git.commit_tree(&reading.tree, &both, &message),
+        git.commit_tree(&reading.tree, &parents, "initial state"),
+    );
+    recorded?;
+    let (snapshot, checkpoint) = (snapshot?, checkpoint?);
     let initial = checkpoint.clone();
     let kept = kept_from_before(engine, change, found, &checkpoint).await?;
     let anchor = if found.tips.is_empty() {
@@ -412,23 +429,15 @@ async fn refuse_index_state(engine: &Engine<'_>, entries: &Entries) -> Result<()
     Ok(())
 }
 
-/// A commit in the shape of a stash that keeps what the user had: its tree is the work tree, its
-/// second parent what was staged, and that one's second parent the index file itself.
-async fn snapshot_commit(
-    engine: &Engine<'_>,
-    change: &Change,
-    staged: &Oid,
-    tree: &Oid,
-    has_index: bool,
-) -> Result<Oid, Error> {
+/// The two commits below the snapshot: HEAD (or one in its place), and what was staged, whose second
+/// parent is the index file itself. With the work tree as its tree, the snapshot has the shape of a stash.
+async fn staged_commit(engine: &Engine<'_>, staged: &Oid, has_index: bool) -> Result<(Oid, Oid), Error> {
     let git = &engine.repo.git;
-    let unborn;
     let head = match &engine.head.oid {
-        Some(head) => head,
+        Some(head) => head.clone(),
         None => {
             let empty = git.empty_tree().await?;
-            unborn = git.commit_tree(&empty, &[], "no commit yet").await?;
-            &unborn
+            git.commit_tree(&empty, &[], "no commit yet").await?
         }
     };
     let mut index_parents = vec![head.clone()];
@@ -439,13 +448,16 @@ async fn snapshot_commit(
     }
     let parents: Vec<&Oid> = index_parents.iter().collect();
     let index = git.commit_tree(staged, &parents, "what was staged").await?;
+    Ok((head, index))
+}
+
+fn snapshot_message(engine: &Engine<'_>, change: &Change) -> String {
     let Head { branch, oid } = &engine.head;
-    let message = format!(
+    format!(
         "before the loop {change}\n\noriginal-branch: {}\noriginal-head: {}\n",
         branch.as_deref().unwrap_or("(detached)"),
         oid.as_ref().map_or("(none)", Oid::as_str),
-    );
-    Ok(git.commit_tree(tree, &[head, &index], &message).await?)
+    )
 }
 
 impl Session<'_> {
@@ -467,19 +479,26 @@ impl Session<'_> {
                 new: anchor.clone(),
             });
         }
-        let head = self.engine.repo.head().await?;
-        if self.branch_tip(&head).await?.as_ref() != Some(&self.state.checkpoint) {
+        let why = format!("ralph: start {change}");
+        // A loop that begins just now has seen the branch already.
+        let now = if self.head_is_known {
+            tip.clone()
+        } else {
+            self.standing().await?.tip
+        };
+        self.head_is_known = false;
+        if now.as_ref() != Some(&self.state.checkpoint) {
             updates.push(Update::Move {
-                name: branch.clone(),
+                name: branch,
                 new: self.state.checkpoint.clone(),
                 old: tip,
             });
         }
-        let why = format!("ralph: start {change}");
-        self.engine.repo.git.update_refs(&updates, &why).await?;
-        if head.branch.as_deref() != Some(&branch) {
-            self.engine.repo.set_head(&self.own_head(), &why).await?;
-        }
+        let own = self.own_head();
+        self.engine
+            .repo
+            .update_refs_and_head(&updates, &self.engine.head, &own, &why)
+            .await?;
         self.install_working_index().await?;
         self.remember_index()?;
         index::copy(&self.engine.repo.index(), &self.file(START_INDEX))?;

@@ -5,7 +5,7 @@
 //! It is kept in `unversioned/` below the loop's directory, never as objects: a mirror push must not
 //! carry an ignored secret away.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ use super::raw_bytes::RawBytes;
 use crate::error::Error;
 use crate::git::Repo;
 use crate::git::index::{self, Entries};
-use crate::git::index_file::{Touched, entries};
+use crate::git::index_file::{Index, compare};
 use crate::git::worktree::Reading;
 
 /// Ignored files up to this size are copied.
@@ -37,7 +37,14 @@ const MODES_OF_START: &str = "modes.start";
 const RAW_OF_START: &str = "raw.start";
 
 type Paths = BTreeSet<Vec<u8>>;
-type Tracked = HashMap<Vec<u8>, Touched>;
+
+/// What an attempt may have changed.
+struct Touch {
+    /// Tracked paths whose files were touched.
+    touched: Vec<Vec<u8>>,
+    /// Every directory above tracked files.
+    dirs: Paths,
+}
 
 /// The loop's records of what git does not keep.
 #[derive(Clone, Debug)]
@@ -54,8 +61,21 @@ impl Unversioned {
         }
     }
 
-    /// Records what is there when the loop begins; `index` describes the work tree, `oid` is the length
-    /// of an object id in bytes, `entries` what the user's index says that needs care.
+    /// Records which files are ignored when the loop begins. `index` may be one that does not yet
+    /// describe the work tree: what is untracked and not ignored changes nothing here.
+    pub async fn record_ignored(&self, repo: &Repo, index: &Path) -> Result<(), Error> {
+        if let Err(error) = fs::remove_dir_all(&self.dir)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(file_error("remove", &self.dir, error));
+        }
+        fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
+        let ignored = repo.ignored_paths(index).await?;
+        self.save_paths("ignored", &ignored.into_iter().collect())
+    }
+
+    /// Records what else is there when the loop begins; `index` describes the work tree, `oid` is the
+    /// length of an object id in bytes, `entries` what the user's index says that needs care.
     pub async fn record_start(
         &self,
         repo: &Repo,
@@ -63,14 +83,17 @@ impl Unversioned {
         oid: usize,
         entries: &Entries,
     ) -> Result<(), Error> {
-        if let Err(error) = fs::remove_dir_all(&self.dir)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(file_error("remove", &self.dir, error));
-        }
-        fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
-        let (ignored, others) = tokio::join!(repo.ignored_paths(index), repo.untracked_paths(index));
-        self.save_paths("ignored", &ignored?.into_iter().collect())?;
+        let bytes = fs::read(index).unwrap_or_default();
+        let tracked = Index::parse(&bytes, oid).unwrap_or_default();
+        let all: Vec<Vec<u8>> = tracked.entries.iter().map(|entry| entry.path.to_vec()).collect();
+        // Looking at every file and at every directory: two kinds of work for two processors.
+        let looker = self.clone();
+        let looking = tokio::task::spawn_blocking(move || {
+            let modes = looker.odd_modes(BTreeMap::new(), &all);
+            (modes, all)
+        });
+        let (others, looked) = tokio::join!(repo.untracked_paths(index), looking);
+        let (modes, all) = looked.map_err(|lost| file_error("look at", &self.top, io::Error::other(lost)))?;
         // Everything that is not ignored is in the index: directories that are still untracked are empty.
         let empty = others?.into_iter().filter(|path| path.ends_with(b"/"));
         self.save_paths(
@@ -84,12 +107,9 @@ impl Unversioned {
         ] {
             self.save_paths(name, &paths.iter().cloned().collect())?;
         }
-        let tracked = read_entries(index, oid).unwrap_or_default();
-        let all: Vec<Vec<u8>> = tracked.into_keys().collect();
         let raw = RawBytes::new(&self.dir, "raw");
-        raw.record(repo, index, &all).await?;
+        raw.record(repo, index, oid, &all).await?;
         raw.copy_to(&RawBytes::new(&self.dir, RAW_OF_START))?;
-        let modes = self.odd_modes(BTreeMap::new(), &all);
         self.save_modes(MODES_OF_START, &modes)?;
         self.save_modes(MODES, &modes)
     }
@@ -112,22 +132,27 @@ impl Unversioned {
 
     /// What git was told not to look at when the loop began, as far as it is in an index with these
     /// paths: taken for unchanged, and skipped.
-    fn hidden_at_start(&self, tracked: &Tracked) -> Result<[Vec<Vec<u8>>; 2], Error> {
+    fn hidden_at_start(&self, tracked: &Paths) -> Result<[Vec<Vec<u8>>; 2], Error> {
         let known = |name: &str| -> Result<Vec<Vec<u8>>, Error> {
             let paths = self.paths(name)?;
-            Ok(paths
-                .into_iter()
-                .filter(|path| tracked.contains_key(path))
-                .collect())
+            Ok(paths.into_iter().filter(|path| tracked.contains(path)).collect())
         };
         Ok([known("assumed")?, known("skipped")?])
     }
 
+    /// Whether git was told not to look at anything when the loop began.
+    fn has_hidden(&self) -> Result<bool, Error> {
+        Ok(!self.paths("assumed")?.is_empty() || !self.paths("skipped")?.is_empty())
+    }
+
     /// Moves files that are no files (pipes, sockets), and ignore rules that hide themselves, out of the
     /// directories of tracked files, where they were made since `since`.
-    fn made_unseen(&self, tracked: &Tracked, since: SystemTime) -> Result<Vec<Vec<u8>>, Error> {
+    fn made_unseen(&self, tracked: &Paths, since: SystemTime) -> Result<Vec<Vec<u8>>, Error> {
         let ignored = self.paths("ignored")?;
-        let mut dirs: Paths = tracked.keys().flat_map(|path| parents(path)).collect();
+        let mut dirs: Paths = directories(tracked.iter().map(Vec::as_slice))
+            .into_iter()
+            .map(<[u8]>::to_vec)
+            .collect();
         dirs.insert(Vec::new());
         let mut found = Vec::new();
         for dir in dirs {
@@ -144,9 +169,8 @@ impl Unversioned {
                 }
                 name.extend_from_slice(entry.file_name().as_bytes());
                 let special = !(kind.is_file() || kind.is_dir() || kind.is_symlink());
-                let rules = entry.file_name() == ".gitignore"
-                    && !tracked.contains_key(&name)
-                    && !ignored.contains(&name);
+                let rules =
+                    entry.file_name() == ".gitignore" && !tracked.contains(&name) && !ignored.contains(&name);
                 let made = entry.metadata().and_then(|metadata| metadata.created());
                 if rules || (special && made.is_ok_and(|made| made >= since)) {
                     found.push(name);
@@ -241,12 +265,13 @@ impl Unversioned {
     }
 
     /// Those of `paths` that were ignored when the loop began.
-    fn ignored_at_start(&self, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
-        if paths.is_empty() {
+    fn ignored_at_start<'p>(&self, paths: impl Iterator<Item = &'p Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
+        let mut paths = paths.peekable();
+        if paths.peek().is_none() {
             return Ok(Vec::new());
         }
         let ignored = self.paths("ignored")?;
-        let was_ignored = |path: &&Vec<u8>| {
+        let was_ignored = |path: &&'p Vec<u8>| {
             let below = path
                 .iter()
                 .enumerate()
@@ -254,7 +279,7 @@ impl Unversioned {
                 .any(|(at, _)| path.get(..=at).is_some_and(|dir| ignored.contains(dir)));
             below || ignored.contains(*path)
         };
-        Ok(paths.iter().filter(was_ignored).cloned().collect())
+        Ok(paths.filter(was_ignored).cloned().collect())
     }
 
     /// Records the permissions of what was touched since the last checkpoint.
@@ -263,17 +288,11 @@ impl Unversioned {
     }
 
     /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
-    fn restore_modes(&self, name: &str, touched: &[Vec<u8>], tracked: &Tracked) -> Result<(), Error> {
+    fn restore_modes(&self, name: &str, touched: &[Vec<u8>], dirs: &Paths) -> Result<(), Error> {
         let odd = self.modes(name)?;
         let usual = Usual::now();
-        let mut paths: Paths = touched
-            .iter()
-            .filter(|path| tracked.contains_key(*path))
-            .cloned()
-            .collect();
-        paths.extend(tracked.keys().flat_map(|path| parents(path)));
-        for path in paths {
-            let file = self.top.join(OsStr::from_bytes(&path));
+        for path in touched.iter().chain(dirs) {
+            let file = self.top.join(OsStr::from_bytes(path));
             let Ok(metadata) = file.symlink_metadata() else {
                 continue;
             };
@@ -281,7 +300,7 @@ impl Unversioned {
                 continue;
             }
             let mode = metadata.permissions().mode() & 0o777;
-            let wanted = odd.get(&path).copied().unwrap_or_else(|| usual.of(&metadata));
+            let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
             if mode != wanted {
                 let kept = metadata.permissions().mode() & 0o7000;
                 fs::set_permissions(&file, fs::Permissions::from_mode(wanted | kept))
@@ -294,9 +313,8 @@ impl Unversioned {
     /// `modes` with those of `paths` and of their directories brought up to date: only unusual ones stay.
     fn odd_modes(&self, mut modes: BTreeMap<Vec<u8>, u32>, paths: &[Vec<u8>]) -> BTreeMap<Vec<u8>, u32> {
         let usual = Usual::now();
-        let mut all: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-        all.extend(paths.iter().flat_map(|path| parent_slices(path)));
-        for path in all {
+        let dirs = directories(paths.iter().map(Vec::as_slice));
+        for path in paths.iter().map(Vec::as_slice).chain(dirs) {
             let metadata = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
             match metadata {
                 Ok(metadata)
@@ -410,11 +428,14 @@ impl Session<'_> {
         work: &Path,
         mut reading: Reading,
     ) -> Result<Reading, Error> {
-        let taken = self.unversioned().ignored_at_start(&reading.added)?;
+        let taken = self.unversioned().ignored_at_start(reading.added())?;
         if !taken.is_empty() {
             let repo = &self.engine.repo;
             repo.update_index(work, &["--force-remove"], &taken).await?;
             reading.tree = repo.git.write_tree(work).await?;
+            if let Some(changes) = &mut reading.changes {
+                changes.retain(|(_, path)| !taken.contains(path));
+            }
             let names: Vec<_> = taken
                 .iter()
                 .take(5)
@@ -431,13 +452,16 @@ impl Session<'_> {
 
     /// Records permissions and lossy bytes of what the story touched. Called with the new index in place.
     pub(super) async fn record_touched(&self) -> Result<(), Error> {
-        let (touched, _) = self.touched_since("checkpoint.index");
+        let Touch { touched, .. } = self.touched_since("checkpoint.index");
         if !touched.is_empty() {
             self.unversioned().record_modes(&touched)?;
             let repo = &self.engine.repo;
-            self.raw_bytes().record(repo, &repo.index(), &touched).await?;
+            let oid = self.oid_length();
+            self.raw_bytes()
+                .record(repo, &repo.index(), oid, &touched)
+                .await?;
             if !self.unversioned().sparse()?.is_empty() {
-                let sparse = repo.index_entries(&repo.index()).await?.sparse;
+                let sparse = repo.index_entries(&repo.index(), oid).await?.sparse;
                 self.unversioned()
                     .save_paths("sparse", &sparse.into_iter().collect())?;
             }
@@ -460,7 +484,7 @@ impl Session<'_> {
     }
 
     async fn restore_unversioned_as(&self, modes: &str, raw: &RawBytes, index: &str) -> Result<(), Error> {
-        let (touched, tracked) = self.touched_since(index);
+        let Touch { touched, dirs } = self.touched_since(index);
         let unversioned = self.unversioned();
         unversioned.put_back()?;
         let written = raw.restore(&self.engine.repo.top, &touched)?;
@@ -471,7 +495,7 @@ impl Session<'_> {
             self.engine.repo.update_index(&work, &["--add"], &written).await?;
             self.install_working_index().await?;
         }
-        unversioned.restore_modes(modes, &touched, &tracked)
+        unversioned.restore_modes(modes, &touched, &dirs)
     }
 
     /// Puts outside the sparse checkout again what was outside it. Called when the work tree is the
@@ -484,8 +508,7 @@ impl Session<'_> {
     /// What an attempt made that git does not list; see [`Unversioned::made_unseen`]. `index` describes
     /// the work tree.
     pub(super) fn made_unseen(&self, index: &Path) -> Result<Vec<Vec<u8>>, Error> {
-        let oid = self.state.checkpoint.as_str().len() / 2;
-        let tracked = read_entries(index, oid).unwrap_or_default();
+        let tracked = tracked_paths(index, self.oid_length());
         let since = self
             .state
             .running
@@ -496,10 +519,18 @@ impl Session<'_> {
 
     /// Has git not look again at what it did not look at before the loop.
     pub(super) async fn hide_again(&self, index: &Path) -> Result<(), Error> {
-        let oid = self.state.checkpoint.as_str().len() / 2;
-        let tracked = read_entries(index, oid).unwrap_or_default();
-        let [assumed, skipped] = self.unversioned().hidden_at_start(&tracked)?;
+        let unversioned = self.unversioned();
+        if !unversioned.has_hidden()? {
+            return Ok(());
+        }
+        let tracked = tracked_paths(index, self.oid_length());
+        let [assumed, skipped] = unversioned.hidden_at_start(&tracked)?;
         Ok(self.engine.repo.hide_paths(index, &assumed, &skipped).await?)
+    }
+
+    /// Length of an object id in bytes.
+    fn oid_length(&self) -> usize {
+        self.state.checkpoint.as_str().len() / 2
     }
 
     /// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted,
@@ -532,22 +563,42 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Paths whose state differs between an index that was kept and the real one, and all tracked paths.
-    fn touched_since(&self, index: &str) -> (Vec<Vec<u8>>, Tracked) {
-        let oid = self.state.checkpoint.as_str().len() / 2;
-        let now = read_entries(&self.engine.repo.index(), oid).unwrap_or_default();
-        let was = read_entries(&self.file(index), oid).unwrap_or_default();
-        let touched = now
-            .iter()
-            .filter(|(path, state)| was.get(*path) != Some(state))
-            .map(|(path, _)| path.clone())
-            .collect();
-        (touched, now)
+    /// Paths whose state differs between an index that was kept and the real one, and all directories.
+    fn touched_since(&self, index: &str) -> Touch {
+        let oid = self.oid_length();
+        let now = fs::read(self.engine.repo.index()).unwrap_or_default();
+        let was = fs::read(self.file(index)).unwrap_or_default();
+        let now = Index::parse(&now, oid).unwrap_or_default();
+        let was = Index::parse(&was, oid).unwrap_or_default();
+        let mut touched = Vec::new();
+        compare(&was, &now, |was, is| {
+            if let Some(is) = is
+                && was.map(|was| was.touched) != Some(is.touched)
+            {
+                touched.push(is.path.to_vec());
+            }
+        });
+        let dirs = directories(now.entries.iter().map(|entry| &*entry.path));
+        Touch {
+            touched,
+            dirs: dirs.into_iter().map(<[u8]>::to_vec).collect(),
+        }
     }
 }
 
-fn read_entries(index: &Path, oid: usize) -> Option<Tracked> {
-    entries(&fs::read(index).ok()?, oid)
+/// Every directory above these paths, quickly when they come in order.
+fn directories<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<&'p [u8]> {
+    let mut dirs = BTreeSet::new();
+    let mut last: &[u8] = b"";
+    for path in paths {
+        let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let dir = path.get(..end).unwrap_or_default();
+        if dir != last {
+            dirs.extend(parent_slices(path));
+            last = dir;
+        }
+    }
+    dirs
 }
 
 /// The directories above a path, without a final `/`.
@@ -558,8 +609,11 @@ pub(super) fn parent_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter_map(|(at, _)| path.get(..at))
 }
 
-fn parents(path: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
-    parent_slices(path).map(<[u8]>::to_vec)
+/// All paths of an index.
+fn tracked_paths(index: &Path, oid: usize) -> Paths {
+    let bytes = fs::read(index).unwrap_or_default();
+    let parsed = Index::parse(&bytes, oid).unwrap_or_default();
+    parsed.entries.iter().map(|entry| entry.path.to_vec()).collect()
 }
 
 /// Copies a file with its permissions and time, never through a link that stands at `to`.

@@ -169,6 +169,17 @@ impl Git {
     /// A git command; `verb` and `args` follow the pinned settings.
     #[must_use]
     pub fn cmd<S: AsRef<OsStr>>(&self, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
+        self.cmd_with(&[], verb, args)
+    }
+
+    /// A git command with settings of its own beside the pinned ones.
+    #[must_use]
+    pub fn cmd_with<S: AsRef<OsStr>>(
+        &self,
+        settings: &[&str],
+        verb: &'static str,
+        args: impl IntoIterator<Item = S>,
+    ) -> GitCommand {
         let mut command = Command::new("git").arg("-C").arg(&self.top).limit(self.limit);
         for name in REPOSITORY_VARIABLES.iter().chain(MEANING_VARIABLES) {
             command = command.env_remove(name);
@@ -190,7 +201,7 @@ impl Git {
                     .env(format!("GIT_{role}_EMAIL"), "git-ralph@localhost");
             }
         }
-        for setting in PINNED {
+        for setting in PINNED.iter().chain(settings) {
             command = command.arg("-c").arg(setting);
         }
         GitCommand {

@@ -2,10 +2,12 @@
 //! (gitattributes(5)).
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 
 use super::command::{GitError, split_z};
 use super::discover::Repo;
+use super::index_file::Index;
 use super::worktree::joined_z;
 
 /// Attributes that make git convert a file.
@@ -13,22 +15,22 @@ const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text
 
 impl Repo {
     /// Whether the configuration, or an attributes file that the index knows, can make git convert files.
+    /// `oid` is the length of an object id in bytes. No git process for an index that we can read ourselves.
     ///
     /// # Errors
     /// When git cannot tell.
-    pub async fn may_convert(&self, index: &Path) -> Result<bool, GitError> {
-        let args = ["-z", "--get-regexp", r"^core\.(autocrlf|eol|attributesfile)$"];
-        let settings = self.git.cmd("config", args).any_exit().await?;
-        if settings.code == Some(0) {
+    pub async fn may_convert(&self, index: &Path, oid: usize) -> Result<bool, GitError> {
+        if self.converts || self.common_dir.join("info/attributes").exists() {
             return Ok(true);
         }
+        if let Ok(bytes) = fs::read(index)
+            && let Some(index) = Index::parse(&bytes, oid)
+        {
+            return Ok(index.entries.iter().any(|entry| is_attributes(&entry.path)));
+        }
         let pattern = ":(top,glob)**/.gitattributes";
-        let files = self
-            .git
-            .cmd("ls-files", ["-z", "--", pattern])
-            .index(index)
-            .fields()
-            .await?;
+        let args = ["-z", "--", pattern];
+        let files = self.git.cmd("ls-files", args).index(index).fields().await?;
         Ok(!files.is_empty())
     }
 
@@ -89,4 +91,9 @@ impl Repo {
             .done()
             .await
     }
+}
+
+fn is_attributes(path: &[u8]) -> bool {
+    path.strip_suffix(b".gitattributes")
+        .is_some_and(|dir| dir.is_empty() || dir.ends_with(b"/"))
 }

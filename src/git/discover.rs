@@ -25,6 +25,8 @@ pub struct Repo {
     pub git_dir: PathBuf,
     /// The git directory shared by all work trees (refs, objects, configuration), absolute.
     pub common_dir: PathBuf,
+    /// Whether the configuration can make git convert files between the work tree and its objects.
+    pub converts: bool,
 }
 
 impl Repo {
@@ -87,6 +89,8 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
         top: PathBuf::from(top),
         git_dir: PathBuf::from(git_dir),
         common_dir: PathBuf::from(common_dir),
+        // Until the configuration was read.
+        converts: true,
     };
     if !repo.git_dir.is_absolute() || !repo.common_dir.is_absolute() || !repo.top.is_absolute() {
         return Err(unreadable(&text));

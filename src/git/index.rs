@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::command::GitError;
 use super::discover::Repo;
+use super::index_file::{GITLINK, Index};
 use super::objects::StagedEntry;
 use crate::names::Oid;
 
@@ -36,6 +37,12 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
         .and_then(|copy| copy.set_modified(modified))
         .map_err(|e| file_error("write", to, e))?;
     Ok(true)
+}
+
+/// The tree that an index says it holds; `oid` is the length of an object id in bytes.
+#[must_use]
+pub fn held_tree(index: &Path, oid: usize) -> Option<Oid> {
+    Index::parse(&fs::read(index).ok()?, oid)?.tree
 }
 
 /// Removes a private index and the lock that a killed git may have left beside it.
@@ -85,6 +92,20 @@ impl Entries {
         hidden.dedup();
         hidden
     }
+
+    fn put_flagged(&mut self, path: &[u8], assumed: bool, skipped: bool, exists: impl Fn() -> bool) {
+        if assumed {
+            self.assumed.push(path.to_vec());
+        }
+        if skipped {
+            let place = if exists() {
+                &mut self.skipped
+            } else {
+                &mut self.sparse
+            };
+            place.push(path.to_vec());
+        }
+    }
 }
 
 /// A private index that was just made.
@@ -97,11 +118,35 @@ pub struct PrivateIndex {
 }
 
 impl Repo {
-    /// Reads the entries of an index that need care.
+    /// Reads the entries of an index that need care; `oid` is the length of an object id in bytes. No git
+    /// process for an index that we can read ourselves.
     ///
     /// # Errors
     /// When the index cannot be read.
-    pub async fn index_entries(&self, index: &Path) -> Result<Entries, GitError> {
+    pub async fn index_entries(&self, index: &Path, oid: usize) -> Result<Entries, GitError> {
+        let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
+        match Index::parse(&bytes, oid) {
+            Some(parsed) => Ok(self.entries_of(&parsed)),
+            None => self.listed_entries(index).await,
+        }
+    }
+
+    fn entries_of(&self, index: &Index<'_>) -> Entries {
+        let mut entries = Entries::default();
+        for entry in &index.entries {
+            let path = &entry.path;
+            if entry.stage != 0 {
+                entries.unmerged.push(path.to_vec());
+            } else if entry.mode == GITLINK {
+                entries.submodules.push(path.to_vec());
+            } else {
+                entries.put_flagged(path, entry.assumed, entry.skipped, || self.exists(path));
+            }
+        }
+        entries
+    }
+
+    async fn listed_entries(&self, index: &Path) -> Result<Entries, GitError> {
         let listed = self
             .git
             .cmd("ls-files", ["-v", "-s", "-z"])
@@ -120,18 +165,9 @@ impl Repo {
                 entries.unmerged.push(path.to_vec());
             } else if meta.get(2..8) == Some(b"160000") {
                 entries.submodules.push(path.to_vec());
-            } else if tag.is_ascii_lowercase() || tag == b'S' {
-                if tag.is_ascii_lowercase() {
-                    entries.assumed.push(path.to_vec());
-                }
-                if tag.eq_ignore_ascii_case(&b's') {
-                    let place = if self.exists(path) {
-                        &mut entries.skipped
-                    } else {
-                        &mut entries.sparse
-                    };
-                    place.push(path.to_vec());
-                }
+            } else {
+                let skipped = tag.eq_ignore_ascii_case(&b's');
+                entries.put_flagged(path, tag.is_ascii_lowercase(), skipped, || self.exists(path));
             }
         }
         Ok(entries)
@@ -219,7 +255,7 @@ impl Repo {
     }
 
     /// Makes the private index `to` from `from`; from the commit `fallback` (or empty) when `from` is
-    /// missing or damaged. One git process in the ordinary case.
+    /// missing or damaged. No git process in the ordinary case.
     ///
     /// # Errors
     /// When no index can be made.
@@ -231,8 +267,9 @@ impl Repo {
     ) -> Result<PrivateIndex, GitError> {
         discard(to)?;
         if copy(from, to)? && self.unsplit(to).await? {
+            let oid = fallback.map_or(20, |oid| oid.as_str().len() / 2);
             // Reads the whole file, so it also proves that the copy is sound.
-            if let Ok(entries) = self.index_entries(to).await {
+            if let Ok(entries) = self.index_entries(to, oid).await {
                 return Ok(PrivateIndex { sound: true, entries });
             }
         }

@@ -1,64 +1,187 @@
-//! The index file itself (gitformat-index(5), versions 2 to 4), for the one thing that git does not
-//! print: which entries were touched between two states of it. Reads, never writes.
+//! The index file itself (gitformat-index(5), versions 2 to 4), for what would else cost a git process or
+//! what git does not print: which entries need care, and which were touched between two states of it.
+//! Reads, never writes. What it does not know it leaves to git.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+
+use crate::names::Oid;
 
 /// Length of the fixed part of an entry before the object id.
 const STAT: usize = 40;
 /// Bit of the flags that says that a second pair of flag bytes follows.
 const EXTENDED: u16 = 0x4000;
+/// Bit of the flags for assume-unchanged.
+const ASSUMED: u16 = 0x8000;
+/// Bit of the second flags for skip-worktree.
+const SKIPPED: u16 = 0x4000;
+/// The mode of a submodule.
+pub const GITLINK: u32 = 0o160_000;
 
 /// What identifies the state of a file: its change time, in seconds and nanoseconds, and inode.
 pub type Touched = (u32, u32, u32);
 
-/// The paths of an index with what identifies the state of each; `None` when the bytes are no index
-/// that we know. `oid` is the length of an object id in bytes.
-#[must_use]
-pub fn entries(bytes: &[u8], oid: usize) -> Option<HashMap<Vec<u8>, Touched>> {
-    if bytes.get(..4)? != b"DIRC" {
-        return None;
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Its path.
+    pub path: Cow<'a, [u8]>,
+    /// Its mode as git knows it.
+    pub mode: u32,
+    /// Its content.
+    pub oid: &'a [u8],
+    /// The state of its file.
+    pub touched: Touched,
+    /// Which side of a conflict it is; 0 when there is none.
+    pub stage: u16,
+    /// Assume-unchanged is set.
+    pub assumed: bool,
+    /// Skip-worktree is set.
+    pub skipped: bool,
+}
+
+/// A whole index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index<'a> {
+    /// Its entries, in the order of their paths.
+    pub entries: Vec<Entry<'a>>,
+    /// The tree that it holds, where it says so.
+    pub tree: Option<Oid>,
+}
+
+impl<'a> Index<'a> {
+    /// Reads an index; `None` when the bytes are none, or none that we know whole (split, or with
+    /// directories as entries). `oid` is the length of an object id in bytes.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8], oid: usize) -> Option<Self> {
+        if bytes.get(..4)? != b"DIRC" {
+            return None;
+        }
+        let version = number(bytes, 4)?;
+        let count = usize::try_from(number(bytes, 8)?).ok()?;
+        if !(2..=4).contains(&version) || count > bytes.len() / STAT {
+            return None;
+        }
+        let mut index = Self {
+            entries: Vec::with_capacity(count),
+            tree: None,
+        };
+        let mut at = 12;
+        for _ in 0..count {
+            let entry = index.entry(bytes, &mut at, version, oid)?;
+            if let Some(last) = index.entries.last()
+                && (&*last.path, last.stage) >= (&*entry.path, entry.stage)
+            {
+                return None;
+            }
+            index.entries.push(entry);
+        }
+        index.extensions(bytes.get(..bytes.len().checked_sub(oid)?)?, at, oid)?;
+        Some(index)
     }
-    let version = number(bytes, 4)?;
-    let count = usize::try_from(number(bytes, 8)?).ok()?;
-    if !(2..=4).contains(&version) {
-        return None;
-    }
-    let mut found = HashMap::new();
-    let mut at = 12;
-    let mut previous: Vec<u8> = Vec::new();
-    for _ in 0..count {
-        let start = at;
+
+    fn entry(&self, bytes: &'a [u8], at: &mut usize, version: u32, oid: usize) -> Option<Entry<'a>> {
+        let start = *at;
         let touched = (
-            number(bytes, at)?,
-            number(bytes, at + 4)?,
-            number(bytes, at + 20)?,
+            number(bytes, start)?,
+            number(bytes, start + 4)?,
+            number(bytes, start + 20)?,
         );
-        let flags_at = at + STAT + oid;
-        let flags = u16::from_be_bytes(bytes.get(flags_at..flags_at + 2)?.try_into().ok()?);
-        at = flags_at + if flags & EXTENDED == 0 { 2 } else { 4 };
-        let kept = if version == 4 {
-            let dropped = offset(bytes, &mut at)?;
-            previous.len().checked_sub(dropped)?
+        let flags_at = start + STAT + oid;
+        let flags = short(bytes, flags_at)?;
+        let (more, path_at) = if flags & EXTENDED == 0 {
+            (0, flags_at + 2)
         } else {
-            0
+            (short(bytes, flags_at + 2)?, flags_at + 4)
         };
-        let length = bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
-        previous.truncate(kept);
-        previous.extend_from_slice(bytes.get(at..at + length)?);
-        at += length;
-        // Before version 4 entries are padded with 1 to 8 zeros to a multiple of eight.
-        at = if version == 4 {
-            at + 1
+        *at = path_at;
+        let path = if version == 4 {
+            let dropped = offset(bytes, at)?;
+            let previous = self.entries.last().map_or(&[][..], |last| &*last.path);
+            let kept = previous.get(..previous.len().checked_sub(dropped)?)?;
+            let rest = until_zero(bytes, *at)?;
+            *at += rest.len() + 1;
+            Cow::Owned([kept, rest].concat())
         } else {
-            start + (at - start) / 8 * 8 + 8
+            let path = until_zero(bytes, path_at)?;
+            // Entries are padded with 1 to 8 zeros to a multiple of eight.
+            *at = start + (path_at + path.len() - start) / 8 * 8 + 8;
+            Cow::Borrowed(path)
         };
-        found.insert(previous.clone(), touched);
+        Some(Entry {
+            path,
+            mode: number(bytes, start + 24)?,
+            oid: bytes.get(start + STAT..flags_at)?,
+            touched,
+            stage: flags >> 12 & 3,
+            assumed: flags & ASSUMED != 0,
+            skipped: more & SKIPPED != 0,
+        })
     }
-    Some(found)
+
+    /// What follows the entries. Extensions that change what the entries mean have lower-case names.
+    fn extensions(&mut self, bytes: &[u8], mut at: usize, oid: usize) -> Option<()> {
+        while at < bytes.len() {
+            let name = bytes.get(at..at + 4)?;
+            let length = usize::try_from(number(bytes, at + 4)?).ok()?;
+            let data = bytes.get(at + 8..)?.get(..length)?;
+            if !name.first()?.is_ascii_uppercase() {
+                return None;
+            }
+            if name == b"TREE" {
+                self.tree = root_tree(data, oid);
+            }
+            at += 8 + length;
+        }
+        (at == bytes.len()).then_some(())
+    }
+}
+
+/// The first entry of the cached trees: an empty path, "<entries> <subtrees>", and the id when it is valid.
+fn root_tree(data: &[u8], oid: usize) -> Option<Oid> {
+    let rest = data.strip_prefix(b"\0")?;
+    let line = rest.iter().position(|byte| *byte == b'\n')?;
+    if rest.first()? == &b'-' {
+        return None;
+    }
+    let id = rest.get(line + 1..line + 1 + oid)?;
+    let text: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    Oid::parse(&text)
+}
+
+/// How the paths of two indexes differ: `None` on the side that has it not. Conflicts count by their
+/// first side.
+pub fn compare<'i, 'a>(
+    from: &'i Index<'a>,
+    to: &'i Index<'a>,
+    mut each: impl FnMut(Option<&'i Entry<'a>>, Option<&'i Entry<'a>>),
+) {
+    let (mut old, mut new) = (from.entries.iter().peekable(), to.entries.iter().peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(was), Some(is)) => was.path.cmp(&is.path),
+        };
+        match order {
+            std::cmp::Ordering::Less => each(old.next(), None),
+            std::cmp::Ordering::Greater => each(None, new.next()),
+            std::cmp::Ordering::Equal => each(old.next(), new.next()),
+        }
+    }
+}
+
+fn until_zero(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let rest = bytes.get(at..)?;
+    rest.get(..memchr::memchr(0, rest)?)
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn short(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// The variable-width number of version 4 (the same as in pack offsets).
@@ -72,4 +195,100 @@ fn offset(bytes: &[u8], at: &mut usize) -> Option<usize> {
         value = value.checked_add(1)?.checked_mul(128)? | usize::from(byte & 0x7f);
     }
     Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: usize = 20;
+
+    /// An index of these paths; each entry's change time and mode are its place in the list.
+    fn index(version: u32, paths: &[&str], extensions: &[u8]) -> Vec<u8> {
+        let count = u32::try_from(paths.len()).unwrap();
+        let mut bytes = [&b"DIRC"[..], &version.to_be_bytes(), &count.to_be_bytes()].concat();
+        let mut previous = "";
+        for (place, path) in (1..).zip(paths) {
+            let place: u32 = place;
+            let start = bytes.len();
+            let mut stat = [0; STAT];
+            stat[..4].copy_from_slice(&place.to_be_bytes());
+            stat[24..28].copy_from_slice(&place.to_be_bytes());
+            bytes.extend(stat);
+            bytes.extend([7; LENGTH]);
+            let flags = if place == 1 { ASSUMED } else { 0 };
+            bytes.extend((flags | 3).to_be_bytes());
+            if version == 4 {
+                let same = path.bytes().zip(previous.bytes()).take_while(|(a, b)| a == b);
+                let same = same.count();
+                bytes.push(u8::try_from(previous.len() - same).unwrap());
+                bytes.extend(&path.as_bytes()[same..]);
+                bytes.push(0);
+            } else {
+                bytes.extend(path.as_bytes());
+                let length = (bytes.len() - start) / 8 * 8 + 8;
+                bytes.resize(start + length, 0);
+            }
+            previous = path;
+        }
+        bytes.extend(extensions);
+        bytes.extend([0; LENGTH]);
+        bytes
+    }
+
+    fn tree(data: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(data.len()).unwrap();
+        [&b"TREE"[..], &length.to_be_bytes(), data].concat()
+    }
+
+    #[test]
+    fn every_version_gives_the_same_entries() {
+        let paths = ["a", "d/one", "d/other", "e"];
+        for version in 2..=4 {
+            let bytes = index(version, &paths, &[]);
+            let parsed = Index::parse(&bytes, LENGTH).unwrap();
+            let found: Vec<_> = parsed.entries.iter().map(|entry| entry.path.to_vec()).collect();
+            assert_eq!(found, paths.map(|path| path.as_bytes().to_vec()));
+            assert_eq!(
+                (parsed.entries[2].mode, parsed.entries[2].touched),
+                (3, (3, 0, 0))
+            );
+            assert!(parsed.entries[0].assumed && !parsed.entries[1].assumed);
+        }
+    }
+
+    #[test]
+    fn the_tree_is_known_only_while_it_is_valid() {
+        let valid = tree(&[&b"\0"[..], b"2 0\n", &[0xab; LENGTH]].concat());
+        let bytes = index(2, &["a", "b"], &valid);
+        let found = Index::parse(&bytes, LENGTH).unwrap().tree.unwrap();
+        assert_eq!(found.as_str(), "ab".repeat(LENGTH));
+        let bytes = index(2, &["a", "b"], &tree(b"\0-1 0\n"));
+        assert_eq!(Index::parse(&bytes, LENGTH).unwrap().tree, None);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_left_to_git() {
+        for version in 2..=4 {
+            let bytes = index(version, &["a", "d/one", "d/other"], &[]);
+            for end in 0..bytes.len() {
+                assert_eq!(Index::parse(&bytes[..end], LENGTH), None, "{end}");
+            }
+        }
+        assert_eq!(Index::parse(&index(2, &["b", "a"], &[]), LENGTH), None);
+        assert_eq!(Index::parse(&index(2, &["a"], b"link\0\0\0\0"), LENGTH), None);
+        assert_eq!(Index::parse(&index(2, &["a"], b"sdir\0\0\0\0"), LENGTH), None);
+    }
+
+    #[test]
+    fn two_indexes_are_compared_path_by_path() {
+        let (was, is) = (index(2, &["a", "b", "d"], &[]), index(4, &["b", "c", "d"], &[]));
+        let (was, is) = (
+            Index::parse(&was, LENGTH).unwrap(),
+            Index::parse(&is, LENGTH).unwrap(),
+        );
+        let mut found = Vec::new();
+        compare(&was, &is, |old, new| found.push((old.is_some(), new.is_some())));
+        assert_eq!(found, [(true, false), (true, true), (false, true), (true, true)]);
+    }
 }

@@ -155,6 +155,39 @@ impl Git {
 }
 
 impl Repo {
+    /// Moves refs and then HEAD, in one transaction where git can (2.46 and later), else in this order.
+    /// Acting twice is harmless.
+    ///
+    /// # Errors
+    /// When an expected old value does not hold, or git cannot write.
+    pub async fn update_refs_and_head(
+        &self,
+        updates: &[Update],
+        from: &Head,
+        to: &Head,
+        why: &str,
+    ) -> Result<(), GitError> {
+        if from.branch == to.branch && to.branch.is_some() {
+            return self.git.update_refs(updates, why).await;
+        }
+        if let (Some(was), Some(new)) = (&from.branch, &to.branch) {
+            let mut input = String::from("start\n");
+            for update in updates {
+                input.push_str(&update.line());
+            }
+            input.push_str(&format!("symref-update HEAD {new} ref {was}\nprepare\ncommit\n"));
+            // Without --no-deref it would be the branch that HEAD names that becomes symbolic.
+            let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
+            let moved = self.git.cmd("update-ref", args).stdin(input).any_exit().await?;
+            if moved.code == Some(0) {
+                return Ok(());
+            }
+        }
+        // An older git does not know the command and has moved nothing; whatever else was wrong shows again.
+        self.git.update_refs(updates, why).await?;
+        self.set_head(to, why).await
+    }
+
     /// Points HEAD at a branch, or detaches it at a commit, without touching index or files.
     ///
     /// # Errors

@@ -13,7 +13,11 @@ use std::path::Path;
 
 use super::command::{GitError, failure, split_z};
 use super::discover::Repo;
+use super::index_file::{self, GITLINK, Index};
 use crate::names::Oid;
+
+/// Above this size of an index, git compares two trees faster than we two indexes.
+const LARGE: u64 = 1024 * 1024;
 
 /// Whose work tree is read: what git cannot store as it is is the user's own business before the loop,
 /// and must not stop the loop after an attempt.
@@ -38,10 +42,21 @@ pub struct Reading {
     pub tree: Oid,
     /// Nested repositories found on the way, relative to the top.
     pub nested: Vec<Vec<u8>>,
-    /// Paths that are in it and not in the tree it was compared with.
-    pub added: Vec<Vec<u8>>,
+    /// How it differs from the tree it was compared with, as `Git::diff_trees` tells it; `None` when
+    /// that has to be asked.
+    pub changes: Option<Vec<(u8, Vec<u8>)>>,
     /// What git cannot store (pipes, sockets, names it refuses), relative to the top.
     pub unstorable: Vec<Vec<u8>>,
+}
+
+impl Reading {
+    /// Paths that are in it and not in the tree it was compared with.
+    pub fn added(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let changes = self.changes.iter().flatten();
+        changes
+            .filter(|(status, _)| *status == b'A')
+            .map(|(_, path)| path)
+    }
 }
 
 /// Why a work tree could not be read or written.
@@ -59,8 +74,9 @@ pub enum WorkTreeError {
 }
 
 impl Repo {
-    /// Reads the whole work tree into `index` and into a tree; `base` is the tree it is compared
-    /// with to notice nested repositories. One scan of the work tree in the ordinary case.
+    /// Reads the whole work tree into `index` and into a tree; `base` is the tree (or commit) it is compared
+    /// with to notice nested repositories, `known` an index that may hold just that tree. One scan of the
+    /// work tree in the ordinary case, by two git processes.
     ///
     /// # Errors
     /// When something of the user's can be neither read nor stored, or git fails; the index is then of
@@ -69,6 +85,7 @@ impl Repo {
         &self,
         index: &Path,
         base: &Oid,
+        known: Option<&Path>,
         whose: Whose<'_>,
     ) -> Result<Reading, WorkTreeError> {
         let mut outside = Vec::new();
@@ -91,14 +108,17 @@ impl Repo {
             }
         }
         let tree = self.git.write_tree(index).await?;
-        let New { mut added, links } = self.new_entries(base, &tree).await?;
+        let New { mut changes, links } = self.new_entries(index, base, &tree, known).await?;
         if links.is_empty() && outside.is_empty() {
             return Ok(Reading {
                 tree,
                 nested: Vec::new(),
-                added,
+                changes,
                 unstorable,
             });
+        }
+        if let Some(changes) = &mut changes {
+            changes.retain(|(_, path)| !links.contains(path));
         }
         self.update_index(index, &["--force-remove"], &links).await?;
         outside.extend(links);
@@ -106,13 +126,15 @@ impl Repo {
             for path in outside.iter().filter(|path| !nested.contains(path)) {
                 let files = self.files_of_nested(path).await?;
                 self.update_index(index, &["--add"], &files).await?;
-                added.extend(files);
+                if let Some(changes) = &mut changes {
+                    changes.extend(files.into_iter().map(|file| (b'A', file)));
+                }
             }
         }
         Ok(Reading {
             tree: self.git.write_tree(index).await?,
             nested: outside,
-            added,
+            changes,
             unstorable,
         })
     }
@@ -183,28 +205,55 @@ impl Repo {
             .collect())
     }
 
-    /// What `tree` has and `base` has not; gitlinks that are no registered submodules apart.
-    async fn new_entries(&self, base: &Oid, tree: &Oid) -> Result<New, GitError> {
-        let mut new = New::default();
+    /// How `tree` (that `index` holds) differs from `base`, and which gitlinks are new and no registered
+    /// submodules.
+    async fn new_entries(
+        &self,
+        index: &Path,
+        base: &Oid,
+        tree: &Oid,
+        known: Option<&Path>,
+    ) -> Result<New, GitError> {
         if base == tree {
-            return Ok(new);
+            return Ok(New {
+                changes: Some(Vec::new()),
+                links: Vec::new(),
+            });
         }
-        let args = ["-r", "-z", "--raw", "--no-renames", base.as_str(), tree.as_str()];
-        let fields = self.git.cmd("diff-tree", args).fields().await?;
-        for pair in fields.chunks_exact(2) {
-            let [meta, path] = pair else { continue };
-            // ":<old mode> <new mode> <old oid> <new oid> <status>"
-            if !meta.starts_with(b":160000 ") && meta.get(8..14) == Some(b"160000") {
-                new.links.push(path.clone());
-            } else if meta.ends_with(b" A") {
-                new.added.push(path.clone());
-            }
-        }
+        let compared = match known {
+            Some(known) => compared(known, base, index, tree),
+            None => has_no_links(index, tree).then(New::default),
+        };
+        let mut new = match compared {
+            Some(new) => new,
+            None => self.compared_trees(base, tree).await?,
+        };
         if !new.links.is_empty() {
             let registered = self.registered_submodules().await?;
             new.links.retain(|link| !registered.contains(link));
         }
         Ok(new)
+    }
+
+    async fn compared_trees(&self, base: &Oid, tree: &Oid) -> Result<New, GitError> {
+        let args = ["-r", "-z", "--raw", "--no-renames", base.as_str(), tree.as_str()];
+        let fields = self.git.cmd("diff-tree", args).fields().await?;
+        let mut links = Vec::new();
+        let mut changes = Vec::new();
+        for pair in fields.chunks_exact(2) {
+            let [meta, path] = pair else { continue };
+            // ":<old mode> <new mode> <old oid> <new oid> <status>"
+            if !meta.starts_with(b":160000 ") && meta.get(8..14) == Some(b"160000") {
+                links.push(path.clone());
+            }
+            if let Some(status) = meta.last() {
+                changes.push((*status, path.clone()));
+            }
+        }
+        Ok(New {
+            changes: Some(changes),
+            links,
+        })
     }
 
     async fn registered_submodules(&self) -> Result<Vec<Vec<u8>>, GitError> {
@@ -464,11 +513,58 @@ fn make_readable(dir: &Path) -> usize {
     changed
 }
 
-/// What a tree has that another has not.
+/// How a tree differs from another.
 #[derive(Debug, Default)]
 struct New {
-    added: Vec<Vec<u8>>,
+    changes: Option<Vec<(u8, Vec<u8>)>>,
     links: Vec<Vec<u8>>,
+}
+
+/// Compares two indexes in the place of the trees that they hold; nothing when they are too large for that
+/// to be faster, or when it is not certain that they hold these trees.
+fn compared(known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
+    let length = tree.as_str().len() / 2;
+    if known.metadata().ok()?.len() > LARGE {
+        return None;
+    }
+    let (was, is) = (fs::read(known).ok()?, fs::read(index).ok()?);
+    let (was, is) = (Index::parse(&was, length)?, Index::parse(&is, length)?);
+    if was.tree.as_ref() != Some(base) || is.tree.as_ref() != Some(tree) {
+        return None;
+    }
+    let mut changes = Vec::new();
+    let mut links = Vec::new();
+    index_file::compare(&was, &is, |was, is| {
+        let Some(path) = is.or(was).map(|entry| entry.path.to_vec()) else {
+            return;
+        };
+        let old = was.map(|entry| (entry.mode, entry.oid));
+        let new = is.map(|entry| (entry.mode, entry.oid));
+        let (old_mode, new_mode) = (old.map(|old| old.0), new.map(|new| new.0));
+        if new_mode == Some(GITLINK) && old_mode != Some(GITLINK) {
+            links.push(path.clone());
+        }
+        let status = match (old_mode, new_mode) {
+            (Some(_), None) => b'D',
+            (None, Some(_)) => b'A',
+            (Some(old), Some(new)) if old >> 12 != new >> 12 => b'T',
+            _ if old != new => b'M',
+            _ => return,
+        };
+        changes.push((status, path));
+    });
+    Some(New {
+        changes: Some(changes),
+        links,
+    })
+}
+
+/// Whether an index that holds `tree` certainly has no gitlinks.
+fn has_no_links(index: &Path, tree: &Oid) -> bool {
+    fs::read(index).is_ok_and(|bytes| {
+        Index::parse(&bytes, tree.as_str().len() / 2)
+            .is_some_and(|index| index.entries.iter().all(|entry| entry.mode != GITLINK))
+    })
 }
 
 /// What `Repo::differences` found; paths relative to the top, directories with a final `/`.
