@@ -119,7 +119,7 @@ fn killed_at_any_time() {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            let after = bench.took.mul_f64((random % 1100) as f64 / 1000.0);
+            let after = bench.took * u32::try_from(random % 1100).unwrap() / 1000;
             bench.restore();
             let running = bench.command().start();
             // Chance is the point here: nothing waits for anything to have happened.

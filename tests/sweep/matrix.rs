@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use self::misdeeds::{LIMITS, MISDEEDS, Misdeed};
 use self::states::{STATES, State};
-use crate::support::{CHANGE, Cmd, Print, Sandbox, files};
+use crate::support::print::files;
+use crate::support::{CHANGE, Cmd, Print, Sandbox};
 use crate::{nothing_of, stride};
 
 /// The settings that git needs to see a repository through whatever an agent has set.

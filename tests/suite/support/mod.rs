@@ -4,16 +4,15 @@
 //! deadline; nothing is left running or lying about.
 
 mod command;
-mod copy;
-mod print;
+pub mod copy;
+pub mod print;
 mod sandbox;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use command::{Cmd, Output};
-pub use copy::Copy;
-pub use print::{Print, files};
+pub use print::Print;
 pub use sandbox::Sandbox;
 
 /// The change of the standard repository.

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::steps::{Step, dated};
 use super::{counted, timed};
-use crate::support::{CHANGE, Cmd, Copy, Output, Print, Sandbox};
+use crate::support::copy::Copy;
+use crate::support::{CHANGE, Cmd, Output, Print, Sandbox};
 
 /// Counts the calls of git, and at one of them kills the process that called it.
 const SHIM: &str = r#"#!/bin/sh

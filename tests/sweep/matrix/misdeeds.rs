@@ -188,8 +188,8 @@ pub const MISDEEDS: &[Misdeed] = &[
     ),
     harmless(
         "plant_hooks",
-        r#"h=$(git rev-parse --git-path hooks); mkdir -p $h; printf '#!/bin/sh\ntouch ../outside/evil\nexit 1\n' >$h/post-index-change
-         chmod +x $h/post-index-change; cp $h/post-index-change $h/reference-transaction; git config core.hooksPath /tmp/evil; echo e >>src/f1"#,
+        r"h=$(git rev-parse --git-path hooks); mkdir -p $h; printf '#!/bin/sh\ntouch ../outside/evil\nexit 1\n' >$h/post-index-change
+         chmod +x $h/post-index-change; cp $h/post-index-change $h/reference-transaction; git config core.hooksPath ../outside; echo e >>src/f1",
     ),
     harmless(
         "same_time",
