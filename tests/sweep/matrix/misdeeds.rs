@@ -26,12 +26,6 @@ pub struct Limit {
 /// What is known not to hold, and why.
 pub const LIMITS: &[Limit] = &[
     Limit {
-        misdeeds: &["hide_deeper"],
-        states: &[],
-        what: &["src/.gitignore", "src/new"],
-        why: "rules that ignore themselves hide their files from a revert",
-    },
-    Limit {
         misdeeds: &["delete_all", "delete_hidden", "clean_all"],
         states: &[],
         what: &["target"],
@@ -40,20 +34,14 @@ pub const LIMITS: &[Limit] = &[
     Limit {
         misdeeds: &["fifos"],
         states: &[],
-        what: &["newfifo", "src/f1", "commit", "status"],
-        why: "git cannot store a fifo: it stays where the agent made it",
+        what: &["commit", "status"],
+        why: "git cannot store a fifo: a complete story leaves it where the agent made it",
     },
     Limit {
         misdeeds: &["no_state"],
         states: &["modes", "special_files"],
         what: &["src/f1", "src/f2", "secret", "dir", "empty"],
         why: "what brings modes and empty directories back was deleted",
-    },
-    Limit {
-        misdeeds: &["other_branch", "other_branch_moved", "stash", "tags", "merge"],
-        states: &[],
-        what: &["refs/heads/", "refs/tags/", "refs/stash"],
-        why: "branches, tags and stashes of others are not put back yet",
     },
 ];
 
