@@ -43,6 +43,12 @@ pub const LIMITS: &[Limit] = &[
         what: &["src/f1", "src/f2", "secret", "dir", "empty"],
         why: "what brings modes and empty directories back was deleted",
     },
+    Limit {
+        misdeeds: &["stash"],
+        states: &[],
+        what: &["refs/stash"],
+        why: "entries that an attempt put into the stash stay there, above the user's",
+    },
 ];
 
 const fn harmless(name: &'static str, script: &'static str) -> Misdeed {
