@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 
-use super::checkpoint::short_branch;
 use super::machine;
 use super::revert::Destination;
 use super::{Engine, Session};
@@ -47,10 +46,7 @@ impl<'o> Session<'o> {
             .clone()
             .filter(|_| on == Some(&self.state.change.branch_ref()))
         else {
-            return Err(Error::HeadElsewhere {
-                head: on.map_or("a detached commit", short_branch).to_owned(),
-                branch: self.state.branch.clone(),
-            });
+            return Err(self.head_elsewhere(&standing.head));
         };
         if let Some(operation) = operations_in_progress(&self.engine.repo).first() {
             return Err(Error::OperationInProgress((*operation).to_owned()));

@@ -43,6 +43,15 @@ impl Session<'_> {
         Ok(Standing { head, tip })
     }
 
+    /// The error of a step that needs HEAD on the loop's branch.
+    pub(super) fn head_elsewhere(&self, head: &Head) -> Error {
+        let on = head.branch.as_deref();
+        Error::HeadElsewhere {
+            head: on.map_or("a detached commit", short_branch).to_owned(),
+            branch: self.state.branch.clone(),
+        }
+    }
+
     /// The commit that a checkpoint can be made upon; inside: why there is none, as a reason for the
     /// next prompt. HEAD elsewhere on top of the checkpoint is mended later and told; a checkpoint that
     /// is not below HEAD any more means that finished stories are missing from the work tree.
@@ -203,15 +212,7 @@ impl Session<'_> {
             let at_checkpoint = standing.head.oid.as_ref() == Some(&self.state.checkpoint);
             let detached = standing.head.branch.is_none();
             if !(detached && at_checkpoint && standing.tip.as_ref() == Some(&self.state.checkpoint)) {
-                return Err(Error::HeadElsewhere {
-                    head: standing
-                        .head
-                        .branch
-                        .as_deref()
-                        .map_or("a detached commit", short_branch)
-                        .to_owned(),
-                    branch: self.state.branch.clone(),
-                });
+                return Err(self.head_elsewhere(&standing.head));
             }
             let own = self.own_head();
             self.engine

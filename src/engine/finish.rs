@@ -74,10 +74,7 @@ impl Session<'_> {
         let on = standing.head.branch.as_deref();
         let branch = self.state.change.branch_ref();
         let Some(tip) = standing.tip.clone().filter(|_| on == Some(&branch)) else {
-            return Err(Error::HeadElsewhere {
-                head: on.map_or("a detached commit", short_branch).to_owned(),
-                branch: self.state.branch.clone(),
-            });
+            return Err(self.head_elsewhere(&standing.head));
         };
         if let Some(operation) = crate::git::operations_in_progress(&self.engine.repo).first() {
             return Err(Error::OperationInProgress((*operation).to_owned()));

@@ -2,7 +2,6 @@
 
 use super::Session;
 use super::attempt::{AttemptOptions, Outcome, StepEnd, open_ids, write_private};
-use super::checkpoint::short_branch;
 use super::machine::{Event, Step};
 use super::revert::Undoing;
 use super::verdict::Judgement;
@@ -96,15 +95,7 @@ impl Session<'_> {
         if standing.head.branch.as_deref() == Some(&self.state.change.branch_ref()) {
             return Ok(());
         }
-        Err(Error::HeadElsewhere {
-            head: standing
-                .head
-                .branch
-                .as_deref()
-                .map_or("a detached commit", short_branch)
-                .to_owned(),
-            branch: self.state.branch.clone(),
-        })
+        Err(self.head_elsewhere(&standing.head))
     }
 
     pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
