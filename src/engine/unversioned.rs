@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::stat::{Mode, umask};
 
@@ -29,6 +29,9 @@ use crate::git::worktree::Reading;
 const SMALL: u64 = 1024 * 1024;
 /// At most this many of them.
 const MANY: usize = 1000;
+
+/// File systems stamp with the clock of the last tick: a file made after a moment may look older than it.
+const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Unusual permissions at the last checkpoint, and when the loop began.
 const MODES: &str = "modes";
@@ -514,7 +517,8 @@ impl Session<'_> {
             .running
             .as_ref()
             .map_or(self.state.started, |running| running.since);
-        self.unversioned().made_unseen(&tracked, SystemTime::from(since))
+        self.unversioned()
+            .made_unseen(&tracked, SystemTime::from(since) - CLOCK_LAG)
     }
 
     /// Has git not look again at what it did not look at before the loop.
