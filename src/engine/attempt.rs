@@ -320,6 +320,7 @@ impl Session<'_> {
 
     async fn run_job(&mut self, job: Job, begun: &Begun, decoder: &mut Decoder) -> Result<Ended, Error> {
         self.head_is_known = false;
+        self.refs = None;
         let mut log = begun.log.try_clone().map_err(process::ProcessError::Log)?;
         let mut stop = self.engine.stop.clone();
         let mut ears = Ears {

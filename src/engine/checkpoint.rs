@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::machine;
+use super::other_refs::OtherRefs;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::{Head, operations_in_progress};
@@ -34,12 +35,18 @@ impl Session<'_> {
     /// Where HEAD and the branch stand; git is asked only when something may have moved them since it
     /// was last asked.
     pub(super) async fn standing(&mut self) -> Result<Standing, Error> {
-        if !self.head_is_known {
-            self.engine.head = self.engine.repo.head().await?;
-            self.head_is_known = true;
+        if self.head_is_known {
+            let head = self.engine.head.clone();
+            let tip = self.branch_tip(&head).await?;
+            return Ok(Standing { head, tip });
         }
-        let head = self.engine.head.clone();
-        let tip = self.branch_tip(&head).await?;
+        let own = self.state.change.branch_ref();
+        let (refs, head) = self.engine.repo.refs_and_head(&OtherRefs::PATTERNS).await?;
+        let tip = refs.iter().find(|found| found.name == own);
+        let tip = tip.map(|found| found.oid.clone());
+        self.refs = Some(OtherRefs::of(&refs, &own));
+        self.engine.head = head.clone();
+        self.head_is_known = true;
         Ok(Standing { head, tip })
     }
 
@@ -239,6 +246,9 @@ impl Session<'_> {
                 });
             }
         };
+        if tip == checkpoint && self.is_as_left().await? {
+            return Ok(());
+        }
         let reading = self.read_work_tree().await?;
         if tip == checkpoint && reading.tree == self.state.checkpoint_tree {
             return Ok(());
@@ -253,6 +263,17 @@ impl Session<'_> {
             subject: format!("checkpoint: edits before {story}"),
         };
         self.commit_checkpoint(saving, &standing, reading.tree).await
+    }
+}
+
+impl Session<'_> {
+    /// Whether index and work tree are certainly as the last step left them. `false` says nothing.
+    async fn is_as_left(&self) -> Result<bool, Error> {
+        if !self.index_is_as_left() {
+            return Ok(false);
+        }
+        let nested = self.users_nested();
+        Ok(self.engine.repo.is_as_indexed(&nested).await?)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Session;
 use super::checkpoint::short_branch;
 use crate::error::Error;
-use crate::git::{Git, GitError};
+use crate::git::RefInfo;
 use crate::names::Oid;
 use crate::refs::{KeptRef, Update};
 
@@ -30,11 +30,17 @@ struct Moved {
 }
 
 impl OtherRefs {
-    /// Reads them, without the loop's own branch.
-    pub async fn read(git: &Git, own: &str) -> Result<Self, GitError> {
-        let refs = git.refs(&["refs/heads", "refs/tags", "refs/stash"]).await?;
-        let others = refs.into_iter().filter(|found| found.name != own);
-        Ok(Self(others.map(|found| (found.name, found.oid)).collect()))
+    /// Where they are looked for.
+    pub const PATTERNS: [&str; 3] = ["refs/heads", "refs/tags", "refs/stash"];
+
+    /// What was listed, without the loop's own branch.
+    pub fn of(refs: &[RefInfo], own: &str) -> Self {
+        let others = refs.iter().filter(|found| found.name != own);
+        Self(
+            others
+                .map(|found| (found.name.clone(), found.oid.clone()))
+                .collect(),
+        )
     }
 
     fn moved_since(&self, before: &Self) -> Vec<Moved> {
@@ -55,11 +61,9 @@ impl OtherRefs {
 
 impl Session<'_> {
     /// Records the user's refs before an attempt.
-    pub(super) async fn record_refs(&self) -> Result<(), Error> {
-        let own = self.state.change.branch_ref();
-        let refs = OtherRefs::read(&self.engine.repo.git, &own).await?;
+    pub(super) async fn record_refs(&mut self) -> Result<(), Error> {
         let path = self.file(RECORD);
-        let text = toml::to_string(&refs).map_err(io::Error::other);
+        let text = toml::to_string(self.other_refs().await?).map_err(io::Error::other);
         text.and_then(|text| fs::write(&path, text))
             .map_err(|source| Error::File {
                 what: "write",
@@ -78,13 +82,25 @@ impl Session<'_> {
         toml::from_str(&fs::read_to_string(self.file(RECORD)).ok()?).ok()
     }
 
-    async fn moved_refs(&self) -> Result<Vec<Moved>, Error> {
-        let Some(before) = self.recorded_refs() else {
-            return Ok(Vec::new());
+    /// The user's refs as they were when they were last read.
+    async fn other_refs(&mut self) -> Result<&OtherRefs, Error> {
+        let known = match self.refs.take() {
+            Some(known) => known,
+            None => self.read_other_refs().await?,
         };
-        let own = self.state.change.branch_ref();
-        let now = OtherRefs::read(&self.engine.repo.git, &own).await?;
-        Ok(now.moved_since(&before))
+        Ok(self.refs.insert(known))
+    }
+
+    async fn read_other_refs(&self) -> Result<OtherRefs, Error> {
+        let refs = self.engine.repo.git.refs(&OtherRefs::PATTERNS).await?;
+        Ok(OtherRefs::of(&refs, &self.state.change.branch_ref()))
+    }
+
+    async fn moved_refs(&mut self) -> Result<Vec<Moved>, Error> {
+        match self.recorded_refs() {
+            Some(before) => Ok(self.other_refs().await?.moved_since(&before)),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// After an attempt that promised COMPLETE: why it cannot be, if it hid work in the stash; what else
@@ -158,8 +174,7 @@ impl Session<'_> {
         if moves.is_empty() {
             return Ok(moves);
         }
-        let own = self.state.change.branch_ref();
-        let now = OtherRefs::read(&self.engine.repo.git, &own).await?;
+        let now = self.read_other_refs().await?;
         let possible = |update: &Update| match update {
             Update::Move { name, old, .. } => now.0.get(name) == old.as_ref(),
             Update::Set { .. } | Update::Delete { .. } => true,

@@ -107,6 +107,7 @@ pub async fn resume<'o>(
         _lock: lock,
         settled: false,
         head_is_known: false,
+        refs: None,
     };
     session.tell("the loop's state is rebuilt from its branch and refs");
     Ok(session)

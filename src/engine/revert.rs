@@ -130,6 +130,7 @@ impl Session<'_> {
             });
         }
         updates.extend(self.still_to_do(put_back).await?);
+        self.refs = None;
         let own = self.own_head();
         self.engine
             .repo

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::machine::{self, Action, Refusal};
+use super::other_refs::OtherRefs;
 use super::{Engine, progress_of};
 use crate::adapters::{Listing, Story};
 use crate::error::Error;
@@ -27,6 +28,8 @@ pub struct Session<'o> {
     pub(super) settled: bool,
     /// Whether `engine.head` is still where HEAD is: nothing that could move it has run since it was read.
     pub(super) head_is_known: bool,
+    /// The user's refs as last read; nothing but this process has changed them since.
+    pub(super) refs: Option<OtherRefs>,
 }
 
 impl<'o> Session<'o> {
@@ -50,6 +53,7 @@ impl<'o> Session<'o> {
             _lock: lock,
             settled: false,
             head_is_known: false,
+            refs: None,
         };
         session.require_own_work_tree()?;
         let at_rest = session.state.intent.is_none() && session.state.progress.phase != Phase::Running;

@@ -92,6 +92,7 @@ pub async fn start<'o>(
         _lock: lock,
         settled: true,
         head_is_known: true,
+        refs: None,
     };
     session.emit(What::Started {
         branch: session.state.branch.clone(),

@@ -22,7 +22,7 @@ use super::raw_bytes::RawBytes;
 use crate::error::Error;
 use crate::git::Repo;
 use crate::git::index::{self, Entries};
-use crate::git::index_file::{Index, compare};
+use crate::git::index_file::{Entry, Index, compare};
 use crate::git::worktree::Reading;
 
 /// Ignored files up to this size are copied.
@@ -565,6 +565,22 @@ impl Session<'_> {
     pub(super) fn remember_index(&self) -> Result<(), Error> {
         index::copy(&self.engine.repo.index(), &self.file("checkpoint.index"))?;
         Ok(())
+    }
+
+    /// Whether the real index holds what the one of the last checkpoint holds, and hides nothing.
+    pub(super) fn index_is_as_left(&self) -> bool {
+        let oid = self.oid_length();
+        let now = fs::read(self.engine.repo.index()).unwrap_or_default();
+        let was = fs::read(self.file("checkpoint.index")).unwrap_or_default();
+        let (Some(now), Some(was)) = (Index::parse(&now, oid), Index::parse(&was, oid)) else {
+            return false;
+        };
+        let plain = |entry: &Entry<'_>| entry.stage == 0 && !entry.assumed && !entry.skipped;
+        let mut same = now.entries.iter().all(plain) && was.tree.as_ref() == Some(&self.state.checkpoint_tree);
+        compare(&was, &now, |was, is| {
+            same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
+        });
+        same
     }
 
     /// Paths whose state differs between an index that was kept and the real one, and all directories.

@@ -395,6 +395,26 @@ impl Repo {
         Ok(differences)
     }
 
+    /// Whether the work tree is as the repository's own index says, untracked directories of these names
+    /// aside. One scan of the work tree by one process; writes nothing.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn is_as_indexed(&self, aside: &[Vec<u8>]) -> Result<bool, GitError> {
+        let args = [
+            "-z",
+            "-m",
+            "-d",
+            "-o",
+            "--exclude-standard",
+            "--directory",
+            "--no-empty-directory",
+        ];
+        let different = self.git.cmd("ls-files", args).fields().await?;
+        let is_aside = |path: &Vec<u8>| path.strip_suffix(b"/").is_some_and(|dir| aside.iter().any(|a| a == dir));
+        Ok(different.iter().all(is_aside))
+    }
+
     /// Gives these paths of the work tree the content they have in `target`; `changes` says how they
     /// differ from it (`A`: they are not in it, and go). `scratch` is a private index to do it with.
     ///
