@@ -88,9 +88,9 @@ impl<'o> Session<'o> {
             commit: initial,
             index: self.file(START_INDEX),
         };
-        self.converge(now, "abort", &destination).await?;
+        let touched = self.converge(now, "abort", &destination).await?;
         self.install_working_index().await?;
-        self.restore_unversioned_of_start().await?;
+        self.restore_unversioned_of_start(&touched).await?;
         self.head_is_known = false;
         let original = self.original_head();
         if self.engine.repo.head().await? != original {

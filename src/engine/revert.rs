@@ -13,6 +13,7 @@ use super::machine::{self, Action};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::clear_operations;
+use crate::git::index;
 use crate::git::index_file::Index;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component};
@@ -142,9 +143,9 @@ impl Session<'_> {
             commit: checkpoint.clone(),
             index: self.file("checkpoint.index"),
         };
-        self.converge(now, &trash, &destination).await?;
+        let touched = self.converge(now, &trash, &destination).await?;
         self.install_working_index().await?;
-        self.restore_unversioned().await?;
+        self.restore_unversioned(&touched).await?;
         self.put_back_source()?;
         self.forget_refs();
         self.state.intent = None;
@@ -171,38 +172,51 @@ impl Session<'_> {
     }
 
     /// Brings the work tree to a state it had before, touching only what differs. What git does not keep
-    /// goes to the trash, by renaming.
+    /// goes to the trash, by renaming. Gives the paths that were touched since that state, or now.
     pub(super) async fn converge(
         &mut self,
         mut now: Option<Reading>,
         trash: &str,
         destination: &Destination,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<Vec<u8>>, Error> {
         let target = destination.tree.clone();
         let trash = self.file("trash").join(trash);
+        let work = self.file("work.index");
+        let mut touched = Vec::new();
         let mut changed = Vec::new();
-        for _ in 0..TURNS {
-            let work = self.file("work.index");
+        for turn in 0..TURNS {
             let mut now = match now.take() {
                 Some(now) => now,
                 None => self.read_work_tree().await?,
             };
+            touched.extend(self.touched_between(&destination.index, &work));
             let changes = match now.changes.take() {
                 // They were compared with the checkpoint.
                 Some(changes) if now.nested.is_empty() && target == self.state.checkpoint_tree => changes,
                 _ => self.engine.repo.git.diff_trees(&target, &now.tree).await?,
             };
-            let (tree, changes) = match self.restore_rules(&work, &changes, destination).await? {
+            let rules_were = self.restore_rules(&work, &changes, destination).await?;
+            // A file that changed meanwhile keeps all from being changed; the next turn sees it.
+            let done = match rules_were {
                 Some(tree) => {
-                    let changes = self.engine.repo.git.diff_trees(&target, &tree).await?;
-                    (tree, changes)
+                    let repo = &self.engine.repo;
+                    let changes = repo.git.diff_trees(&target, &tree).await?;
+                    self.clear_the_way(&changes, &trash)?;
+                    repo.switch_work_tree(&work, &tree, &target).await.is_ok()
                 }
-                None => self.leave_ignored(&work, now, changes).await?,
+                None => {
+                    let (tree, changes) = self.leave_ignored(&work, now, changes).await?;
+                    self.clear_the_way(&changes, &trash)?;
+                    let repo = &self.engine.repo;
+                    let (known, oid) = (&destination.index, self.oid_length());
+                    if turn == 0 && index::held_tree(known, oid).as_ref() == Some(&target) {
+                        matches!(repo.restore_changes(&work, known, oid, &changes).await, Ok(true))
+                    } else {
+                        repo.switch_work_tree(&work, &tree, &target).await.is_ok()
+                    }
+                }
             };
-            self.clear_the_way(&changes, &trash)?;
-            let repo = &self.engine.repo;
-            // A file that changed meanwhile stops git before it changes anything; the next turn sees it.
-            if repo.switch_work_tree(&work, &tree, &target).await.is_ok() {
+            if done {
                 for path in self.made_unseen(&work)? {
                     self.move_to_trash(&path, &trash)?;
                 }
@@ -214,7 +228,8 @@ impl Session<'_> {
                 }
                 changed = left.changed;
                 if changed.is_empty() {
-                    return self.narrow_sparse(&work).await;
+                    self.narrow_sparse(&work).await?;
+                    return Ok(touched);
                 }
             }
         }

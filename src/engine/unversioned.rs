@@ -17,7 +17,6 @@ use std::time::{Duration, SystemTime};
 use nix::sys::stat::{Mode, umask};
 
 use super::Session;
-use super::abort::START_INDEX;
 use super::raw_bytes::RawBytes;
 use crate::error::Error;
 use crate::git::Repo;
@@ -40,14 +39,6 @@ const MODES_OF_START: &str = "modes.start";
 const RAW_OF_START: &str = "raw.start";
 
 type Paths = BTreeSet<Vec<u8>>;
-
-/// What an attempt may have changed.
-struct Touch {
-    /// Tracked paths whose files were touched.
-    touched: Vec<Vec<u8>>,
-    /// Every directory above tracked files.
-    dirs: Paths,
-}
 
 /// The loop's records of what git does not keep.
 #[derive(Clone, Debug)]
@@ -188,27 +179,6 @@ impl Unversioned {
         Ok(self.paths("sparse")?.into_iter().collect())
     }
 
-    /// Takes files that were outside a sparse checkout out of the work tree again; gives their paths. They
-    /// are as the checkpoint has them, so nothing is lost.
-    fn remove_sparse(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let mut removed = Vec::new();
-        for path in self.sparse()? {
-            let file = self.top.join(OsStr::from_bytes(&path));
-            if file.symlink_metadata().is_err() {
-                continue;
-            }
-            fs::remove_file(&file).map_err(|error| file_error("remove", &file, error))?;
-            for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {
-                // The first directory that holds something else ends it.
-                if fs::remove_dir(dir).is_err() {
-                    break;
-                }
-            }
-            removed.push(path);
-        }
-        Ok(removed)
-    }
-
     /// Those of `paths` that were not outside a sparse checkout when the loop began.
     pub fn newly_sparse(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
         if paths.is_empty() {
@@ -291,10 +261,10 @@ impl Unversioned {
     }
 
     /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
-    fn restore_modes(&self, name: &str, touched: &[Vec<u8>], dirs: &Paths) -> Result<(), Error> {
+    fn restore_modes(&self, name: &str, touched: &[Vec<u8>], dirs: &BTreeSet<&[u8]>) -> Result<(), Error> {
         let odd = self.modes(name)?;
         let usual = Usual::now();
-        for path in touched.iter().chain(dirs) {
+        for path in touched.iter().map(Vec::as_slice).chain(dirs.iter().copied()) {
             let file = self.top.join(OsStr::from_bytes(path));
             let Ok(metadata) = file.symlink_metadata() else {
                 continue;
@@ -455,10 +425,10 @@ impl Session<'_> {
 
     /// Records permissions and lossy bytes of what the story touched. Called with the new index in place.
     pub(super) async fn record_touched(&self) -> Result<(), Error> {
-        let Touch { touched, .. } = self.touched_since("checkpoint.index");
+        let repo = &self.engine.repo;
+        let touched = self.touched_between(&self.file("checkpoint.index"), &repo.index());
         if !touched.is_empty() {
             self.unversioned().record_modes(&touched)?;
-            let repo = &self.engine.repo;
             let oid = self.oid_length();
             self.raw_bytes()
                 .record(repo, &repo.index(), oid, &touched)
@@ -473,24 +443,28 @@ impl Session<'_> {
     }
 
     /// Brings back what git does not keep. Called with the checkpoint's index in place.
-    pub(super) async fn restore_unversioned(&mut self) -> Result<(), Error> {
-        self.restore_unversioned_as(MODES, &self.raw_bytes(), "checkpoint.index")
+    /// `touched` are the paths that may differ from what they were.
+    pub(super) async fn restore_unversioned(&mut self, touched: &[Vec<u8>]) -> Result<(), Error> {
+        self.restore_unversioned_as(MODES, &self.raw_bytes(), touched)
             .await?;
         self.remember_index()
     }
 
     /// Brings back what git does not keep, as it was when the loop began.
-    pub(super) async fn restore_unversioned_of_start(&mut self) -> Result<(), Error> {
+    pub(super) async fn restore_unversioned_of_start(&mut self, touched: &[Vec<u8>]) -> Result<(), Error> {
         let raw = RawBytes::new(&self.file("unversioned"), RAW_OF_START);
-        self.restore_unversioned_as(MODES_OF_START, &raw, START_INDEX)
-            .await
+        self.restore_unversioned_as(MODES_OF_START, &raw, touched).await
     }
 
-    async fn restore_unversioned_as(&self, modes: &str, raw: &RawBytes, index: &str) -> Result<(), Error> {
-        let Touch { touched, dirs } = self.touched_since(index);
+    async fn restore_unversioned_as(
+        &self,
+        modes: &str,
+        raw: &RawBytes,
+        touched: &[Vec<u8>],
+    ) -> Result<(), Error> {
         let unversioned = self.unversioned();
         unversioned.put_back()?;
-        let written = raw.restore(&self.engine.repo.top, &touched)?;
+        let written = raw.restore(&self.engine.repo.top, touched)?;
         if !written.is_empty() {
             // Git takes a file of another size for changed until it has read it again.
             let work = self.file("work.index");
@@ -498,14 +472,22 @@ impl Session<'_> {
             self.engine.repo.update_index(&work, &["--add"], &written).await?;
             self.install_working_index().await?;
         }
-        unversioned.restore_modes(modes, &touched, &dirs)
+        let tracked = tracked_paths(&self.engine.repo.index(), self.oid_length());
+        let dirs = directories(tracked.iter().map(Vec::as_slice));
+        unversioned.restore_modes(modes, touched, &dirs)
     }
 
     /// Puts outside the sparse checkout again what was outside it. Called when the work tree is the
     /// checkpoint's, with the index that describes it.
     pub(super) async fn narrow_sparse(&self, index: &Path) -> Result<(), Error> {
-        let removed = self.unversioned().remove_sparse()?;
-        Ok(self.engine.repo.hide_paths(index, &[], &removed).await?)
+        let repo = &self.engine.repo;
+        let mut again = self.unversioned().sparse()?;
+        again.retain(|path| repo.exists(path));
+        for path in &again {
+            // They are as the checkpoint has them, so nothing is lost.
+            repo.remove_file(path)?;
+        }
+        Ok(repo.hide_paths(index, &[], &again).await?)
     }
 
     /// What an attempt made that git does not list; see [`Unversioned::made_unseen`]. `index` describes
@@ -533,7 +515,7 @@ impl Session<'_> {
     }
 
     /// Length of an object id in bytes.
-    fn oid_length(&self) -> usize {
+    pub(super) fn oid_length(&self) -> usize {
         self.state.checkpoint.as_str().len() / 2
     }
 
@@ -576,33 +558,30 @@ impl Session<'_> {
             return false;
         };
         let plain = |entry: &Entry<'_>| entry.stage == 0 && !entry.assumed && !entry.skipped;
-        let mut same = now.entries.iter().all(plain) && was.tree.as_ref() == Some(&self.state.checkpoint_tree);
+        let mut same =
+            now.entries.iter().all(plain) && was.tree.as_ref() == Some(&self.state.checkpoint_tree);
         compare(&was, &now, |was, is| {
             same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
         });
         same
     }
 
-    /// Paths whose state differs between an index that was kept and the real one, and all directories.
-    fn touched_since(&self, index: &str) -> Touch {
+    /// Paths whose files differ between two indexes, or may: they were touched in between.
+    pub(super) fn touched_between(&self, was: &Path, is: &Path) -> Vec<Vec<u8>> {
         let oid = self.oid_length();
-        let now = fs::read(self.engine.repo.index()).unwrap_or_default();
-        let was = fs::read(self.file(index)).unwrap_or_default();
-        let now = Index::parse(&now, oid).unwrap_or_default();
+        let (was, is) = (
+            fs::read(was).unwrap_or_default(),
+            fs::read(is).unwrap_or_default(),
+        );
         let was = Index::parse(&was, oid).unwrap_or_default();
+        let is = Index::parse(&is, oid).unwrap_or_default();
         let mut touched = Vec::new();
-        compare(&was, &now, |was, is| {
-            if let Some(is) = is
-                && was.map(|was| was.touched) != Some(is.touched)
-            {
-                touched.push(is.path.to_vec());
+        compare(&was, &is, |was, is| {
+            if was.map(|was| was.touched) != is.map(|is| is.touched) {
+                touched.extend(was.or(is).map(|entry| entry.path.to_vec()));
             }
         });
-        let dirs = directories(now.entries.iter().map(|entry| &*entry.path));
-        Touch {
-            touched,
-            dirs: dirs.into_iter().map(<[u8]>::to_vec).collect(),
-        }
+        touched
     }
 }
 

@@ -310,3 +310,13 @@ pub(super) fn split_z(bytes: &[u8]) -> Vec<Vec<u8>> {
         .map(<[u8]>::to_vec)
         .collect()
 }
+
+/// Joins paths, each ended by NUL, for `-z --stdin`.
+pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for path in paths {
+        bytes.extend(path);
+        bytes.push(0);
+    }
+    bytes
+}

@@ -5,10 +5,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use super::command::{GitError, split_z};
+use super::command::{GitError, joined_z, split_z};
 use super::discover::Repo;
 use super::index_file::Index;
-use super::worktree::joined_z;
 
 /// Attributes that make git convert a file.
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text", "eol"];

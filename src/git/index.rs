@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::command::GitError;
+use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{GITLINK, Index};
 use super::objects::StagedEntry;
@@ -214,7 +214,7 @@ impl Repo {
         self.git
             .cmd("checkout-index", ["-q", "-u", "-z", "--stdin"])
             .index(index)
-            .stdin(super::worktree::joined_z(paths))
+            .stdin(joined_z(paths))
             .done()
             .await
     }

@@ -3,6 +3,8 @@
 //! Reads, never writes. What it does not know it leaves to git.
 
 use std::borrow::Cow;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 
 use crate::names::Oid;
 
@@ -19,6 +21,17 @@ pub const GITLINK: u32 = 0o160_000;
 
 /// What identifies the state of a file: its change time, in seconds and nanoseconds, and inode.
 pub type Touched = (u32, u32, u32);
+
+/// The state of a file as git puts it into an index.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an index keeps the lower 32 bits"
+)]
+pub fn touched(file: &Metadata) -> Touched {
+    (file.ctime() as u32, file.ctime_nsec() as u32, file.ino() as u32)
+}
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

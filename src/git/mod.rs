@@ -9,10 +9,12 @@ mod convert;
 mod discover;
 pub mod index;
 pub mod index_file;
+mod listing;
 mod objects;
 mod operations;
 mod own_files;
 mod refs;
+mod switch;
 pub mod worktree;
 
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};

@@ -1,17 +1,13 @@
-//! The work tree as a git tree, and a git tree as the work tree.
-//!
-//! Reading goes through `git add -A` on a private index, so that filters, line endings and ignore
-//! rules are exactly the user's. Writing goes through the two-tree merge of `git read-tree -m -u`, which
-//! touches only what differs and refuses to overwrite what it does not know.
+//! The work tree as a git tree: `git add -A` on a private index, so that filters, line endings and ignore
+//! rules are exactly the user's.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::command::{GitError, failure, split_z};
+use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 use super::index_file::{self, GITLINK, Index};
 use crate::names::Oid;
@@ -315,51 +311,6 @@ impl Repo {
             .await
     }
 
-    /// Whether something is at this path of the work tree.
-    #[must_use]
-    pub fn exists(&self, path: &[u8]) -> bool {
-        self.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
-    }
-
-    /// What keeps a new file from being put at this path: the first of its directories that is no
-    /// directory (a symlink is none), or what is at the path itself.
-    #[must_use]
-    pub fn first_in_the_way(&self, path: &[u8]) -> Option<Vec<u8>> {
-        let slashes = path
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| **b == b'/')
-            .map(|(at, _)| at);
-        for end in slashes {
-            let dir = path.get(..end)?;
-            match self.top.join(OsStr::from_bytes(dir)).symlink_metadata() {
-                Ok(metadata) if metadata.is_dir() => {}
-                Ok(_) => return Some(dir.to_vec()),
-                Err(_) => return None,
-            }
-        }
-        self.exists(path).then(|| path.to_vec())
-    }
-
-    /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what
-    /// differs; `index` then describes `target`.
-    ///
-    /// # Errors
-    /// When a file changed meanwhile, or is in the way: nothing of it is overwritten.
-    pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
-        if now == target {
-            return Ok(());
-        }
-        let args = ["--no-sparse-checkout", "-m", "-u", now.as_str(), target.as_str()];
-        // Attributes must be the target's: those of the work tree may be what is being undone.
-        self.git
-            .cmd("read-tree", args)
-            .index(index)
-            .env("GIT_ATTR_SOURCE", target.as_str())
-            .done()
-            .await
-    }
-
     /// Reads the tracked files alone into `index` and into a tree; nothing untracked is looked at.
     ///
     /// # Errors
@@ -373,134 +324,6 @@ impl Repo {
             self.update_index(index, &["--force-remove"], &left).await?;
         }
         Ok(self.git.write_tree(index).await?)
-    }
-
-    /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
-    /// entries under the present ignore rules (whole directories where nothing inside is tracked).
-    /// One scan of the work tree.
-    ///
-    /// # Errors
-    /// When git cannot read the work tree.
-    pub async fn differences(&self, index: &Path) -> Result<Differences, GitError> {
-        let args = ["-t", "-z", "-m", "-d", "-o", "--exclude-standard", "--directory"];
-        let fields = self.git.cmd("ls-files", args).index(index).fields().await?;
-        let mut differences = Differences::default();
-        for field in fields {
-            match field.split_at_checked(2) {
-                Some((b"? ", path)) => differences.untracked.push(path.to_vec()),
-                Some((_, path)) => differences.changed.push(path.to_vec()),
-                None => {}
-            }
-        }
-        Ok(differences)
-    }
-
-    /// Whether the work tree is as the repository's own index says, untracked directories of these names
-    /// aside. One scan of the work tree by one process; writes nothing.
-    ///
-    /// # Errors
-    /// When git cannot read the work tree.
-    pub async fn is_as_indexed(&self, aside: &[Vec<u8>]) -> Result<bool, GitError> {
-        let args = [
-            "-z",
-            "-m",
-            "-d",
-            "-o",
-            "--exclude-standard",
-            "--directory",
-            "--no-empty-directory",
-        ];
-        let different = self.git.cmd("ls-files", args).fields().await?;
-        let is_aside = |path: &Vec<u8>| path.strip_suffix(b"/").is_some_and(|dir| aside.iter().any(|a| a == dir));
-        Ok(different.iter().all(is_aside))
-    }
-
-    /// Gives these paths of the work tree the content they have in `target`; `changes` says how they
-    /// differ from it (`A`: they are not in it, and go). `scratch` is a private index to do it with.
-    ///
-    /// # Errors
-    /// When a file cannot be written or removed.
-    pub async fn restore_files(
-        &self,
-        scratch: &Path,
-        target: &Oid,
-        changes: &[(u8, Vec<u8>)],
-    ) -> Result<(), GitError> {
-        let mut wanted = Vec::new();
-        for (status, path) in changes {
-            if *status != b'A' {
-                wanted.push(path.clone());
-                continue;
-            }
-            let path = self.top.join(OsStr::from_bytes(path));
-            match fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(gone) if gone.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => {
-                    return Err(GitError::File {
-                        what: "remove",
-                        path,
-                        source,
-                    });
-                }
-            }
-        }
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        super::index::discard(scratch)?;
-        self.git
-            .cmd("read-tree", [target.as_str()])
-            .index(scratch)
-            .done()
-            .await?;
-        self.git
-            .cmd("checkout-index", ["-f", "-q", "-z", "--stdin"])
-            .index(scratch)
-            .stdin(joined_z(&wanted))
-            .done()
-            .await?;
-        super::index::discard(scratch)
-    }
-
-    /// Ignored entries of the work tree; whole directories where everything inside is ignored.
-    ///
-    /// # Errors
-    /// When git cannot read the work tree.
-    pub async fn ignored_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
-        let args = ["-z", "-o", "-i", "--exclude-standard", "--directory"];
-        self.git.cmd("ls-files", args).index(index).fields().await
-    }
-
-    /// Untracked entries of the work tree, not ignored; whole directories where nothing inside is
-    /// tracked, empty ones too.
-    ///
-    /// # Errors
-    /// When git cannot read the work tree.
-    pub async fn untracked_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
-        let args = ["-z", "-o", "--exclude-standard", "--directory"];
-        self.git.cmd("ls-files", args).index(index).fields().await
-    }
-
-    /// Which of these paths the ignore rules of the work tree cover, tracked or not.
-    ///
-    /// # Errors
-    /// When git cannot tell; that is never taken for "none".
-    pub async fn ignored_among(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let output = self
-            .git
-            .cmd("check-ignore", ["--no-index", "-z", "--stdin"])
-            .index(index)
-            .stdin(joined_z(paths))
-            .any_exit()
-            .await?;
-        match output.code {
-            Some(0 | 1) => Ok(split_z(&output.stdout)),
-            _ => Err(failure("check-ignore", &output)),
-        }
     }
 }
 
@@ -585,22 +408,4 @@ fn has_no_links(index: &Path, tree: &Oid) -> bool {
         Index::parse(&bytes, tree.as_str().len() / 2)
             .is_some_and(|index| index.entries.iter().all(|entry| entry.mode != GITLINK))
     })
-}
-
-/// What `Repo::differences` found; paths relative to the top, directories with a final `/`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Differences {
-    /// Tracked paths whose content, mode or presence differs.
-    pub changed: Vec<Vec<u8>>,
-    /// Paths that are in the work tree only.
-    pub untracked: Vec<Vec<u8>>,
-}
-
-pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for path in paths {
-        bytes.extend(path);
-        bytes.push(0);
-    }
-    bytes
 }

@@ -1,0 +1,100 @@
+//! What is in the work tree beside what an index knows: changed, untracked and ignored paths.
+
+use std::path::Path;
+
+use super::command::{GitError, failure, joined_z, split_z};
+use super::discover::Repo;
+
+/// What `Repo::differences` found; paths relative to the top, directories with a final `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// Tracked paths whose content, mode or presence differs.
+    pub changed: Vec<Vec<u8>>,
+    /// Paths that are in the work tree only.
+    pub untracked: Vec<Vec<u8>>,
+}
+
+impl Repo {
+    /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
+    /// entries under the present ignore rules (whole directories where nothing inside is tracked).
+    /// One scan of the work tree.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn differences(&self, index: &Path) -> Result<Differences, GitError> {
+        let args = ["-t", "-z", "-m", "-d", "-o", "--exclude-standard", "--directory"];
+        let fields = self.git.cmd("ls-files", args).index(index).fields().await?;
+        let mut differences = Differences::default();
+        for field in fields {
+            match field.split_at_checked(2) {
+                Some((b"? ", path)) => differences.untracked.push(path.to_vec()),
+                Some((_, path)) => differences.changed.push(path.to_vec()),
+                None => {}
+            }
+        }
+        Ok(differences)
+    }
+
+    /// Whether the work tree is as the repository's own index says, untracked directories of these names
+    /// aside. One scan of the work tree by one process; writes nothing.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn is_as_indexed(&self, aside: &[Vec<u8>]) -> Result<bool, GitError> {
+        let args = [
+            "-z",
+            "-m",
+            "-d",
+            "-o",
+            "--exclude-standard",
+            "--directory",
+            "--no-empty-directory",
+        ];
+        let different = self.git.cmd("ls-files", args).fields().await?;
+        let is_aside = |path: &Vec<u8>| {
+            path.strip_suffix(b"/")
+                .is_some_and(|dir| aside.iter().any(|a| a == dir))
+        };
+        Ok(different.iter().all(is_aside))
+    }
+
+    /// Ignored entries of the work tree; whole directories where everything inside is ignored.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn ignored_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-z", "-o", "-i", "--exclude-standard", "--directory"];
+        self.git.cmd("ls-files", args).index(index).fields().await
+    }
+
+    /// Untracked entries of the work tree, not ignored; whole directories where nothing inside is
+    /// tracked, empty ones too.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn untracked_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-z", "-o", "--exclude-standard", "--directory"];
+        self.git.cmd("ls-files", args).index(index).fields().await
+    }
+
+    /// Which of these paths the ignore rules of the work tree cover, tracked or not.
+    ///
+    /// # Errors
+    /// When git cannot tell; that is never taken for "none".
+    pub async fn ignored_among(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let output = self
+            .git
+            .cmd("check-ignore", ["--no-index", "-z", "--stdin"])
+            .index(index)
+            .stdin(joined_z(paths))
+            .any_exit()
+            .await?;
+        match output.code {
+            Some(0 | 1) => Ok(split_z(&output.stdout)),
+            _ => Err(failure("check-ignore", &output)),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A git tree as the work tree: writing files, touching only what differs.
+//!
+//! Nothing is overwritten that was not read before: a file that changed meanwhile stops the step.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::command::{GitError, joined_z};
+use super::discover::Repo;
+use super::index_file::{Index, touched};
+use crate::names::Oid;
+
+impl Repo {
+    /// Whether something is at this path of the work tree.
+    #[must_use]
+    pub fn exists(&self, path: &[u8]) -> bool {
+        self.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
+    }
+
+    /// What keeps a new file from being put at this path: the first of its directories that is no
+    /// directory (a symlink is none), or what is at the path itself.
+    #[must_use]
+    pub fn first_in_the_way(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let slashes = path
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'/')
+            .map(|(at, _)| at);
+        for end in slashes {
+            let dir = path.get(..end)?;
+            match self.top.join(OsStr::from_bytes(dir)).symlink_metadata() {
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(_) => return Some(dir.to_vec()),
+                Err(_) => return None,
+            }
+        }
+        self.exists(path).then(|| path.to_vec())
+    }
+
+    /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what
+    /// differs; `index` then describes `target`.
+    ///
+    /// # Errors
+    /// When a file changed meanwhile, or is in the way: nothing of it is overwritten.
+    pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
+        if now == target {
+            return Ok(());
+        }
+        let args = ["--no-sparse-checkout", "-m", "-u", now.as_str(), target.as_str()];
+        // Attributes must be the target's: those of the work tree may be what is being undone.
+        self.git
+            .cmd("read-tree", args)
+            .index(index)
+            .env("GIT_ATTR_SOURCE", target.as_str())
+            .done()
+            .await
+    }
+
+    /// Turns the work tree into what the index `known` holds. `changes` says how it differs from that (`A`:
+    /// it is in the work tree only), and `index` is what the work tree was just read into; it is a copy of
+    /// `known` afterwards, brought up to date; `oid` is the length of an object id in bytes. Says whether it was done: not when one of these paths
+    /// changed meanwhile, and then nothing is touched.
+    ///
+    /// # Errors
+    /// When a file cannot be written or removed.
+    pub async fn restore_changes(
+        &self,
+        index: &Path,
+        known: &Path,
+        oid: usize,
+        changes: &[(u8, Vec<u8>)],
+    ) -> Result<bool, GitError> {
+        if !self.are_as_read(index, oid, changes)? {
+            return Ok(false);
+        }
+        super::index::discard(index)?;
+        super::index::copy(known, index)?;
+        let mut wanted = Vec::new();
+        for (status, path) in changes {
+            if *status == b'A' {
+                self.remove_file(path)?;
+            } else {
+                wanted.push(path.clone());
+            }
+        }
+        if !wanted.is_empty() {
+            self.git
+                .cmd(
+                    "checkout-index",
+                    ["-f", "-u", "-q", "--ignore-skip-worktree-bits", "-z", "--stdin"],
+                )
+                .index(index)
+                .stdin(joined_z(&wanted))
+                .done()
+                .await?;
+        }
+        Ok(true)
+    }
+
+    /// Whether these paths are still what they were when the work tree was read into `index`; what was
+    /// not there must not be there now.
+    fn are_as_read(&self, index: &Path, oid: usize, changes: &[(u8, Vec<u8>)]) -> Result<bool, GitError> {
+        let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
+        let Some(read) = Index::parse(&bytes, oid) else {
+            return Ok(false);
+        };
+        Ok(changes.iter().all(|(_, path)| {
+            let found = read.entries.binary_search_by(|entry| (*entry.path).cmp(path));
+            let entry = found.ok().and_then(|at| read.entries.get(at));
+            let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            match (entry, now) {
+                (Some(entry), Ok(now)) => entry.touched == touched(&now),
+                // What was in the way was moved with all that it held.
+                (Some(_), Err(_)) => true,
+                (None, now) => now.is_err() || self.first_in_the_way(path).is_some_and(|way| way != *path),
+            }
+        }))
+    }
+
+    /// Removes a file of the work tree, if it is there, and the directories that are empty then.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
+        let file = self.top.join(OsStr::from_bytes(path));
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(file_error("remove", &file, error));
+            }
+            _ => {}
+        }
+        for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {
+            // The first directory that holds something else ends it.
+            if fs::remove_dir(dir).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives these paths of the work tree the content they have in `target`; `changes` says how they
+    /// differ from it (`A`: they are not in it, and go). `scratch` is a private index to do it with.
+    ///
+    /// # Errors
+    /// When a file cannot be written or removed.
+    pub async fn restore_files(
+        &self,
+        scratch: &Path,
+        target: &Oid,
+        changes: &[(u8, Vec<u8>)],
+    ) -> Result<(), GitError> {
+        let mut wanted = Vec::new();
+        for (status, path) in changes {
+            if *status != b'A' {
+                wanted.push(path.clone());
+                continue;
+            }
+            self.remove_file(path)?;
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        super::index::discard(scratch)?;
+        self.git
+            .cmd("read-tree", [target.as_str()])
+            .index(scratch)
+            .done()
+            .await?;
+        self.git
+            .cmd("checkout-index", ["-f", "-q", "-z", "--stdin"])
+            .index(scratch)
+            .stdin(joined_z(&wanted))
+            .done()
+            .await?;
+        super::index::discard(scratch)
+    }
+}
+
+fn file_error(what: &'static str, path: &Path, source: io::Error) -> GitError {
+    GitError::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}
