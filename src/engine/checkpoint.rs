@@ -268,7 +268,7 @@ impl Session<'_> {
 
 impl Session<'_> {
     /// Whether index and work tree are certainly as the last step left them. `false` says nothing.
-    async fn is_as_left(&self) -> Result<bool, Error> {
+    pub(super) async fn is_as_left(&self) -> Result<bool, Error> {
         if !self.index_is_as_left() {
             return Ok(false);
         }

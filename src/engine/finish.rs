@@ -7,7 +7,6 @@ use super::machine;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index;
-use crate::git::worktree::Whose;
 use crate::names::Oid;
 use crate::refs::Update;
 use crate::state::Intent;
@@ -80,10 +79,16 @@ impl Session<'_> {
             return Err(Error::OperationInProgress((*operation).to_owned()));
         }
         let original = self.original_now().await?;
-        let (finished, merged) = if original == self.state.original_head {
-            (tip.clone(), None)
-        } else {
-            self.merge_with_original(&tip, original.as_ref()).await?
+        let mut read = None;
+        let (finished, merged) = match (&self.state.original_head, &original) {
+            (Some(was), Some(now)) if was != now => {
+                let (was, now) = (was.clone(), now.clone());
+                let ours = self.work_tree_now().await?;
+                let merged = self.merge_with_original(&was, &now, &ours).await?;
+                read = Some(ours.clone());
+                (self.final_state(&tip, &ours).await?, Some(merged))
+            }
+            _ => (tip.clone(), None),
         };
         let staged = match &original {
             Some(original) if index => Some(self.staged_again(original, &finished).await?),
@@ -97,7 +102,7 @@ impl Session<'_> {
             staged,
         });
         self.save()?;
-        self.finish_cleanup().await
+        self.finish_cleanup(read).await
     }
 
     /// The tree of an index in which what was staged before the loop is staged upon `original`, except
@@ -154,31 +159,34 @@ impl Session<'_> {
         }
     }
 
-    /// The original branch has moved on: merges what the loop did into it, in the object database.
-    async fn merge_with_original(
-        &mut self,
-        tip: &Oid,
-        original: Option<&Oid>,
-    ) -> Result<(Oid, Option<Oid>), Error> {
-        let (Some(was), Some(now)) = (self.state.original_head.clone(), original) else {
-            return Ok((tip.clone(), None));
-        };
-        let work = self.working_index().await?;
-        let nested = self.users_nested();
-        let whose = Whose::Loops { nested: &nested };
-        let repo = &self.engine.repo;
-        let git = &repo.git;
-        let tip_tree = if *tip == self.state.checkpoint {
+    /// The tree of the work tree as it is now, which the working index then describes. One scan.
+    async fn work_tree_now(&mut self) -> Result<Oid, Error> {
+        if self.is_as_left().await? {
+            self.working_index().await?;
+            return Ok(self.state.checkpoint_tree.clone());
+        }
+        Ok(self.read_work_tree().await?.tree)
+    }
+
+    /// The commit that keeps what the loop came to: its tip, or one above it with what came after.
+    async fn final_state(&self, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
+        let git = &self.engine.repo.git;
+        let of_tip = if *tip == self.state.checkpoint {
             self.state.checkpoint_tree.clone()
         } else {
             git.tree_of(tip).await?
         };
-        let ours = repo.read_work_tree(&work, &tip_tree, None, whose).await?.tree;
-        let finished = if ours == tip_tree {
-            tip.clone()
-        } else {
-            git.commit_tree(&ours, &[tip], "final state").await?
-        };
+        if of_tip == *tree {
+            return Ok(tip.clone());
+        }
+        Ok(git.commit_tree(tree, &[tip], "final state").await?)
+    }
+
+    /// The original branch has moved on from `was` to `now`: merges what the loop did into it, in the object
+    /// database.
+    async fn merge_with_original(&self, was: &Oid, now: &Oid, ours: &Oid) -> Result<Oid, Error> {
+        let repo = &self.engine.repo;
+        let git = &repo.git;
         let branch = self.state.original_branch.clone().unwrap_or_default();
         let text = |paths: Vec<Vec<u8>>| {
             paths
@@ -186,7 +194,7 @@ impl Session<'_> {
                 .map(|p| String::from_utf8_lossy(p).into_owned())
                 .collect()
         };
-        let merged = match git.merge_trees(&was, now, &ours).await? {
+        let merged = match git.merge_trees(was, now, ours).await? {
             Ok(merged) => merged,
             Err(paths) => {
                 return Err(Error::Conflict {
@@ -197,7 +205,7 @@ impl Session<'_> {
             }
         };
         let in_the_way: Vec<Vec<u8>> = git
-            .diff_trees(&ours, &merged)
+            .diff_trees(ours, &merged)
             .await?
             .into_iter()
             .filter(|(status, path)| *status == b'A' && repo.exists(path))
@@ -209,12 +217,12 @@ impl Session<'_> {
                 paths: text(in_the_way),
             });
         }
-        Ok((finished, Some(merged)))
+        Ok(merged)
     }
 
     /// Applies the intent of `finish --cleanup`; doing it again is harmless. No file is touched when
-    /// the original branch has not moved.
-    pub(super) async fn finish_cleanup(&mut self) -> Result<(), Error> {
+    /// the original branch has not moved. `read` is the tree that the working index was just read from.
+    pub(super) async fn finish_cleanup(&mut self, read: Option<Oid>) -> Result<(), Error> {
         let Some(Intent::Cleanup {
             finished,
             tip,
@@ -245,22 +253,25 @@ impl Session<'_> {
                 .await?;
         }
         let moves = merged.is_some() && (standing.head.branch != head.branch || head.branch.is_none());
-        if let Some(merged) = merged {
-            let work = self.working_index().await?;
-            let nested = self.users_nested();
-            let whose = Whose::Loops { nested: &nested };
-            let repo = &self.engine.repo;
-            let now = repo.read_work_tree(&work, &merged, None, whose).await?.tree;
-            repo.switch_work_tree(&work, &now, &merged).await?;
-            repo.install_index(&work).await?;
+        let work = self.file("work.index");
+        match merged {
+            Some(merged) => {
+                let now = match read {
+                    Some(read) => read,
+                    None => self.work_tree_now().await?,
+                };
+                self.engine.repo.switch_work_tree(&work, &now, &merged).await?;
+            }
+            None => {
+                let repo = &self.engine.repo;
+                repo.private_index(&repo.index(), &work, original.as_ref())
+                    .await?;
+            }
         }
         if moves {
             self.engine.repo.set_head(&head, &why).await?;
         }
         let repo = &self.engine.repo;
-        let work = self.file("work.index");
-        repo.private_index(&repo.index(), &work, original.as_ref())
-            .await?;
         match staged.as_ref().or(original.as_ref()) {
             Some(content) => {
                 let args = ["--no-sparse-checkout", "--reset", content.as_str()];

@@ -30,7 +30,7 @@ impl Session<'_> {
                 Intent::Start { .. } => self.finish_start().await?,
                 Intent::Checkpoint { .. } => self.finish_checkpoint().await?,
                 Intent::Revert { .. } => self.finish_revert(None).await?,
-                Intent::Cleanup { .. } => self.finish_cleanup().await?,
+                Intent::Cleanup { .. } => self.finish_cleanup(None).await?,
                 Intent::Abort { .. } => self.finish_abort(None).await?,
                 Intent::Restore { .. } => self.finish_restore().await?,
             }
