@@ -1,14 +1,20 @@
 //! `start --resume`: a loop whose state file is lost, rebuilt from its branch and refs. The original
 //! branch is in the message of the start snapshot.
 
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
 use jiff::Timestamp;
 
+use super::abort::ORIGINAL_INDEX;
+use super::files::file_error;
 use super::session::path_text;
 use super::start::StartOptions;
 use super::unversioned::Unversioned;
 use super::{Engine, Session};
 use crate::adapters::Source;
 use crate::error::Error;
+use crate::git::Git;
 use crate::names::{Change, Oid};
 use crate::state::{Before, Completed, Phase, Progress, State, Store, VERSION};
 
@@ -28,8 +34,10 @@ pub async fn resume<'o>(
         return Err(Error::NothingToResume(change.to_string()));
     }
     let start_ref = change.ralph_ref("start");
-    let refs = git.refs(&[&start_ref]).await?;
-    let (Some(snapshot), Some(tip)) = (refs.into_iter().next(), engine.head.oid.clone()) else {
+    let anchor_ref = change.ralph_ref("anchor");
+    let refs = git.refs(&[&start_ref, &anchor_ref]).await?;
+    let snapshot = refs.iter().find(|found| found.name == start_ref);
+    let (Some(snapshot), Some(tip)) = (snapshot, engine.head.oid.clone()) else {
         return Err(Error::NothingToResume(change.to_string()));
     };
     let message = git.message(&snapshot.oid).await?;
@@ -66,9 +74,14 @@ pub async fn resume<'o>(
     let lock = store.lock()?;
     let work = store.file("work.index");
     let made = repo.private_index(&repo.index(), &work, Some(&tip)).await?;
-    Unversioned::new(store.file("unversioned"), &repo.top)
-        .record_start(repo, &work, tip.as_str().len() / 2, &made.entries)
+    let unversioned = Unversioned::new(store.file("unversioned"), &repo.top);
+    unversioned.record_start(repo, &work, &made.entries).await?;
+    unversioned
+        .record_raw(repo, &work, tip.as_str().len() / 2)
         .await?;
+    let anchor = refs.iter().find(|found| found.name == anchor_ref);
+    let anchor = anchor.map(|found| found.oid.clone());
+    restore_original_index(git, anchor.as_ref(), &store).await?;
     crate::git::index::discard(&work)?;
     let state = State {
         version: VERSION,
@@ -90,9 +103,9 @@ pub async fn resume<'o>(
         settings: options.settings.clone(),
         source,
         before: Before {
-            snapshot: snapshot.oid,
+            snapshot: snapshot.oid.clone(),
             initial,
-            anchor: None,
+            anchor,
             index: true,
             nested: Vec::new(),
         },
@@ -111,4 +124,19 @@ pub async fn resume<'o>(
     };
     session.tell("the loop's state is rebuilt from its branch and refs");
     Ok(session)
+}
+
+/// The user's index byte for byte, from the commit that keeps it.
+async fn restore_original_index(git: &Git, anchor: Option<&Oid>, store: &Store) -> Result<(), Error> {
+    let Some(anchor) = anchor else { return Ok(()) };
+    // There was none if the repository had none.
+    if let Some(bytes) = git.file_of(anchor, "index").await? {
+        let path = store.file(ORIGINAL_INDEX);
+        // As old as can be: git then looks at the content of every file that it names.
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        fs::write(&path, bytes)
+            .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))
+            .map_err(|error| file_error("write", &path, error))?;
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::Session;
-use super::unversioned::copy_file;
+use super::files::{copy_file, file_error};
 use crate::adapters::file::TEMPORARY;
 use crate::adapters::{Marked, Story};
 use crate::error::Error;
@@ -98,12 +98,4 @@ fn remove_half_written(list: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn file_error(what: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::File {
-        what,
-        path: path.to_owned(),
-        source,
-    }
 }

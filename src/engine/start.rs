@@ -303,19 +303,21 @@ async fn compute(
     index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;
     let unversioned = Unversioned::new(store.file("unversioned"), &repo.top);
     // What does not wait for the reading goes on beside it.
-    let (reading, staged, ignored) = tokio::join!(
+    let users_index = repo.index();
+    let (reading, staged, recorded, anchor) = tokio::join!(
         repo.read_work_tree(&work, &base, None, Whose::Users),
-        staged_commit(engine, &staged, made.sound),
-        unversioned.record_ignored(repo, &work),
+        staged_commit(engine, &staged),
+        unversioned.record_start(repo, &users_index, &made.entries),
+        anchor(engine, made.sound, &found.tips),
     );
-    let (reading, (below, staged)) = (reading?, staged?);
-    ignored?;
+    let (reading, (below, staged), anchor) = (reading?, staged?, anchor?);
+    recorded?;
     let parents: Vec<&Oid> = head.into_iter().collect();
     let oid = reading.tree.as_str().len() / 2;
     let message = snapshot_message(engine, change);
     let both = [&below, &staged];
     let (recorded, snapshot, checkpoint) = tokio::join!(
-        unversioned.record_start(repo, &work, oid, &made.entries),
+        unversioned.record_raw(repo, &work, oid),
         git.commit_tree(&reading.tree, &both, &message),
         git.commit_tree(&reading.tree, &parents, "initial state"),
     );
@@ -323,11 +325,6 @@ async fn compute(
     let (snapshot, checkpoint) = (snapshot?, checkpoint?);
     let initial = checkpoint.clone();
     let kept = kept_from_before(engine, change, found, &checkpoint).await?;
-    let anchor = if found.tips.is_empty() {
-        None
-    } else {
-        Some(git.anchor(&found.tips).await?)
-    };
     let original_branch = engine
         .head
         .branch
@@ -356,7 +353,7 @@ async fn compute(
         before: Before {
             snapshot,
             initial,
-            anchor,
+            anchor: Some(anchor),
             index: made.sound,
             nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
         },
@@ -430,9 +427,9 @@ async fn refuse_index_state(engine: &Engine<'_>, entries: &Entries) -> Result<()
     Ok(())
 }
 
-/// The two commits below the snapshot: HEAD (or one in its place), and what was staged, whose second
-/// parent is the index file itself. With the work tree as its tree, the snapshot has the shape of a stash.
-async fn staged_commit(engine: &Engine<'_>, staged: &Oid, has_index: bool) -> Result<(Oid, Oid), Error> {
+/// The two commits below the snapshot: HEAD (or one in its place), and what was staged. With the work tree
+/// as its tree, the snapshot has the shape of a stash.
+async fn staged_commit(engine: &Engine<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
     let git = &engine.repo.git;
     let head = match &engine.head.oid {
         Some(head) => head.clone(),
@@ -441,15 +438,19 @@ async fn staged_commit(engine: &Engine<'_>, staged: &Oid, has_index: bool) -> Re
             git.commit_tree(&empty, &[], "no commit yet").await?
         }
     };
-    let mut index_parents = vec![head.clone()];
-    if has_index {
-        let file = engine.repo.index();
-        let entry = git.store_file(&file, "index").await?;
-        index_parents.push(git.commit_tree(&entry, &[], "the index file").await?);
-    }
-    let parents: Vec<&Oid> = index_parents.iter().collect();
-    let index = git.commit_tree(staged, &parents, "what was staged").await?;
+    let index = git.commit_tree(staged, &[&head], "what was staged").await?;
     Ok((head, index))
+}
+
+/// The commit that keeps what was named when the loop began, with the index file itself as its tree.
+async fn anchor(engine: &Engine<'_>, has_index: bool, tips: &[Oid]) -> Result<Oid, Error> {
+    let git = &engine.repo.git;
+    let tree = if has_index {
+        git.store_file(&engine.repo.index(), "index").await?
+    } else {
+        git.empty_tree().await?
+    };
+    Ok(git.anchor(&tree, tips).await?)
 }
 
 fn snapshot_message(engine: &Engine<'_>, change: &Change) -> String {

@@ -52,6 +52,16 @@ impl Git {
         self.cmd("mktree", [""; 0]).stdin(entry).oid().await
     }
 
+    /// The content of a file in the top directory of a commit; `None` when there is no such file.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub async fn file_of(&self, commit: &Oid, name: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let spec = format!("{commit}:{name}");
+        let output = self.cmd("cat-file", ["blob", &spec]).any_exit().await?;
+        Ok((output.code == Some(0)).then_some(output.stdout))
+    }
+
     /// The tree of a commit.
     ///
     /// # Errors
@@ -134,13 +144,12 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// A commit that keeps other commits alive, as many as there are: an attempt may delete what names
-    /// them.
+    /// A commit that keeps a tree and other commits alive, as many as there are: an attempt may delete what
+    /// names them.
     ///
     /// # Errors
     /// When git cannot write objects.
-    pub async fn anchor(&self, commits: &[Oid]) -> Result<Oid, GitError> {
-        let tree = self.empty_tree().await?;
+    pub async fn anchor(&self, tree: &Oid, commits: &[Oid]) -> Result<Oid, GitError> {
         let mut text = format!("tree {tree}\n");
         for commit in commits {
             text.push_str(&format!("parent {commit}\n"));

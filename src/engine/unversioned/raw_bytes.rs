@@ -4,12 +4,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::Session;
-use super::unversioned::{copy_file, parent_slices};
+use crate::engine::Session;
+use crate::engine::files::{copy_file, file_error, remove_dir};
+use crate::engine::touched::parent_slices;
 use crate::error::Error;
 use crate::git::Repo;
 
@@ -118,20 +118,5 @@ impl RawBytes {
 impl Session<'_> {
     pub(super) fn raw_bytes(&self) -> RawBytes {
         RawBytes::new(&self.file("unversioned"), "raw")
-    }
-}
-
-fn remove_dir(dir: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", dir, error)),
-        _ => Ok(()),
-    }
-}
-
-fn file_error(what: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::File {
-        what,
-        path: path.to_owned(),
-        source,
     }
 }

@@ -1,0 +1,88 @@
+//! What was touched since an index was kept, told by the file states that it holds: no look at a file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::Session;
+use crate::error::Error;
+use crate::git::index;
+use crate::git::index_file::{Entry, Index, compare};
+
+impl Session<'_> {
+    /// Length of an object id in bytes.
+    pub(super) fn oid_length(&self) -> usize {
+        self.state.checkpoint.as_str().len() / 2
+    }
+
+    /// Keeps a copy of the index as it is now, to see later what was touched since.
+    pub(super) fn remember_index(&self) -> Result<(), Error> {
+        index::copy(&self.engine.repo.index(), &self.file("checkpoint.index"))?;
+        Ok(())
+    }
+
+    /// Whether the real index holds what the one of the last checkpoint holds, and hides nothing.
+    pub(super) fn index_is_as_left(&self) -> bool {
+        let oid = self.oid_length();
+        let now = fs::read(self.engine.repo.index()).unwrap_or_default();
+        let was = fs::read(self.file("checkpoint.index")).unwrap_or_default();
+        let (Some(now), Some(was)) = (Index::parse(&now, oid), Index::parse(&was, oid)) else {
+            return false;
+        };
+        let plain = |entry: &Entry<'_>| entry.stage == 0 && !entry.assumed && !entry.skipped;
+        let mut same =
+            now.entries.iter().all(plain) && was.tree.as_ref() == Some(&self.state.checkpoint_tree);
+        compare(&was, &now, |was, is| {
+            same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
+        });
+        same
+    }
+
+    /// Paths whose files differ between two indexes, or may: they were touched in between.
+    pub(super) fn touched_between(&self, was: &Path, is: &Path) -> Vec<Vec<u8>> {
+        let oid = self.oid_length();
+        let (was, is) = (
+            fs::read(was).unwrap_or_default(),
+            fs::read(is).unwrap_or_default(),
+        );
+        let was = Index::parse(&was, oid).unwrap_or_default();
+        let is = Index::parse(&is, oid).unwrap_or_default();
+        let mut touched = Vec::new();
+        compare(&was, &is, |was, is| {
+            if was.map(|was| was.touched) != is.map(|is| is.touched) {
+                touched.extend(was.or(is).map(|entry| entry.path.to_vec()));
+            }
+        });
+        touched
+    }
+}
+
+/// All paths of an index; `oid` is the length of an object id in bytes.
+pub(super) fn tracked_paths(index: &Path, oid: usize) -> BTreeSet<Vec<u8>> {
+    let bytes = fs::read(index).unwrap_or_default();
+    let parsed = Index::parse(&bytes, oid).unwrap_or_default();
+    parsed.entries.iter().map(|entry| entry.path.to_vec()).collect()
+}
+
+/// Every directory above these paths, quickly when they come in order.
+pub(super) fn directories<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<&'p [u8]> {
+    let mut dirs = BTreeSet::new();
+    let mut last: &[u8] = b"";
+    for path in paths {
+        let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let dir = path.get(..end).unwrap_or_default();
+        if dir != last {
+            dirs.extend(parent_slices(path));
+            last = dir;
+        }
+    }
+    dirs
+}
+
+/// The directories above a path, without a final `/`.
+pub(super) fn parent_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'/')
+        .filter_map(|(at, _)| path.get(..at))
+}

@@ -1,0 +1,114 @@
+//! Files that git ignored when the loop began: they never enter a checkpoint, and the small ones come back
+//! when an attempt deletes them (hazards A4, A5, D14).
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::{Paths, Unversioned};
+use crate::engine::Session;
+use crate::engine::files::{copy_file, remove_dir};
+use crate::error::Error;
+use crate::git::Repo;
+use crate::git::worktree::Reading;
+
+/// Ignored files up to this size are copied.
+const SMALL: u64 = 1024 * 1024;
+/// At most this many of them.
+const MANY: usize = 1000;
+
+impl Unversioned {
+    /// Records which files are ignored when the loop begins. `index` may be one that does not yet
+    /// describe the work tree: what is untracked and not ignored changes nothing here.
+    pub(super) async fn record_ignored(&self, repo: &Repo, index: &Path) -> Result<Paths, Error> {
+        remove_dir(&self.dir)?;
+        let ignored = repo.ignored_paths(index).await?.into_iter().collect();
+        self.save_paths("ignored", &ignored)?;
+        Ok(ignored)
+    }
+
+    /// Copies the small ignored files that have changed since the last copy.
+    pub fn copy_ignored(&self) -> Result<(), Error> {
+        for path in self
+            .paths("ignored")?
+            .iter()
+            .filter(|path| !path.ends_with(b"/"))
+            .take(MANY)
+        {
+            let from = self.top.join(OsStr::from_bytes(path));
+            let to = self.dir.join("files").join(OsStr::from_bytes(path));
+            let Ok(is) = from.symlink_metadata() else { continue };
+            let same = to
+                .metadata()
+                .is_ok_and(|copy| copy.len() == is.len() && copy.modified().ok() == is.modified().ok());
+            if is.is_file() && is.len() <= SMALL && !same {
+                copy_file(&from, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts back the copies of ignored files that are gone.
+    pub(super) fn put_back_ignored(&self) -> Result<(), Error> {
+        for path in self
+            .paths("ignored")?
+            .iter()
+            .filter(|path| !path.ends_with(b"/"))
+            .take(MANY)
+        {
+            let to = self.top.join(OsStr::from_bytes(path));
+            let copy = self.dir.join("files").join(OsStr::from_bytes(path));
+            if copy.is_file() && to.symlink_metadata().is_err() {
+                copy_file(&copy, &to)?;
+            }
+        }
+        Ok(())
+    }
+    /// Those of `paths` that were ignored when the loop began.
+    fn ignored_at_start<'p>(&self, paths: impl Iterator<Item = &'p Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
+        let mut paths = paths.peekable();
+        if paths.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let ignored = self.paths("ignored")?;
+        let was_ignored = |path: &&'p Vec<u8>| {
+            let below = path
+                .iter()
+                .enumerate()
+                .filter(|(_, byte)| **byte == b'/')
+                .any(|(at, _)| path.get(..=at).is_some_and(|dir| ignored.contains(dir)));
+            below || ignored.contains(*path)
+        };
+        Ok(paths.filter(was_ignored).cloned().collect())
+    }
+}
+
+impl Session<'_> {
+    /// Leaves out of a reading what git ignored when the loop began and an attempt made it take in.
+    pub(in crate::engine) async fn leave_out_ignored(
+        &mut self,
+        work: &Path,
+        mut reading: Reading,
+    ) -> Result<Reading, Error> {
+        let taken = self.unversioned().ignored_at_start(reading.added())?;
+        if !taken.is_empty() {
+            let repo = &self.engine.repo;
+            repo.update_index(work, &["--force-remove"], &taken).await?;
+            reading.tree = repo.git.write_tree(work).await?;
+            if let Some(changes) = &mut reading.changes {
+                changes.retain(|(_, path)| !taken.contains(path));
+            }
+            let names: Vec<_> = taken
+                .iter()
+                .take(5)
+                .map(|path| String::from_utf8_lossy(path))
+                .collect();
+            let told = format!(
+                "left out, because git ignored it when the loop began: {}",
+                names.join(", ")
+            );
+            self.tell(told);
+        }
+        Ok(reading)
+    }
+}

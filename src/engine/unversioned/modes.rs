@@ -1,0 +1,121 @@
+//! Permissions other than those that git gives (hazards A10, D15).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+use nix::sys::stat::{Mode, umask};
+
+use super::Unversioned;
+use crate::engine::files::file_error;
+use crate::engine::touched::directories;
+use crate::error::Error;
+
+/// Unusual permissions at the last checkpoint, and when the loop began.
+pub(super) const MODES: &str = "modes";
+pub(super) const MODES_OF_START: &str = "modes.start";
+
+/// Permissions by path, in no more than nine bits.
+pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
+
+impl Unversioned {
+    /// Records the permissions of what was touched since the last checkpoint.
+    pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), Error> {
+        self.save_modes(MODES, &self.odd_modes(self.modes(MODES)?, touched))
+    }
+
+    /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
+    pub(super) fn restore_modes(
+        &self,
+        name: &str,
+        touched: &[Vec<u8>],
+        dirs: &BTreeSet<&[u8]>,
+    ) -> Result<(), Error> {
+        let odd = self.modes(name)?;
+        let usual = Usual::now();
+        for path in touched.iter().map(Vec::as_slice).chain(dirs.iter().copied()) {
+            let file = self.top.join(OsStr::from_bytes(path));
+            let Ok(metadata) = file.symlink_metadata() else {
+                continue;
+            };
+            if metadata.is_symlink() {
+                continue;
+            }
+            let mode = metadata.permissions().mode() & 0o777;
+            let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
+            if mode != wanted {
+                let kept = metadata.permissions().mode() & 0o7000;
+                fs::set_permissions(&file, fs::Permissions::from_mode(wanted | kept))
+                    .map_err(|error| file_error("change the mode of", &file, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `modes` with those of `paths` and of their directories brought up to date: only unusual ones stay.
+    fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Modes {
+        let usual = Usual::now();
+        let dirs = directories(paths.iter().map(Vec::as_slice));
+        for path in paths.iter().map(Vec::as_slice).chain(dirs) {
+            let metadata = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            match metadata {
+                Ok(metadata)
+                    if !metadata.is_symlink()
+                        && metadata.permissions().mode() & 0o777 != usual.of(&metadata) =>
+                {
+                    modes.insert(path.to_vec(), metadata.permissions().mode() & 0o777);
+                }
+                _ => {
+                    modes.remove(path);
+                }
+            }
+        }
+        modes
+    }
+
+    /// Such a file holds "<octal> <path>" for each path.
+    fn modes(&self, name: &str) -> Result<Modes, Error> {
+        let mut modes = BTreeMap::new();
+        for line in self.paths(name)? {
+            let mut parts = line.splitn(2, |byte| *byte == b' ');
+            let mode = parts
+                .next()
+                .and_then(|mode| u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok());
+            if let (Some(mode), Some(path)) = (mode, parts.next()) {
+                modes.insert(path.to_vec(), mode);
+            }
+        }
+        Ok(modes)
+    }
+
+    pub(super) fn save_modes(&self, name: &str, modes: &Modes) -> Result<(), Error> {
+        let lines = modes
+            .iter()
+            .map(|(path, mode)| [format!("{mode:o} ").as_bytes(), path].concat());
+        self.save_paths(name, &lines.collect())
+    }
+}
+
+/// The permissions that git gives new files under the present umask.
+pub(super) struct Usual(u32);
+
+impl Usual {
+    pub fn now() -> Self {
+        // There is no way to read it but to set it.
+        let mask = umask(Mode::from_bits_truncate(0o022));
+        umask(mask);
+        Self(mask.bits())
+    }
+
+    /// Those of a file like this one.
+    pub fn of(&self, metadata: &fs::Metadata) -> u32 {
+        let all = if metadata.is_dir() || metadata.permissions().mode() & 0o100 != 0 {
+            0o777
+        } else {
+            0o666
+        };
+        all & !self.0
+    }
+}
