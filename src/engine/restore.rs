@@ -23,13 +23,11 @@ impl Session<'_> {
         }
         let repo = &self.engine.repo;
         let tree = repo.git.tree_of(&kept).await?;
+        let changes = repo.git.diff_trees(&self.state.checkpoint_tree, &tree).await?;
         let in_the_way: Vec<String> = repo
-            .git
-            .diff_trees(&self.state.checkpoint_tree, &tree)
-            .await?
-            .into_iter()
-            .filter(|(status, path)| *status == b'A' && repo.exists(path))
-            .map(|(_, path)| String::from_utf8_lossy(&path).into_owned())
+            .in_the_way(&changes)
+            .iter()
+            .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect();
         if !in_the_way.is_empty() {
             return Err(Error::InTheWay {

@@ -2,6 +2,7 @@
 //!
 //! Nothing is overwritten that was not read before: a file that changed meanwhile stops the step.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -38,6 +39,18 @@ impl Repo {
             }
         }
         self.exists(path).then(|| path.to_vec())
+    }
+
+    /// What keeps these changes from being made to the work tree: at each path that is added, what stands
+    /// there and does not go by the same changes. A directory goes when all that is in it goes.
+    #[must_use]
+    pub fn in_the_way(&self, changes: &[(u8, Vec<u8>)]) -> Vec<Vec<u8>> {
+        let of = |wanted: u8| changes.iter().filter(move |(status, _)| *status == wanted);
+        let going: HashSet<&[u8]> = of(b'D').map(|(_, path)| path.as_slice()).collect();
+        of(b'A')
+            .filter_map(|(_, path)| self.first_in_the_way(path))
+            .filter(|path| !goes(&self.top.join(OsStr::from_bytes(path)), path, &going))
+            .collect()
     }
 
     /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what
@@ -185,4 +198,22 @@ fn file_error(what: &'static str, path: &Path, source: io::Error) -> GitError {
         path: path.to_owned(),
         source,
     }
+}
+
+/// Whether what is at `file`, named `path`, goes: it is listed, or is a directory of nothing else.
+fn goes(file: &Path, path: &[u8], going: &HashSet<&[u8]>) -> bool {
+    if going.contains(path) {
+        return true;
+    }
+    let is_dir = file.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let Ok(entries) = fs::read_dir(file) else {
+        return false;
+    };
+    is_dir
+        && entries.into_iter().all(|entry| {
+            entry.is_ok_and(|entry| {
+                let below = [path, b"/", entry.file_name().as_bytes()].concat();
+                goes(&entry.path(), &below, going)
+            })
+        })
 }

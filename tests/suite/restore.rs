@@ -52,3 +52,24 @@ fn it_writes_over_nothing() {
         .exits(1)
         .says("nothing is kept of an attempt 1@7");
 }
+
+#[test]
+fn files_come_back_where_directories_and_links_were() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.failing("rm -r src/deep; echo file > src/deep; rm link; mkdir link; echo x > link/x");
+    sandbox.step("next", &agent).exits(3);
+    sandbox.ralph(&["restore", "1@1"]).exits(0);
+    assert_eq!(sandbox.read("src/deep"), "file\n");
+    assert_eq!(sandbox.read("link/x"), "x\n");
+    sandbox.ralph(&["revert"]).exits(0);
+    sandbox.is_at_checkpoint();
+    sandbox.write("src/deep/mine.log", "ignored\n");
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(7)
+        .says("in the way")
+        .says("src/deep");
+    assert_eq!(sandbox.print(), print);
+}
