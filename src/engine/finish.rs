@@ -47,22 +47,32 @@ impl Session<'_> {
     async fn keep_branch(&mut self) -> Result<(), Error> {
         let standing = self.standing().await?;
         let tip = standing.tip.unwrap_or_else(|| self.state.checkpoint.clone());
+        self.state.intent = Some(Intent::Keep {
+            finished: tip,
+            head: standing.head.branch,
+        });
+        self.save()?;
+        self.finish_keep().await
+    }
+
+    /// Applies the intent of `finish --keep`; doing it again is harmless.
+    pub(super) async fn finish_keep(&mut self) -> Result<(), Error> {
+        let Some(Intent::Keep { finished, head }) = self.state.intent.clone() else {
+            return Ok(());
+        };
         let name = self.state.change.ralph_ref("finished");
         let update = Update::Set {
             name: name.clone(),
-            new: tip,
+            new: finished,
         };
         let why = format!("ralph: finish --keep {}", self.state.change);
         self.engine.repo.git.update_refs(&[update], &why).await?;
+        self.state.intent = None;
         self.decide(machine::Event::Close)?;
         self.save()?;
         self.emit(What::Finished {
             how: "keep".to_owned(),
-            branch: standing
-                .head
-                .branch
-                .as_deref()
-                .map(|branch| short_branch(branch).to_owned()),
+            branch: head.as_deref().map(|branch| short_branch(branch).to_owned()),
             kept: name,
         });
         Ok(())
@@ -204,13 +214,7 @@ impl Session<'_> {
                 });
             }
         };
-        let in_the_way: Vec<Vec<u8>> = git
-            .diff_trees(ours, &merged)
-            .await?
-            .into_iter()
-            .filter(|(status, path)| *status == b'A' && repo.exists(path))
-            .map(|(_, path)| path)
-            .collect();
+        let in_the_way = repo.in_the_way(&git.diff_trees(ours, &merged).await?);
         if !in_the_way.is_empty() {
             return Err(Error::InTheWay {
                 of: format!("what {branch} got meanwhile"),

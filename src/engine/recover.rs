@@ -20,7 +20,7 @@ impl Session<'_> {
                 Intent::Start { .. } => "start",
                 Intent::Checkpoint { .. } => "a checkpoint",
                 Intent::Revert { .. } => "going back to the checkpoint",
-                Intent::Cleanup { .. } => "finish",
+                Intent::Cleanup { .. } | Intent::Keep { .. } => "finish",
                 Intent::Abort { .. } => "abort",
                 Intent::Restore { .. } => "restore",
             };
@@ -31,6 +31,7 @@ impl Session<'_> {
                 Intent::Checkpoint { .. } => self.finish_checkpoint().await?,
                 Intent::Revert { .. } => self.finish_revert(None).await?,
                 Intent::Cleanup { .. } => self.finish_cleanup(None).await?,
+                Intent::Keep { .. } => self.finish_keep().await?,
                 Intent::Abort { .. } => self.finish_abort(None).await?,
                 Intent::Restore { .. } => self.finish_restore().await?,
             }

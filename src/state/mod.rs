@@ -243,6 +243,14 @@ pub enum Intent {
         /// The attempt's tree.
         tree: Oid,
     },
+    /// `finish --keep`: a ref for where the loop ended.
+    Keep {
+        /// The branch's tip, kept as `refs/ralph/<change>/finished`.
+        finished: Oid,
+        /// The branch that HEAD is on; absent when it is detached.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
+    },
     /// `finish --cleanup`: HEAD back to where it was, files as the loop left them.
     Cleanup {
         /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
