@@ -28,13 +28,16 @@ fn selected(count: usize, seed: usize, step: usize) -> impl Iterator<Item = usiz
 }
 
 /// Kills around every git call of a step, then around every change of a file.
-fn sweep(step: &Step) {
+fn sweep(step: &'static Step) {
     if !whole() && !has_turn(step, 0) {
         return;
     }
     let bench = Bench::new(step);
     let mut found = Vec::new();
-    for (seed, when) in [When::Before, When::After, When::Locked].into_iter().enumerate() {
+    let mut sides = vec![When::Before, When::After, When::Locked];
+    // It works on loops that are closed: whose lock is there nobody can tell, and git names it.
+    sides.truncate(if step.name == "prune" { 2 } else { 3 });
+    for (seed, when) in sides.into_iter().enumerate() {
         for place in selected(bench.git_calls, seed * 5 + step.name.len(), stride(30, 2)) {
             found.extend(bench.killed_at_git(place, when));
         }
@@ -42,7 +45,7 @@ fn sweep(step: &Step) {
     nothing_of(&found);
 }
 
-fn sweep_files(step: &Step) {
+fn sweep_files(step: &'static Step) {
     if !installed("strace") || (!whole() && !has_turn(step, 1)) {
         return;
     }
@@ -78,8 +81,9 @@ fn installed(program: &str) -> bool {
 }
 
 macro_rules! sweeps {
-    ($($name:ident)*) => {$(
-        mod $name {
+    ($($name:ident)*) => {
+        const SWEPT: &[&str] = &[$(stringify!($name)),*];
+        $(mod $name {
             #[test]
             fn killed_around_git() {
                 super::sweep(super::steps::named(stringify!($name)));
@@ -89,19 +93,19 @@ macro_rules! sweeps {
             fn killed_around_files() {
                 super::sweep_files(super::steps::named(stringify!($name)));
             }
-        }
-    )*};
+        })*
+    };
 }
 
-sweeps! { start next_complete next_after_edits complete next_failed retry revert finish finish_moved }
+sweeps! {
+    start next_complete next_after_edits complete next_failed retry revert finish finish_moved fail skip restore
+    abort restart resume finish_keep prune
+}
 
 #[test]
 fn every_step_is_swept() {
     let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
-    assert_eq!(
-        names.join(" "),
-        "start next_complete next_after_edits complete next_failed retry revert finish finish_moved"
-    );
+    assert_eq!(names, SWEPT);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::steps::{Step, dated};
+use super::steps::{Done, Step, dated};
 use super::{counted, timed};
 use crate::support::copy::Copy;
-use crate::support::{CHANGE, Cmd, Output, Print, Sandbox};
+use crate::support::{CHANGE, Cmd, Output, Print, Sandbox, search_path};
 
 /// Counts the calls of git, and at one of them kills the process that called it.
 const SHIM: &str = r#"#!/bin/sh
@@ -54,10 +54,10 @@ pub struct Bench {
     pub code: i32,
     /// How long it takes.
     pub took: Duration,
-    step: &'static str,
+    step: &'static Step,
     args: Vec<String>,
-    has_middle: bool,
-    is_done: fn(&Value) -> bool,
+    /// Whether there is a loop before the step.
+    has_loop: bool,
     start: Copy,
     before: Print,
     after: (Print, Value),
@@ -65,10 +65,10 @@ pub struct Bench {
 
 impl Bench {
     /// Prepares the step and goes through it once.
-    pub fn new(step: &Step) -> Self {
+    pub fn new(step: &'static Step) -> Self {
         let sandbox = step.sandbox();
         let start = Copy::of(&sandbox.top);
-        let before = print(&sandbox);
+        let before = print(&sandbox, step);
         let mut args: Vec<String> = step.args.iter().map(ToString::to_string).collect();
         if let Some(script) = step.script() {
             args.extend(["--".to_owned(), sandbox.agent(&script)]);
@@ -78,10 +78,9 @@ impl Bench {
         fs::write(&shim, SHIM).unwrap();
         fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).unwrap();
         let mut bench = Self {
-            step: step.name,
+            step,
             args,
-            has_middle: step.has_middle,
-            is_done: step.is_done,
+            has_loop: false,
             start,
             after: (before.clone(), Value::Null),
             before,
@@ -91,10 +90,11 @@ impl Bench {
             took: Duration::ZERO,
         };
         let output;
+        bench.has_loop = bench.status().code == 0;
         bench.restore();
         (output, bench.took) = timed(|| bench.command().run());
         bench.code = output.code;
-        bench.after = (print(&bench.sandbox), bench.status().json());
+        bench.after = (print(&bench.sandbox, step), bench.status().json());
         bench.restore();
         bench.shimmed(0, When::Before).run().exits(bench.code);
         bench.git_calls = fs::read_dir(bench.sandbox.outside("count")).unwrap().count();
@@ -126,8 +126,7 @@ impl Bench {
         let count = self.sandbox.outside("count");
         let _ = fs::remove_dir_all(&count);
         fs::create_dir(&count).unwrap();
-        let system = std::env::var_os("PATH").unwrap_or_default();
-        let dirs = std::iter::once(self.sandbox.outside("shim")).chain(std::env::split_paths(&system));
+        let dirs = std::iter::once(self.sandbox.outside("shim")).chain(search_path());
         self.command()
             .env("PATH", std::env::join_paths(dirs).unwrap())
             .env("SHIM_GIT", git())
@@ -185,27 +184,25 @@ impl Bench {
     pub fn judge(&self, place: &str) -> Option<String> {
         let mut wrong = Vec::new();
         let status = self.status();
-        let done = status.code == 0 && (self.is_done)(&status.json());
-        if status.code != 0 && self.step != "start" {
-            wrong.push(format!("status: exit {}: {}", status.code, status.stderr));
+        let now = print(&self.sandbox, self.step);
+        let code = match self.step.done {
+            Done::Status(says) => (status.code == 0 && says(&status.json())).then_some(None),
+            Done::Looks(code) => (now == self.after.0).then_some(Some(code)),
+        };
+        // Not done: it had not begun, and can be done now. Done: some can be said again.
+        if code.is_none() && !self.step.has_middle {
+            wrong.extend(differences("not as before the step", &self.before, &now));
         }
-        if !done {
-            if !self.has_middle {
-                let now = print(&self.sandbox);
-                let reverted = self.step == "revert" && now == self.after.0;
-                if !reverted {
-                    wrong.extend(differences("not as before the step", &self.before, &now));
-                }
-            }
+        if let Some(code) = code.unwrap_or(Some(self.code)) {
             let again = self.command().run();
-            if again.code != self.code {
+            if again.code != code {
                 wrong.push(format!("again: exit {}: {}", again.code, again.stderr));
             }
         }
         wrong.extend(differences(
             "not as undisturbed",
             &self.after.0,
-            &print(&self.sandbox),
+            &print(&self.sandbox, self.step),
         ));
         let status = self.status();
         if status.code != 0 || status.json() != self.after.1 {
@@ -224,15 +221,18 @@ impl Bench {
         if !alive.is_empty() {
             wrong.push(format!("still alive: {alive:?}"));
         }
-        (!wrong.is_empty()).then(|| format!("{} {place}:\n{}", self.step, wrong.join("\n")))
+        (!wrong.is_empty()).then(|| format!("{} {place}:\n{}", self.step.name, wrong.join("\n")))
     }
 }
 
-/// What has to be the same: all but the kept attempts, which have numbers and an interrupted one more.
-fn print(sandbox: &Sandbox) -> Print {
+/// What has to be the same: all, but of a step that makes an attempt the kept ones, which have numbers and
+/// an interrupted one more.
+fn print(sandbox: &Sandbox, step: &Step) -> Print {
     let mut print = sandbox.print();
-    let refs = print.refs.lines().filter(|line| !line.contains("/attempts/"));
-    print.refs = refs.map(|line| format!("{line}\n")).collect();
+    if step.makes_attempts() {
+        let refs = print.refs.lines().filter(|line| !line.contains("/attempts/"));
+        print.refs = refs.map(|line| format!("{line}\n")).collect();
+    }
     print
 }
 
@@ -275,8 +275,8 @@ fn locks(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn git() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
+    search_path()
+        .into_iter()
         .map(|dir| dir.join("git"))
         .find(|git| git.is_file())
         .unwrap()

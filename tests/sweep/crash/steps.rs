@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use self::Done::{Looks, Status};
 use crate::support::{CHANGE, Cmd, Sandbox, TASKS};
 
 /// One step.
@@ -14,10 +15,19 @@ pub struct Step {
     pub args: &'static [&'static str],
     /// What its agent does, if it has one.
     pub agent: Option<&'static str>,
-    /// Whether it may leave something behind that is neither before nor after it (a checkpoint of edits).
+    /// Whether it may leave something behind that is neither before nor after it (a checkpoint of edits,
+    /// an aborted loop that is not begun anew).
     pub has_middle: bool,
-    /// Whether the loop's status says that the step is done.
-    pub is_done: fn(&Value) -> bool,
+    /// How one sees that it is done.
+    pub done: Done,
+}
+
+/// How one sees that a step is done.
+pub enum Done {
+    /// The loop's status says so.
+    Status(fn(&Value) -> bool),
+    /// Only files, index and refs tell; the same command then ends with this exit code and changes nothing.
+    Looks(i32),
 }
 
 /// What the agents do: edits, new files, deletions, modes, links; no git.
@@ -38,7 +48,7 @@ pub const STEPS: &[Step] = &[
         args: &["start", CHANGE],
         agent: None,
         has_middle: false,
-        is_done: |status| status["phase"] == "ready",
+        done: Status(|status| status["phase"] == "ready"),
     },
     Step {
         name: "next_complete",
@@ -46,7 +56,7 @@ pub const STEPS: &[Step] = &[
         args: &["next"],
         agent: Some("complete"),
         has_middle: false,
-        is_done: |status| status["stories_done"] == 1,
+        done: Status(|status| status["stories_done"] == 1),
     },
     Step {
         name: "next_after_edits",
@@ -57,7 +67,7 @@ pub const STEPS: &[Step] = &[
         args: &["next"],
         agent: Some("complete"),
         has_middle: true,
-        is_done: |status| status["stories_done"] == 1,
+        done: Status(|status| status["stories_done"] == 1),
     },
     Step {
         name: "complete",
@@ -68,7 +78,7 @@ pub const STEPS: &[Step] = &[
         args: &["complete"],
         agent: None,
         has_middle: false,
-        is_done: |status| status["stories_done"] == 1,
+        done: Status(|status| status["stories_done"] == 1),
     },
     Step {
         name: "next_failed",
@@ -76,19 +86,18 @@ pub const STEPS: &[Step] = &[
         args: &["next"],
         agent: Some("failed red"),
         has_middle: false,
-        is_done: |status| status["phase"] == "failed",
+        done: Status(|status| status["phase"] == "failed"),
     },
     Step {
         name: "retry",
         prepare: |sandbox| {
             start(sandbox);
-            let agent = sandbox.agent(&format!("{WORK}failed first"));
-            dated(sandbox.direct(&["next", "--", &agent])).run().exits(3);
+            fail(sandbox);
         },
         args: &["retry"],
         agent: Some("failed again"),
         has_middle: false,
-        is_done: |status| status["current"]["reason"] == "again",
+        done: Status(|status| status["current"]["reason"] == "again"),
     },
     Step {
         name: "revert",
@@ -99,7 +108,7 @@ pub const STEPS: &[Step] = &[
         args: &["revert"],
         agent: None,
         has_middle: false,
-        is_done: |_| false,
+        done: Looks(0),
     },
     Step {
         name: "finish",
@@ -107,7 +116,7 @@ pub const STEPS: &[Step] = &[
         args: &["finish", "--cleanup", CHANGE],
         agent: None,
         has_middle: false,
-        is_done: |status| status["phase"] == "finished",
+        done: Status(|status| status["phase"] == "finished"),
     },
     Step {
         name: "finish_moved",
@@ -126,7 +135,88 @@ pub const STEPS: &[Step] = &[
         args: &["finish", "--cleanup", CHANGE],
         agent: None,
         has_middle: false,
-        is_done: |status| status["phase"] == "finished",
+        done: Status(|status| status["phase"] == "finished"),
+    },
+    Step {
+        name: "fail",
+        prepare: |sandbox| {
+            start(sandbox);
+            edit(sandbox);
+        },
+        args: &["fail", "red"],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "failed"),
+    },
+    Step {
+        name: "skip",
+        prepare: start,
+        args: &["skip"],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["stories_total"] == 2),
+    },
+    Step {
+        name: "restore",
+        prepare: |sandbox| {
+            start(sandbox);
+            fail(sandbox);
+        },
+        args: &["restore", "1@1"],
+        agent: None,
+        has_middle: false,
+        done: Looks(1),
+    },
+    Step {
+        name: "abort",
+        prepare: worked,
+        args: &["abort"],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
+    Step {
+        name: "restart",
+        prepare: worked,
+        args: &["start", CHANGE, "--restart"],
+        agent: None,
+        has_middle: true,
+        done: Status(|status| status["phase"] == "ready" && status["stories_done"] == 0),
+    },
+    Step {
+        name: "resume",
+        prepare: |sandbox| {
+            worked(sandbox);
+            std::fs::remove_file(sandbox.state_file()).unwrap();
+        },
+        args: &["start", CHANGE, "--resume"],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "ready"),
+    },
+    Step {
+        name: "finish_keep",
+        prepare: worked,
+        args: &["finish", "--keep", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
+    Step {
+        name: "prune",
+        prepare: |sandbox| {
+            start(sandbox);
+            fail(sandbox);
+            dated(sandbox.direct(&["finish", "--cleanup"])).run().exits(0);
+            sandbox.configure("ralph.keepAttempts", "1h");
+            let log = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");
+            let file = std::fs::File::options().append(true).open(log).unwrap();
+            file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        },
+        args: &["prune"],
+        agent: None,
+        has_middle: true,
+        done: Looks(0),
     },
 ];
 
@@ -145,6 +235,11 @@ impl Step {
         sandbox
     }
 
+    /// Whether it makes an attempt, or keeps something as one.
+    pub fn makes_attempts(&self) -> bool {
+        self.agent.is_some() || ["complete", "fail", "revert"].contains(&self.name)
+    }
+
     /// The script of its agent.
     pub fn script(&self) -> Option<String> {
         self.agent
@@ -154,6 +249,11 @@ impl Step {
 
 fn start(sandbox: &Sandbox) {
     dated(sandbox.direct(&["start", CHANGE])).run().exits(0);
+}
+
+fn fail(sandbox: &Sandbox) {
+    let agent = sandbox.agent(&format!("{WORK}failed first"));
+    dated(sandbox.direct(&["next", "--", &agent])).run().exits(3);
 }
 
 fn edit(sandbox: &Sandbox) {
