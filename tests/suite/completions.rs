@@ -200,6 +200,6 @@ impl Place {
 fn path() -> OsString {
     let program = Path::new(env!("CARGO_BIN_EXE_git-ralph"));
     let mut dirs = vec![program.parent().unwrap().to_owned()];
-    dirs.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    dirs.extend(crate::support::search_path());
     env::join_paths(dirs).unwrap()
 }

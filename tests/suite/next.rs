@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, COMPLETE, Cmd, Sandbox, TASKS, wait_for, wait_until};
+use crate::support::{CHANGE, COMPLETE, Cmd, Sandbox, TASKS, search_path, wait_for, wait_until};
 
 fn started() -> Sandbox {
     let sandbox = Sandbox::dirty();
@@ -909,10 +909,8 @@ fn with_logged_git(sandbox: &Sandbox, cmd: Cmd) -> Cmd {
     fs::write(bin.join("git"), shim).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     let _ = fs::remove_file(&log);
-    cmd.env(
-        "PATH",
-        format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()),
-    )
+    let dirs = std::iter::once(bin).chain(search_path());
+    cmd.env("PATH", std::env::join_paths(dirs).unwrap())
 }
 
 /// The verbs of the git commands that ran.

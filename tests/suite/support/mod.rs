@@ -8,7 +8,7 @@ pub mod copy;
 pub mod print;
 mod sandbox;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use command::{Cmd, Output};
@@ -24,6 +24,23 @@ pub const COMPLETE: &str = "<promise>COMPLETE</promise>";
 
 /// How long anything may take; far more than it does.
 pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Where programs are searched: as whoever runs the tests has it, but first where the git is that
+/// `GIT_RALPH_TEST_GIT` names, when another version of git shall be tested with.
+pub fn search_path() -> Vec<PathBuf> {
+    let git = std::env::var_os("GIT_RALPH_TEST_GIT").map(PathBuf::from);
+    if let Some(git) = &git {
+        let named_git = git.file_name().is_some_and(|name| name == "git");
+        assert!(
+            git.is_absolute() && git.is_file() && named_git,
+            "GIT_RALPH_TEST_GIT is not the whole path of a git: {}",
+            git.display()
+        );
+    }
+    let own = git.and_then(|git| Some(git.parent()?.to_owned()));
+    let system = std::env::var_os("PATH").unwrap_or_default();
+    own.into_iter().chain(std::env::split_paths(&system)).collect()
+}
 
 /// Waits until something is so.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use assert_fs::TempDir;
 
 use super::copy::Copy;
-use super::{CHANGE, COMPLETE, Cmd, Output, Print, TASKS, alive_with, print};
+use super::{CHANGE, COMPLETE, Cmd, Output, Print, TASKS, alive_with, print, search_path};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_git-ralph");
 
@@ -318,6 +318,5 @@ fn read(path: &Path) -> String {
 /// The directory of the program first, then what the system has.
 fn path() -> std::ffi::OsString {
     let own = Path::new(PROGRAM).parent().unwrap().to_owned();
-    let system = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&system))).unwrap()
+    std::env::join_paths(std::iter::once(own).chain(search_path())).unwrap()
 }
