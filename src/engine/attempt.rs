@@ -335,6 +335,7 @@ impl Session<'_> {
 
     /// Mends what would keep git itself from working. Nothing of the attempt is alive.
     async fn repair_after_attempt(&mut self) -> Result<(), Error> {
+        self.take_rights_back();
         let top = self.engine.repo.top.clone();
         if !top.exists() {
             fs::create_dir_all(&top).map_err(|source| Error::File {

@@ -20,6 +20,7 @@ pub mod report;
 mod restore;
 mod resume;
 mod revert;
+mod rights;
 mod session;
 mod source;
 mod start;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use super::rights::remove;
 use super::{Engine, wall};
 use crate::error::Error;
 use crate::events::{Event, What};
@@ -102,16 +103,7 @@ impl Engine<'_> {
             }
             self.tell_removed(change, &path.display().to_string());
             let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let gone = if is_dir {
-                fs::remove_dir_all(&path)
-            } else {
-                fs::remove_file(&path)
-            };
-            gone.map_err(|source| Error::File {
-                what: "remove",
-                path,
-                source,
-            })?;
+            remove(&path, is_dir)?;
             removed += 1;
         }
         Ok(removed)

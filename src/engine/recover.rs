@@ -48,6 +48,7 @@ impl Session<'_> {
     /// The attempt's git-ralph died: nothing of it may go on, and what it left is kept and undone.
     async fn end_interrupted_attempt(&mut self) -> Result<(), Error> {
         self.end_orphans().await?;
+        self.take_rights_back();
         self.put_back_own_files()?;
         self.remove_stale_locks().await?;
         if self.state.running.as_ref().is_some_and(|running| running.by_hand) {

@@ -15,7 +15,7 @@ use crate::events::What;
 use crate::git::clear_operations;
 use crate::git::index;
 use crate::git::index_file::Index;
-use crate::git::worktree::Reading;
+use crate::git::worktree::{Reading, make_accessible};
 use crate::names::{Oid, ref_component};
 use crate::refs::{KeptRef, Update};
 use crate::state::{Intent, Verdict};
@@ -179,6 +179,7 @@ impl Session<'_> {
         trash: &str,
         destination: &Destination,
     ) -> Result<Vec<Vec<u8>>, Error> {
+        self.open_directories();
         let target = destination.tree.clone();
         let trash = self.file("trash").join(trash);
         let work = self.file("work.index");
@@ -231,6 +232,8 @@ impl Session<'_> {
                     self.narrow_sparse(&work).await?;
                     return Ok(touched);
                 }
+            } else {
+                make_accessible(&self.engine.repo.top);
             }
         }
         Err(Error::Restless(
@@ -338,7 +341,7 @@ impl Session<'_> {
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).map_err(error)?;
         }
-        match fs::rename(&from, &to) {
+        match self.with_rights(&from, || fs::rename(&from, &to)) {
             Ok(()) => Ok(()),
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => Err(error(source)),

@@ -86,3 +86,11 @@ pub(super) fn parent_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|(_, byte)| **byte == b'/')
         .filter_map(|(at, _)| path.get(..at))
 }
+
+/// Every directory above the files of an index; `oid` is the length of an object id in bytes.
+pub(super) fn tracked_directories(index: &Path, oid: usize) -> Vec<Vec<u8>> {
+    let bytes = fs::read(index).unwrap_or_default();
+    let parsed = Index::parse(&bytes, oid).unwrap_or_default();
+    let dirs = directories(parsed.entries.iter().map(|entry| &*entry.path));
+    dirs.into_iter().map(<[u8]>::to_vec).collect()
+}

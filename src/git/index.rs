@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,12 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
     };
     let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
     fs::copy(from, to).map_err(|e| file_error("copy", from, e))?;
+    let mode = metadata.permissions().mode();
+    if mode & 0o600 != 0o600 {
+        // Git replaces its index and needs no right to write it; we write into the copy.
+        fs::set_permissions(to, fs::Permissions::from_mode(mode | 0o600))
+            .map_err(|e| file_error("write", to, e))?;
+    }
     OpenOptions::new()
         .write(true)
         .open(to)

@@ -7,6 +7,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use nix::sys::stat::{Mode, umask};
+
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 use super::index_file::{self, GITLINK, Index};
@@ -145,7 +147,7 @@ impl Repo {
     ) -> Result<Option<String>, WorkTreeError> {
         match self.add_all(index, without).await {
             Err(WorkTreeError::Unreadable(words)) if whose != Whose::Users => {
-                if make_readable(&self.top) == 0 {
+                if make_accessible(&self.top) == 0 {
                     return Err(WorkTreeError::Unreadable(words));
                 }
                 self.add_all(index, without).await
@@ -329,7 +331,7 @@ impl Repo {
 
 /// Gives the owner read access to what is ours below `dir` (and to directories the right to be changed);
 /// says how many modes changed. Git's own directories are left alone.
-fn make_readable(dir: &Path) -> usize {
+pub fn make_accessible(dir: &Path) -> usize {
     let mut changed = 0;
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {
@@ -345,7 +347,8 @@ fn make_readable(dir: &Path) -> usize {
             };
             let mode = metadata.permissions().mode();
             if mode & needed != needed {
-                let better = fs::Permissions::from_mode(mode | needed);
+                // Nobody else gets any: it may be a secret.
+                let better = fs::Permissions::from_mode(mode | needed | 0o200);
                 changed += usize::from(fs::set_permissions(&path, better).is_ok());
             }
             if metadata.is_dir() && entry.file_name() != ".git" {
@@ -354,6 +357,15 @@ fn make_readable(dir: &Path) -> usize {
         }
     }
     changed
+}
+
+/// The permissions that new files and directories do not get.
+#[must_use]
+pub fn umask_now() -> u32 {
+    // There is no way to read it but to set it.
+    let mask = umask(Mode::from_bits_truncate(0o022));
+    umask(mask);
+    mask.bits()
 }
 
 /// How a tree differs from another.

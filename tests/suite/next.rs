@@ -367,6 +367,32 @@ fn closed_files_and_directories_are_undone() {
 }
 
 #[test]
+fn permissions_that_an_attempt_took_or_gave_are_undone() {
+    let Some(sandbox) = Sandbox::unprivileged() else {
+        return;
+    };
+    let script =
+        "echo key >key; chmod 600 key; mkdir -p empty/dir; chmod 700 empty; git update-index -q --refresh";
+    sandbox.cmd("sh").args(["-c", script]).run().exits(0);
+    sandbox.configure("ralph.maxRetries", "9");
+    sandbox.start();
+    let print = sandbox.print();
+    for script in [
+        "chmod 644 key; chmod 755 empty",
+        "chmod 000 key README.md empty",
+        "rm -r empty; echo x >src/new; chmod 555 src .",
+        "mkdir -p new/deep; echo x >new/deep/x; chmod 000 new/deep; chmod 555 new; chmod 000 .",
+        "chmod 000 .git/config; chmod -R a-w .git",
+    ] {
+        let ready = sandbox.status()["phase"] == "ready";
+        let step = if ready { "next" } else { "retry" };
+        sandbox.step(step, &sandbox.failing(script)).exits(3);
+        assert_eq!(sandbox.print().files, print.files, "after {script}");
+        sandbox.is_at_checkpoint();
+    }
+}
+
+#[test]
 fn names_that_are_no_text_are_undone_and_kept() {
     let script = "printf x >\"$(printf 'bad\\377name')\"; printf x >'two\nlines'; printf x >' leading'; mkdir 'q\"uote'; printf x >'q\"uote/-n'";
     fails_without_a_trace(script);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::misdeeds::{LIMITS, MISDEEDS, Misdeed};
+use self::misdeeds::{CLOSING, LIMITS, MISDEEDS, Misdeed};
 use self::states::{STATES, State};
 use crate::support::print::files;
 use crate::support::{CHANGE, Cmd, Print, Sandbox};
@@ -46,7 +46,7 @@ fn sweep(name: &str) {
     for (place, misdeed) in MISDEEDS.iter().enumerate() {
         for complete in [false, true] {
             if (2 * place + usize::from(complete) + number) % step == 0 {
-                found.extend(Case::new(state, misdeed).judge(complete));
+                found.extend(Case::new(Sandbox::new(), state, misdeed).judge(complete));
             }
         }
     }
@@ -73,9 +73,33 @@ states! {
     flagged sparse nested special_files split_index stale_settings environment no_identity
 }
 
+#[test]
+fn permissions_are_no_obstacle() {
+    let mut found = Vec::new();
+    let states = ["clean", "mixed", "modes", "subdirectory", "linked_worktree"];
+    let states = states.map(|name| STATES.iter().find(|state| state.name == name).unwrap());
+    let step = stride(states.len(), 1);
+    for (place, misdeed) in CLOSING.iter().enumerate() {
+        for (number, state) in states.iter().enumerate() {
+            for complete in [false, true] {
+                if (place + number + usize::from(complete)) % step != 0 {
+                    continue;
+                }
+                let Some(sandbox) = Sandbox::unprivileged() else {
+                    return;
+                };
+                let case = Case::new(sandbox, state, misdeed);
+                // What only got other permissions is seen by its times.
+                case.sandbox.git_cmd(&["update-index", "-q", "--refresh"]).run();
+                found.extend(case.judge(complete));
+            }
+        }
+    }
+    nothing_of(&found);
+}
+
 impl Case {
-    fn new(state: &'static State, misdeed: &'static Misdeed) -> Self {
-        let sandbox = Sandbox::new();
+    fn new(sandbox: Sandbox, state: &'static State, misdeed: &'static Misdeed) -> Self {
         let outside = sandbox.outside("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("lib.txt"), "outside\n").unwrap();
@@ -289,7 +313,12 @@ impl Case {
         for path in paths {
             let known = self.limit(path.to_str().unwrap_or_default()).is_some() && what == "revert";
             let (was, is) = (was.get(path), is.get(path));
-            if was != is && !known {
+            let same = if self.limit("permission to write").is_some() {
+                was.map(|text| writable(text)) == is.map(|text| writable(text))
+            } else {
+                was == is
+            };
+            if !same && !known {
                 let path = path.display();
                 differ.push(format!(
                     "{what}: {path}: {:?} instead of {:?}",
@@ -312,6 +341,12 @@ impl Case {
             })
             .map(|limit| limit.why)
     }
+}
+
+/// What is at a path, with the owner's, the group's and the others' permission to write.
+fn writable(text: &str) -> String {
+    let (mode, content) = text.split_once(' ').unwrap();
+    format!("{:o} {content}", u32::from_str_radix(mode, 8).unwrap() | 0o222)
 }
 
 /// Whether the ignore rules of the standard repository cover a path.

@@ -192,7 +192,11 @@ impl Session<'_> {
             self.install_working_index().await?;
         }
         let tracked = tracked_paths(&self.engine.repo.index(), self.oid_length());
-        let dirs = directories(tracked.iter().map(Vec::as_slice));
+        let empty = unversioned.paths("empty")?;
+        let bare = |dir: &Vec<u8>| dir.strip_suffix(b"/").unwrap_or(dir).to_vec();
+        let empty: Vec<_> = empty.iter().map(bare).collect();
+        let mut dirs = directories(tracked.iter().map(Vec::as_slice));
+        dirs.extend(empty.iter().map(Vec::as_slice));
         unversioned.restore_modes(modes, touched, &dirs)
     }
 

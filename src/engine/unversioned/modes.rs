@@ -6,12 +6,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
-use nix::sys::stat::{Mode, umask};
-
 use super::Unversioned;
 use crate::engine::files::file_error;
 use crate::engine::touched::directories;
 use crate::error::Error;
+use crate::git::worktree::umask_now;
 
 /// Unusual permissions at the last checkpoint, and when the loop began.
 pub(super) const MODES: &str = "modes";
@@ -35,7 +34,10 @@ impl Unversioned {
     ) -> Result<(), Error> {
         let odd = self.modes(name)?;
         let usual = Usual::now();
-        for path in touched.iter().map(Vec::as_slice).chain(dirs.iter().copied()) {
+        // What had unusual ones may have lost them without being touched otherwise.
+        let unusual = odd.keys().map(Vec::as_slice);
+        let touched = touched.iter().map(Vec::as_slice);
+        for path in touched.chain(dirs.iter().copied()).chain(unusual) {
             let file = self.top.join(OsStr::from_bytes(path));
             let Ok(metadata) = file.symlink_metadata() else {
                 continue;
@@ -103,10 +105,7 @@ pub(super) struct Usual(u32);
 
 impl Usual {
     pub fn now() -> Self {
-        // There is no way to read it but to set it.
-        let mask = umask(Mode::from_bits_truncate(0o022));
-        umask(mask);
-        Self(mask.bits())
+        Self(umask_now())
     }
 
     /// Those of a file like this one.

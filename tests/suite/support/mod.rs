@@ -7,6 +7,7 @@ mod command;
 pub mod copy;
 pub mod print;
 mod sandbox;
+mod unprivileged;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

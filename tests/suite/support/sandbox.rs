@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use assert_fs::TempDir;
 
 use super::copy::Copy;
+use super::unprivileged::{self, OtherUser};
 use super::{CHANGE, COMPLETE, Cmd, Output, Print, TASKS, alive_with, print, search_path};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_git-ralph");
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_git-ralph");
 
 /// The story list of the standard repository.
 const TASKS_TEXT: &str = "\
@@ -50,6 +52,8 @@ pub struct Sandbox {
     /// Outside the repository: what agents write down for the test.
     pub notes: PathBuf,
     scripts: AtomicUsize,
+    /// What runs every command as somebody without rights, when that is wanted and we are root.
+    other_user: Option<OtherUser>,
 }
 
 impl Sandbox {
@@ -90,7 +94,19 @@ impl Sandbox {
             notes: temp.path().join("notes"),
             temp,
             scripts: AtomicUsize::new(0),
+            other_user: None,
         }
+    }
+
+    /// The standard repository where every command runs as somebody whom permissions bind: whoever runs
+    /// the tests, or for root somebody else. `None`, and says why, where root cannot become anybody.
+    pub fn unprivileged() -> Option<Self> {
+        let mut sandbox = Self::new();
+        // What we make is ours.
+        if sandbox.temp.path().metadata().unwrap().uid() == 0 {
+            sandbox.other_user = Some(OtherUser::new(sandbox.temp.path())?);
+        }
+        Some(sandbox)
     }
 
     fn standard() -> Self {
@@ -123,9 +139,11 @@ impl Sandbox {
     /// A command in the repository with the sandbox's environment.
     pub fn cmd(&self, program: &str) -> Cmd {
         let dir = |name: &str| self.temp.path().join(name);
-        Cmd::new(program, &self.top)
-            .env("PATH", path())
-            .env("HOME", dir("home"))
+        let cmd = match &self.other_user {
+            Some(other) => other.cmd(program, &self.top),
+            None => Cmd::new(program, &self.top).env("PATH", path()),
+        };
+        cmd.env("HOME", dir("home"))
             .env("XDG_CONFIG_HOME", dir("config"))
             .env("XDG_DATA_HOME", dir("data"))
             .env("XDG_CACHE_HOME", dir("cache"))
@@ -205,6 +223,9 @@ impl Sandbox {
         let path = self.top.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+        if self.other_user.is_some() {
+            unprivileged::give(&self.top);
+        }
     }
 
     /// Reads a file of the repository.

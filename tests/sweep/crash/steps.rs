@@ -154,7 +154,7 @@ pub const STEPS: &[Step] = &[
         args: &["skip"],
         agent: None,
         has_middle: false,
-        done: Status(|status| status["stories_total"] == 2),
+        done: Status(|status| status["current"]["id"] == "2"),
     },
     Step {
         name: "restore",

@@ -17,7 +17,7 @@ pub struct Limit {
     pub misdeeds: &'static [&'static str],
     /// The states in which it does not; all, when empty.
     pub states: &'static [&'static str],
-    /// Parts of paths or refs; `index`, `commit` and `status` for those comparisons.
+    /// Parts of paths or refs; `index`, `commit`, `status` and `permission to write` for those comparisons.
     pub what: &'static [&'static str],
     /// Why.
     pub why: &'static str,
@@ -42,6 +42,18 @@ pub const LIMITS: &[Limit] = &[
         states: &["modes", "special_files"],
         what: &["src/f1", "src/f2", "secret", "dir", "empty"],
         why: "what brings modes and empty directories back was deleted",
+    },
+    Limit {
+        misdeeds: &["closed_ignored", "nothing_writable", "nothing_readable"],
+        states: &[],
+        what: &[".env", "target", "a.log"],
+        why: "what is ignored keeps the permissions that an agent gave it",
+    },
+    Limit {
+        misdeeds: &["nothing_writable"],
+        states: &[],
+        what: &["permission to write"],
+        why: "a file that lost no more than the right to write it is like the checkpoint's for git",
     },
     Limit {
         misdeeds: &["stash"],
@@ -223,5 +235,59 @@ pub const MISDEEDS: &[Misdeed] = &[
     harmless(
         "odd_names",
         r#"printf x >"$(printf 'new\nline')"; printf y >"$(printf '\376\377')"; echo q >'a "quote"'; echo m >-rf; echo s >' '"#,
+    ),
+];
+
+/// What only permissions stop: gone through as somebody whom they bind.
+pub const CLOSING: &[Misdeed] = &[
+    harmless(
+        "closed",
+        "chmod 000 src/f1; mkdir cant; echo x >cant/x; chmod 000 cant",
+    ),
+    harmless("read_only", "echo e >src/new; chmod 555 src"),
+    harmless(
+        "closed_directory",
+        "echo e >>src/f1; chmod 000 src/f2; chmod 000 src",
+    ),
+    harmless(
+        "closed_new",
+        "mkdir -p new/deep/er; echo x >new/deep/x; chmod 000 new/deep/x; chmod 500 new/deep/er; chmod 000 new/deep; chmod 555 new",
+    ),
+    harmless(
+        "read_only_top",
+        "echo e >>src/f1; echo n >new; rm src/f2; chmod 555 .",
+    ),
+    harmless("closed_top", "echo e >>src/f1; chmod 000 ."),
+    harmless(
+        "no_entry",
+        "echo e >>src/f1; chmod 600 src; mkdir new; echo x >new/x; chmod 644 new",
+    ),
+    harmless(
+        "closed_ignored",
+        "chmod 000 target/x; chmod 000 .env; echo e >>src/f1",
+    ),
+    harmless(
+        "closed_files",
+        "chmod 000 src/f3 dir/x tool; chmod 444 src/f2; rm src/f4; mkdir src/f4; chmod 000 src/f4",
+    ),
+    harmless(
+        "closed_repository",
+        "mkdir app; cd app; git init -q; echo a >a; g add a; g commit -qm a; chmod 000 .git a; cd ..; chmod 500 app",
+    ),
+    harmless(
+        "closed_rules",
+        "echo new >.gitignore; chmod 000 .gitignore; echo x >new; mkdir d; echo '*' >d/.gitignore; chmod 555 d",
+    ),
+    harmless(
+        "closed_git",
+        "echo e >>src/f1; g add -A; g commit -qm mine; chmod 444 \"$(git rev-parse --git-path index)\"; chmod 000 \"$(git rev-parse --git-path config)\"",
+    ),
+    grave(
+        "nothing_writable",
+        "echo e >>src/f1; mkdir new; echo n >new/n; chmod -R a-w .",
+    ),
+    grave(
+        "nothing_readable",
+        "echo e >>src/f1; find . -depth -exec chmod 000 {} +",
     ),
 ];
