@@ -347,8 +347,9 @@ pub fn make_accessible(dir: &Path) -> usize {
             };
             let mode = metadata.permissions().mode();
             if mode & needed != needed {
-                // Nobody else gets any: it may be a secret.
-                let better = fs::Permissions::from_mode(mode | needed | 0o200);
+                // What a new one would get: the old ones are not known here.
+                let usual = if metadata.is_dir() { 0o777 } else { 0o666 } & !umask_now();
+                let better = fs::Permissions::from_mode(mode | needed | usual);
                 changed += usize::from(fs::set_permissions(&path, better).is_ok());
             }
             if metadata.is_dir() && entry.file_name() != ".git" {

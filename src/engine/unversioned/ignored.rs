@@ -2,13 +2,14 @@
 //! when an attempt deletes them (hazards A4, A5, D14).
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{Paths, Unversioned};
 use crate::engine::Session;
-use crate::engine::files::{copy_file, remove_dir};
+use crate::engine::files::{copy_file, file_error, remove_dir};
 use crate::error::Error;
 use crate::git::Repo;
 use crate::git::worktree::Reading;
@@ -53,7 +54,7 @@ impl Unversioned {
         Ok(())
     }
 
-    /// Puts back the copies of ignored files that are gone.
+    /// Puts back the copies of ignored files that are gone, and the permissions of the others.
     pub(super) fn put_back_ignored(&self) -> Result<(), Error> {
         for path in self
             .paths("ignored")?
@@ -63,12 +64,19 @@ impl Unversioned {
         {
             let to = self.top.join(OsStr::from_bytes(path));
             let copy = self.dir.join("files").join(OsStr::from_bytes(path));
-            if copy.is_file() && to.symlink_metadata().is_err() {
-                copy_file(&copy, &to)?;
+            let Ok(kept) = copy.metadata() else { continue };
+            match to.symlink_metadata() {
+                Err(_) => copy_file(&copy, &to)?,
+                Ok(is) if is.is_file() && is.permissions() != kept.permissions() => {
+                    fs::set_permissions(&to, kept.permissions())
+                        .map_err(|error| file_error("change the mode of", &to, error))?;
+                }
+                Ok(_) => {}
             }
         }
         Ok(())
     }
+
     /// Those of `paths` that were ignored when the loop began.
     fn ignored_at_start<'p>(&self, paths: impl Iterator<Item = &'p Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
         let mut paths = paths.peekable();
