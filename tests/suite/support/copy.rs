@@ -11,7 +11,8 @@ pub struct Copy(Vec<(PathBuf, Node)>);
 
 #[derive(Debug)]
 enum Node {
-    Dir,
+    /// With permissions that let us write in it.
+    Dir(fs::Permissions),
     Link(PathBuf),
     File(Vec<u8>, fs::Permissions, SystemTime),
 }
@@ -19,11 +20,12 @@ enum Node {
 impl Copy {
     /// Takes the tree below `top`.
     pub fn of(top: &Path) -> Self {
-        let mut nodes = vec![(PathBuf::new(), Node::Dir)];
+        let permissions = top.metadata().unwrap().permissions();
+        let mut nodes = vec![(PathBuf::new(), Node::Dir(permissions))];
         let mut next = 0;
         while let Some((dir, node)) = nodes.get(next) {
             next += 1;
-            if !matches!(node, Node::Dir) {
+            if !matches!(node, Node::Dir(_)) {
                 continue;
             }
             let dir = dir.clone();
@@ -31,7 +33,7 @@ impl Copy {
                 let entry = entry.unwrap();
                 let (path, metadata) = (entry.path(), entry.metadata().unwrap());
                 let node = if metadata.is_dir() {
-                    Node::Dir
+                    Node::Dir(metadata.permissions())
                 } else if metadata.is_symlink() {
                     Node::Link(fs::read_link(&path).unwrap())
                 } else {
@@ -49,7 +51,10 @@ impl Copy {
         for (path, node) in &self.0 {
             let path = top.join(path);
             match node {
-                Node::Dir => fs::create_dir(&path).unwrap(),
+                Node::Dir(permissions) => {
+                    fs::create_dir(&path).unwrap();
+                    fs::set_permissions(&path, permissions.clone()).unwrap();
+                }
                 Node::Link(target) => symlink(target, &path).unwrap(),
                 Node::File(content, permissions, modified) => {
                     let file = fs::File::create(&path).unwrap();

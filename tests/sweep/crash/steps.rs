@@ -31,8 +31,15 @@ pub enum Done {
 }
 
 /// What the agents do: edits, new files, deletions, modes, links; no git.
-const WORK: &str = "echo more >>README.md; rm src/lib.txt; mkdir -p new/er; echo new >new/er/file; chmod -x tool; \
-     rm link; ln -s tool link; echo hid >>.gitignore; echo h >hid; rm -rf src/deep; echo now a file >src/deep\n";
+const WORK: &str =
+    "echo more >>README.md; rm src/lib.txt; mkdir -p new/er; echo new >new/er/file; chmod -x tool; \
+     rm link; ln -s tool link; echo hid >>.gitignore; echo h >hid; rm -rf src/deep; echo now a file >src/deep
+     echo more >>key; chmod 644 key; echo more >>tracked.nb; rmdir empty\n";
+
+/// What git does not keep: bytes that a filter drops, permissions, an empty directory.
+const UNKEPT: &str = r"git config filter.strip.clean 'sed /^output/d'; echo '*.nb filter=strip' >.gitattributes
+     printf 'code\noutput 8 hours\n' >tracked.nb; echo key >key; chmod 600 key; mkdir empty; chmod 700 empty
+     git add tracked.nb";
 
 /// Date and time of all commits, so that their ids can be compared.
 pub fn dated(cmd: Cmd) -> Cmd {
@@ -231,6 +238,7 @@ impl Step {
         let moved = self.name == "finish_moved";
         // A file that the user deleted and the other branch edited would be a conflict.
         let sandbox = if moved { Sandbox::new() } else { Sandbox::dirty() };
+        sandbox.cmd("sh").args(["-c", UNKEPT]).run().exits(0);
         (self.prepare)(&sandbox);
         sandbox
     }
