@@ -14,6 +14,7 @@ mod support;
 
 mod crash;
 mod matrix;
+mod property;
 
 /// Whether more than a selection shall be gone through.
 fn whole() -> bool {
