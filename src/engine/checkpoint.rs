@@ -246,7 +246,10 @@ impl Session<'_> {
                 });
             }
         };
-        if tip == checkpoint && self.is_as_left().await? {
+        // What an attempt does to the user's refs is measured from here; git can be asked for both at once.
+        let (is_as_left, refs) = tokio::join!(self.is_as_left(), self.other_refs_now());
+        self.refs = Some(refs?);
+        if tip == checkpoint && is_as_left? {
             return Ok(());
         }
         let reading = self.read_work_tree().await?;

@@ -61,9 +61,9 @@ impl OtherRefs {
 
 impl Session<'_> {
     /// Records the user's refs before an attempt.
-    pub(super) async fn record_refs(&mut self) -> Result<(), Error> {
+    pub(super) async fn record_refs(&self) -> Result<(), Error> {
         let path = self.file(RECORD);
-        let text = toml::to_string(self.other_refs().await?).map_err(io::Error::other);
+        let text = toml::to_string(&self.other_refs_now().await?).map_err(io::Error::other);
         text.and_then(|text| fs::write(&path, text))
             .map_err(|source| Error::File {
                 what: "write",
@@ -82,13 +82,12 @@ impl Session<'_> {
         toml::from_str(&fs::read_to_string(self.file(RECORD)).ok()?).ok()
     }
 
-    /// The user's refs as they were when they were last read.
-    async fn other_refs(&mut self) -> Result<&OtherRefs, Error> {
-        let known = match self.refs.take() {
-            Some(known) => known,
-            None => self.read_other_refs().await?,
-        };
-        Ok(self.refs.insert(known))
+    /// The user's refs: those last read, where nothing can have changed them since.
+    pub(super) async fn other_refs_now(&self) -> Result<OtherRefs, Error> {
+        match &self.refs {
+            Some(known) => Ok(known.clone()),
+            None => self.read_other_refs().await,
+        }
     }
 
     async fn read_other_refs(&self) -> Result<OtherRefs, Error> {
@@ -96,9 +95,9 @@ impl Session<'_> {
         Ok(OtherRefs::of(&refs, &self.state.change.branch_ref()))
     }
 
-    async fn moved_refs(&mut self) -> Result<Vec<Moved>, Error> {
+    async fn moved_refs(&self) -> Result<Vec<Moved>, Error> {
         match self.recorded_refs() {
-            Some(before) => Ok(self.other_refs().await?.moved_since(&before)),
+            Some(before) => Ok(self.other_refs_now().await?.moved_since(&before)),
             None => Ok(Vec::new()),
         }
     }
