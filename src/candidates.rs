@@ -5,7 +5,7 @@ use std::env;
 
 use clap_complete::engine::CompletionCandidate;
 
-use crate::adapters::openspec;
+use crate::adapters;
 use crate::git::{Repo, discover};
 use crate::state;
 
@@ -25,7 +25,7 @@ pub fn loops() -> Vec<CompletionCandidate> {
 #[must_use]
 pub fn changes() -> Vec<CompletionCandidate> {
     repository().map_or_else(Vec::new, |repo| {
-        openspec::changes(&repo.top)
+        adapters::changes(&repo.top)
             .into_iter()
             .map(CompletionCandidate::new)
             .collect()

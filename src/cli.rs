@@ -63,7 +63,7 @@ pub enum Command {
     /// List the stories of a change as git-ralph sees them, with warnings
     Stories(Listing),
     /// Print the prompt that the next attempt would get; run nothing
-    Prompt(Named),
+    Prompt(Prompt),
     /// List the attempts of a loop
     Log(Listing),
     /// Say that the work tree is the finished story: gates run, then the checkpoint is made
@@ -94,6 +94,7 @@ pub enum Command {
 
 /// `git ralph start`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub struct Start {
     /// The change: a name that can be part of a branch name
     #[arg(add = ArgValueCandidates::new(changes))]
@@ -110,7 +111,10 @@ pub struct Start {
     /// If the loop's state is lost: rebuild it from the branch and the refs
     #[arg(long)]
     pub resume: bool,
-    /// Print events as JSON, one a line
+    /// Show the stories, the settings, the agent and the gates of the loop that would begin; change nothing
+    #[arg(long, conflicts_with_all = ["restart", "resume"])]
+    pub dry_run: bool,
+    /// Print events as JSON, one a line; with --dry-run one document
     #[arg(long)]
     pub json: bool,
 }
@@ -210,7 +214,7 @@ pub struct StoriesFrom {
     /// The story list, with #item or #group to say what a story is (ralph.stories)
     #[arg(long = "stories", value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub path: Option<String>,
-    /// What lists the stories: openspec or markdown (ralph.adapter)
+    /// What lists the stories: openspec, markdown, prd or command (ralph.adapter)
     #[arg(long, value_name = "NAME")]
     pub adapter: Option<String>,
 }
@@ -242,6 +246,20 @@ pub struct Named {
     /// The change; if left out, that of the current branch or the only loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
+}
+
+/// `git ralph prompt`.
+#[derive(Debug, Args)]
+pub struct Prompt {
+    /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// The story, if not the one that the next attempt is about
+    #[arg(long, value_name = "ID", conflicts_with = "template")]
+    pub story: Option<String>,
+    /// Print the built-in template, to begin one of your own with (ralph.prompt)
+    #[arg(long)]
+    pub template: bool,
 }
 
 /// A command by which a person speaks for a story.

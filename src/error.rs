@@ -10,6 +10,7 @@ use crate::agent::process::ProcessError;
 use crate::exit::Exit;
 use crate::git::{GitError, worktree::WorkTreeError};
 use crate::names::BadChange;
+use crate::prompt::TemplateError;
 use crate::settings::SettingsError;
 use crate::state::{StateError, Verdict};
 
@@ -314,9 +315,9 @@ pub enum Error {
         /// The files.
         paths: Vec<String>,
     },
-    /// The prompt could not be rendered.
+    /// The template of the prompt cannot be used.
     #[error("the prompt cannot be made: {0}")]
-    Prompt(String),
+    Prompt(#[from] TemplateError),
     /// The demo's own files.
     #[error("the demo failed: {0}")]
     Demo(String),
@@ -451,6 +452,11 @@ impl Error {
                 "use letters, digits, '-', '_' and single dots: git ralph start add-login".to_owned()
             }
             Self::State(StateError::Busy { .. }) => "wait for it, then the same command again".to_owned(),
+            Self::Prompt(_) => "git ralph prompt --template shows the built-in template".to_owned(),
+            Self::Source(SourceError::NoCommand) => {
+                "git config ralph.storiesCommand '<command that prints one JSON object a story>'".to_owned()
+            }
+            Self::Source(SourceError::Ambiguous { .. }) => "name one of them: --stories <path>".to_owned(),
             Self::Source(SourceError::NoStories { change, .. }) => {
                 format!("write openspec/changes/{change}/tasks.md, or name a list: --stories <path>")
             }

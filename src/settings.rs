@@ -21,6 +21,31 @@ pub enum FinishChoice {
     Keep,
 }
 
+/// Who marks a complete story as done in its list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// git-ralph, when the agent has promised and all gates have passed.
+    #[default]
+    Auto,
+    /// The agent; a promise with open tasks is a failed attempt.
+    Agent,
+    /// Nobody: the loop itself remembers what is done.
+    Never,
+}
+
+impl Mark {
+    /// The value of the setting.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Agent => "agent",
+            Self::Never => "never",
+        }
+    }
+}
+
 /// The settings that a loop works with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -60,6 +85,24 @@ pub struct Settings {
     /// Where the stories are; detected when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stories: Option<String>,
+    /// Lists the stories, for the command adapter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stories_command: Option<String>,
+    /// Marks a story as done before its checkpoint, for the command adapter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_command: Option<String>,
+    /// Told of a story whose checkpoint is made, for the command adapter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_command: Option<String>,
+    /// Who marks a complete story.
+    #[serde(default)]
+    pub mark: Mark,
+    /// Path of the template that prompts are made of; the built-in one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Whether the next prompt shows the end of the output of an attempt that promised nothing.
+    #[serde(default)]
+    pub retry_output: bool,
 }
 
 impl Default for Settings {
@@ -78,6 +121,12 @@ impl Default for Settings {
             keep_attempts: Some(SignedDuration::from_hours(90 * 24)),
             adapter: None,
             stories: None,
+            stories_command: None,
+            done_command: None,
+            closed_command: None,
+            mark: Mark::Auto,
+            prompt: None,
+            retry_output: false,
         }
     }
 }
@@ -123,7 +172,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.adapter",
         "detected",
-        "what lists the stories: openspec or markdown",
+        "what lists the stories: openspec, markdown, prd or command",
     ),
     (
         "ralph.stories",
@@ -131,11 +180,45 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "path of the story list, with #item or #group to say what a story is",
     ),
     (
+        "ralph.storiesCommand",
+        "none",
+        "adapter command: shell command that prints the stories as JSON",
+    ),
+    (
+        "ralph.doneCommand",
+        "none",
+        "adapter command: shell command that marks a story as done, before its checkpoint",
+    ),
+    (
+        "ralph.closedCommand",
+        "none",
+        "adapter command: shell command that is told of a story, after its checkpoint",
+    ),
+    (
+        "ralph.mark",
+        "auto",
+        "who marks a complete story as done: auto (git-ralph), agent, or never",
+    ),
+    (
+        "ralph.prompt",
+        "built in",
+        "path of a template for the prompts, from the top directory",
+    ),
+    (
+        "ralph.retryOutput",
+        "false",
+        "whether a retry is shown the last 40 lines of an attempt that promised nothing",
+    ),
+    (
         "ralph.finish",
         "ask",
         "what git ralph run does at the end: ask, cleanup or keep",
     ),
-    ("ralph.commandTimeout", "10m", "time limit of one git command"),
+    (
+        "ralph.commandTimeout",
+        "10m",
+        "time limit of one git or adapter command",
+    ),
     (
         "ralph.keepAttempts",
         "90d",
@@ -145,7 +228,6 @@ pub const TABLE: &[(&str, &str, &str)] = &[
 
 /// Keys of the contract that this version does not act upon, and the values that ask for nothing.
 const NOT_YET: &[(&str, &[&str])] = &[
-    ("ralph.prompt", &[]),
     ("ralph.guard", &["false", "no", "off", "0"]),
     ("ralph.checkpointhooks", &["false", "no", "off", "0"]),
 ];
@@ -278,6 +360,12 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.keepattempts" => settings.keep_attempts = days(key, value)?,
         "ralph.adapter" => settings.adapter = text(value),
         "ralph.stories" => settings.stories = text(value),
+        "ralph.storiescommand" => settings.stories_command = text(value),
+        "ralph.donecommand" => settings.done_command = text(value),
+        "ralph.closedcommand" => settings.closed_command = text(value),
+        "ralph.mark" => settings.mark = mark(key, value)?,
+        "ralph.prompt" => settings.prompt = text(value),
+        "ralph.retryoutput" => settings.retry_output = truth(key, value)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -320,6 +408,24 @@ fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, SettingsError> 
         "cleanup" => Ok(FinishChoice::Cleanup),
         "keep" => Ok(FinishChoice::Keep),
         _ => Err(wrong(key, value, "ask, cleanup or keep")),
+    }
+}
+
+fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
+    match value {
+        "auto" => Ok(Mark::Auto),
+        "agent" => Ok(Mark::Agent),
+        "never" => Ok(Mark::Never),
+        _ => Err(wrong(key, value, "auto, agent or never")),
+    }
+}
+
+/// A truth value as git reads it.
+fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" | "" => Ok(false),
+        _ => Err(wrong(key, value, "true or false")),
     }
 }
 
@@ -418,10 +524,10 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_told_only_when_it_asks_for_something() {
-        let configured = local(&["ralph.guard\nfalse", "ralph.prompt\nmine.md"]);
+        let configured = local(&["ralph.guard\nfalse", "ralph.checkpointhooks\ntrue"]);
         assert_eq!(
             Configuration::parse(&configured).unwrap().ignored,
-            ["ralph.prompt"]
+            ["ralph.checkpointhooks"]
         );
     }
 

@@ -13,16 +13,40 @@ pub enum SourceError {
         /// The name that was given.
         name: String,
     },
-    /// The adapter detects nothing by itself.
-    #[error("no path given for the {} adapter", .adapter.name())]
-    PathNeeded {
-        /// The adapter that needs a path.
-        adapter: Adapter,
+    /// The command adapter without a command that lists stories.
+    #[error("no command is named that lists the stories")]
+    NoCommand,
+    /// A command of the user's failed.
+    #[error("{key} failed: `{command}`: {how}")]
+    CommandFailed {
+        /// The setting that names it.
+        key: &'static str,
+        /// The shell line.
+        command: String,
+        /// How it ended, and what it said last.
+        how: String,
+    },
+    /// The content is not what the adapter reads.
+    #[error("cannot read stories from '{path}': {cause}")]
+    Malformed {
+        /// The path of the source, or the command.
+        path: String,
+        /// What is wrong, with its line and column where they are known.
+        cause: String,
+    },
+    /// Marking a story would change more than its mark.
+    #[error("cannot mark the story at '{path}' line {line} as done: the list would no longer be the same")]
+    Unmarkable {
+        /// The path of the source.
+        path: String,
+        /// The 1-based line of the story.
+        line: usize,
     },
     /// No layout has stories for the change.
     #[error(
-        "no stories found for change '{change}': there is no {}; changes found: {}",
-        .looked_for.join(" and no "), listed(.changes)
+        "no stories found for change '{change}': there is no {}; changes found: {}{}",
+        .looked_for.join(" and no "), listed(.changes),
+        .passed_over.iter().map(|file| format!("; {file}")).collect::<String>()
     )]
     NoStories {
         /// The change that was asked for.
@@ -31,6 +55,8 @@ pub enum SourceError {
         looked_for: Vec<String>,
         /// The changes that have stories, sorted.
         changes: Vec<String>,
+        /// Files that may be meant but name no change, each with the reason.
+        passed_over: Vec<String>,
     },
     /// More than one layout has stories for the change.
     #[error("more than one story file found for change '{change}': {}", listed(.paths))]

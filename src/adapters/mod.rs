@@ -5,21 +5,28 @@
 //!
 //! Invariants:
 //! - the ids of one [`Listing`] are unique, and no id is made of a line number;
-//! - [`Source::mark_done`] changes only the marks between the brackets of the
-//!   boxes of one story, or nothing at all.
+//! - [`Source::mark_done`] changes only the marks of one story, or nothing at all.
 //!
-//! This module must not know git, agents, settings or how anything is printed.
+//! This module must not know agents, settings or how anything is printed.
 
+mod advice;
+mod command;
 mod error;
 pub(crate) mod file;
+mod ids;
+mod layout;
 pub mod markdown;
 pub mod openspec;
+mod prd;
+mod records;
 mod source;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::command::Commands;
 pub use self::error::SourceError;
-pub use self::source::{Marked, Source};
+pub use self::layout::{Wanted, changes};
+pub use self::source::{Marked, Source, find_again};
 
 /// One unit of work of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,7 +74,8 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The stories of a source, in the order of the file.
+/// The stories of a source, in the order in which they are to be worked on: that of the file, but for
+/// stories with priorities.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listing {
     /// The stories; none when the source has no boxes.
@@ -84,11 +92,15 @@ pub enum Adapter {
     Openspec,
     /// Any markdown checklist.
     Markdown,
+    /// `prd.json`.
+    Prd,
+    /// Commands of the user's.
+    Command,
 }
 
 impl Adapter {
     /// Every adapter.
-    pub const ALL: [Self; 2] = [Self::Openspec, Self::Markdown];
+    pub const ALL: [Self; 4] = [Self::Openspec, Self::Markdown, Self::Prd, Self::Command];
 
     /// The name a user writes and a script reads.
     #[must_use]
@@ -96,6 +108,8 @@ impl Adapter {
         match self {
             Self::Openspec => "openspec",
             Self::Markdown => "markdown",
+            Self::Prd => "prd",
+            Self::Command => "command",
         }
     }
 
@@ -148,7 +162,7 @@ mod tests {
         }
         assert_eq!(
             Adapter::named("jira").unwrap_err().to_string(),
-            "unknown adapter 'jira': the adapters are openspec, markdown"
+            "unknown adapter 'jira': the adapters are openspec, markdown, prd, command"
         );
     }
 

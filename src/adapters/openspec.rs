@@ -1,20 +1,29 @@
 //! Where `OpenSpec` keeps its changes.
 //!
-//! A change is a directory below `openspec/changes`, its stories are the boxes
-//! of its `tasks.md`; `openspec/changes/archive` holds what is over.
+//! A change is a directory below `openspec/changes`, its stories are the boxes of its `tasks.md`, or of
+//! the file that `apply.tracks` of its schema names; `openspec/changes/archive` holds what is over. Which
+//! schema holds for a change is said by its `.openspec.yaml`, else by `openspec/config.yaml`.
 //!
-//! This module must not know how a `tasks.md` is read.
+//! This module must not know how a list of tasks is read.
 
 use std::path::Path;
+
+use serde::Deserialize;
+
+use super::file;
+use super::layout::directories;
 
 const CHANGES: &str = "openspec/changes";
 const ARCHIVE: &str = "archive";
 const TASKS: &str = "tasks.md";
 
-/// The story file of `change`, relative to the top of the repository.
+/// `YYYY-MM-DD-`, which is put before the name of a change that is archived.
+const DATE: usize = 11;
+
+/// The story file of `change`, relative to the top of the repository; it need not exist.
 #[must_use]
-pub fn tasks_path(change: &str) -> String {
-    format!("{CHANGES}/{change}/{TASKS}")
+pub fn tasks_path(top: &Path, change: &str) -> String {
+    in_directory(top, &format!("{CHANGES}/{change}"))
 }
 
 /// The changes of the repository at `top` that have a story file, sorted.
@@ -22,15 +31,87 @@ pub fn tasks_path(change: &str) -> String {
 /// Names that are not UTF-8 and what cannot be read are left out.
 #[must_use]
 pub fn changes(top: &Path) -> Vec<String> {
-    let mut changes: Vec<String> = std::fs::read_dir(top.join(CHANGES))
+    directories(&top.join(CHANGES))
         .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name != ARCHIVE && top.join(tasks_path(name)).exists())
-        .collect();
-    changes.sort();
-    changes
+        .filter(|name| name != ARCHIVE && top.join(tasks_path(top, name)).exists())
+        .collect()
+}
+
+/// The story files of archived changes that are called `change`, with their date or without.
+#[must_use]
+pub fn archived(top: &Path, change: &str) -> Vec<String> {
+    let archive = format!("{CHANGES}/{ARCHIVE}");
+    directories(&top.join(&archive))
+        .into_iter()
+        .filter(|name| name == change || without_date(name) == Some(change))
+        .map(|name| in_directory(top, &format!("{archive}/{name}")))
+        .filter(|path| top.join(path).exists())
+        .collect()
+}
+
+/// Where the story file at `path` has gone when its change was archived: the latest of its name.
+#[must_use]
+pub fn moved(top: &Path, path: &str) -> Option<String> {
+    let change = path
+        .strip_prefix(CHANGES)?
+        .trim_start_matches('/')
+        .split('/')
+        .next()?;
+    archived(top, change).pop()
+}
+
+fn without_date(name: &str) -> Option<&str> {
+    let (date, name) = name.split_at_checked(DATE)?;
+    let is_date = date.char_indices().all(|(at, c)| match at {
+        4 | 7 | 10 => c == '-',
+        _ => c.is_ascii_digit(),
+    });
+    is_date.then_some(name)
+}
+
+/// The story file of the change in `dir`: what its schema tracks, if that is one plain file.
+fn in_directory(top: &Path, dir: &str) -> String {
+    let tracked = schema(top, dir).and_then(|name| {
+        let schema: Schema = read(&top.join("openspec/schemas").join(name).join("schema.yaml"))?;
+        schema.apply?.tracks.filter(|path| is_plain(path))
+    });
+    format!("{dir}/{}", tracked.as_deref().unwrap_or(TASKS))
+}
+
+fn schema(top: &Path, dir: &str) -> Option<String> {
+    let of = |path: &Path| read::<Chosen>(path)?.schema;
+    of(&top.join(dir).join(".openspec.yaml"))
+        .or_else(|| of(&top.join("openspec/config.yaml")))
+        .filter(|name| is_plain(name))
+}
+
+/// Whether a path stays in its directory and names one file.
+fn is_plain(path: &str) -> bool {
+    let inside = Path::new(path)
+        .components()
+        .all(|part| matches!(part, std::path::Component::Normal(_)));
+    inside && !path.is_empty() && !path.contains(['*', '?', '[', '{'])
+}
+
+/// What can be read of a YAML file; `OpenSpec` itself says what is wrong with one.
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    let bytes = file::read(path, "").ok()?;
+    serde_saphyr::from_str(str::from_utf8(&bytes).ok()?).ok()
+}
+
+#[derive(Deserialize)]
+struct Chosen {
+    schema: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Schema {
+    apply: Option<Apply>,
+}
+
+#[derive(Deserialize)]
+struct Apply {
+    tracks: Option<String>,
 }
 
 #[cfg(test)]
@@ -38,15 +119,20 @@ mod tests {
     use super::*;
     use std::fs;
 
+    fn write(top: &Path, path: &str, text: &str) {
+        let path = top.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
     #[test]
     fn lists_changes_with_tasks_sorted_and_without_the_archive() {
         let top = tempfile::tempdir().unwrap();
-        for change in ["zebra", "apple", "archive", "archive/2020-old"] {
-            fs::create_dir_all(top.path().join(CHANGES).join(change)).unwrap();
-            fs::write(top.path().join(tasks_path(change)), "- [ ] x\n").unwrap();
+        for change in ["zebra", "apple", "archive", "archive/2020-01-01-old"] {
+            write(top.path(), &format!("{CHANGES}/{change}/tasks.md"), "- [ ] x\n");
         }
         fs::create_dir(top.path().join(CHANGES).join("only-proposed")).unwrap();
-        fs::write(top.path().join(CHANGES).join("README.md"), "").unwrap();
+        write(top.path(), "openspec/changes/README.md", "");
 
         assert_eq!(changes(top.path()), ["apple", "zebra"]);
     }
@@ -55,5 +141,54 @@ mod tests {
     fn a_repository_without_openspec_has_no_changes() {
         let top = tempfile::tempdir().unwrap();
         assert!(changes(top.path()).is_empty());
+    }
+
+    #[test]
+    fn the_schema_of_a_change_names_the_file_that_it_tracks() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path();
+        let schema = |tracks: &str| {
+            let text = format!(
+                "name: mine\nversion: 1\nartifacts:\n  - id: plan\n    generates: plan.md\napply:\n  requires: [plan]\n{tracks}"
+            );
+            write(top, "openspec/schemas/mine/schema.yaml", &text);
+        };
+        schema("  tracks: plan.md\n");
+        assert_eq!(tasks_path(top, "c"), "openspec/changes/c/tasks.md");
+        write(top, "openspec/config.yaml", "context: |\n  tabs\nschema: mine\n");
+        assert_eq!(tasks_path(top, "c"), "openspec/changes/c/plan.md");
+        write(
+            top,
+            "openspec/changes/c/.openspec.yaml",
+            "schema: spec-driven\ncreated: 2026-01-02\n",
+        );
+        assert_eq!(tasks_path(top, "c"), "openspec/changes/c/tasks.md");
+        write(top, "openspec/changes/c/.openspec.yaml", "schema: mine\n");
+        write(top, "openspec/changes/c/plan.md", "- [ ] x\n");
+        assert_eq!(changes(top), ["c"]);
+        for other in [
+            "  tracks: 'tasks/*.md'\n",
+            "  tracks: ../x.md\n",
+            "  tracks: null\n",
+            ": :\n",
+        ] {
+            schema(other);
+            assert_eq!(tasks_path(top, "c"), "openspec/changes/c/tasks.md", "{other}");
+        }
+    }
+
+    #[test]
+    fn an_archived_change_is_the_latest_of_its_name() {
+        let top = tempfile::tempdir().unwrap();
+        for name in ["2025-01-01-a", "2026-01-01-a", "2026-01-01-b", "99-a"] {
+            write(top.path(), &format!("{CHANGES}/archive/{name}/tasks.md"), "");
+        }
+        let path = "openspec/changes/archive/2026-01-01-a/tasks.md";
+        assert_eq!(
+            moved(top.path(), "openspec/changes/a/tasks.md").as_deref(),
+            Some(path)
+        );
+        assert_eq!(moved(top.path(), "TODO.md"), None);
+        assert_eq!(archived(top.path(), "a").len(), 2);
     }
 }

@@ -1,142 +1,119 @@
-//! Finding the source of a change, listing its stories, marking one done.
+//! Listing the stories of a source, and marking one done.
 //!
 //! A [`Source`] names one file, the adapter that reads it and how its boxes
-//! are grouped into stories. It can be stored and read back: nothing in it
-//! depends on the moment.
+//! are grouped into stories; or the commands that take the place of a file. It
+//! can be stored and read back: nothing in it depends on the moment.
 //!
 //! Invariant: a relative path is never edited outside of the repository.
 //!
-//! This module must not know markdown.
+//! This module must not know markdown or JSON.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::markdown::{self, Plan};
-use super::{Adapter, Grouping, Listing, SourceError, Story, file, openspec};
+use super::records::Records;
+use super::{
+    Adapter, Commands, Grouping, Listing, SourceError, Story, Wanted, Warning, advice, command, file, layout,
+    openspec, prd,
+};
 
-/// The file that holds the stories of a change, and how to read it.
+/// Where the stories of a change are, and how to read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// What reads the file.
     pub adapter: Adapter,
-    /// The file, relative to the top of the repository, or absolute.
+    /// The file, relative to the top of the repository, or absolute; the command that lists the stories
+    /// where there is no file.
     pub path: String,
     /// How its boxes become stories.
     pub grouping: Grouping,
+    /// The commands of the command adapter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Commands>,
 }
 
 /// What [`Source::mark_done`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marked {
-    /// Every box of the story was ticked already; nothing was written.
+    /// The story was marked as done already; nothing was written.
     Already,
-    /// This many boxes were ticked.
+    /// This many marks were set.
     Ticked(usize),
     /// The story is no longer in the source; nothing was written.
     Vanished,
 }
 
-/// A place where a tool for changes keeps its stories.
-struct Layout {
-    adapter: Adapter,
-    /// The story file of a change, relative to the top.
-    path: fn(change: &str) -> String,
-    /// The changes that have such a file.
-    changes: fn(top: &Path) -> Vec<String>,
+/// What a file holds.
+enum Content {
+    Plan(Plan),
+    Records(Records),
 }
-
-/// Every layout that is found without `--stories`.
-const LAYOUTS: &[Layout] = &[Layout {
-    adapter: Adapter::Openspec,
-    path: openspec::tasks_path,
-    changes: openspec::changes,
-}];
 
 impl Source {
     /// Finds the source of `change` in the repository at `top`.
     ///
-    /// `stories` is `<path>[#item|#group]`, relative to `top` or absolute; the
-    /// file need not exist. Without it the known layouts are tried, only those
-    /// of `adapter` if that is given. `change` must be a valid change name.
-    ///
     /// # Errors
-    /// An unknown `adapter`; an adapter that needs a path and has none; no
-    /// layout with stories for `change`, or more than one.
-    pub fn resolve(
-        top: &Path,
-        change: &str,
-        stories: Option<&str>,
-        adapter: Option<&str>,
-    ) -> Result<Self, SourceError> {
-        let adapter = adapter.map(Adapter::named).transpose()?;
-        match stories {
-            Some(spec) => Ok(Self::given(change, spec, adapter)),
-            None => Self::detect(top, change, adapter),
-        }
+    /// An unknown adapter; no list of stories for `change`, or more than one.
+    pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Self, SourceError> {
+        layout::resolve(top, change, wanted)
     }
 
-    fn given(change: &str, spec: &str, adapter: Option<Adapter>) -> Self {
-        let (path, grouping) = Grouping::split(spec);
-        let of_layout = || {
-            let layout = LAYOUTS.iter().find(|layout| (layout.path)(change) == path);
-            layout.map(|layout| layout.adapter)
-        };
-        Self {
-            adapter: adapter.or_else(of_layout).unwrap_or(Adapter::Markdown),
-            path: path.to_owned(),
-            grouping,
+    /// The file as it is found now, relative to `top` or absolute; none where commands list the stories.
+    ///
+    /// That of an openspec change that was archived meanwhile is found in the archive.
+    #[must_use]
+    pub fn file(&self, top: &Path) -> Option<Cow<'_, str>> {
+        if self.adapter == Adapter::Command {
+            return None;
         }
+        if self.adapter == Adapter::Openspec
+            && !top.join(&self.path).exists()
+            && let Some(moved) = openspec::moved(top, &self.path)
+        {
+            return Some(Cow::Owned(moved));
+        }
+        Some(Cow::Borrowed(&self.path))
     }
 
-    fn detect(top: &Path, change: &str, adapter: Option<Adapter>) -> Result<Self, SourceError> {
-        let layouts: Vec<&Layout> = LAYOUTS
-            .iter()
-            .filter(|layout| adapter.is_none_or(|wanted| wanted == layout.adapter))
-            .collect();
-        if let (true, Some(adapter)) = (layouts.is_empty(), adapter) {
-            return Err(SourceError::PathNeeded { adapter });
-        }
-        let hits: Vec<Self> = layouts
-            .iter()
-            .map(|layout| Self {
-                adapter: layout.adapter,
-                path: (layout.path)(change),
-                grouping: Grouping::Auto,
-            })
-            .filter(|source| top.join(&source.path).exists())
-            .collect();
-        match hits.as_slice() {
-            [] => {
-                let mut changes: Vec<String> =
-                    layouts.iter().flat_map(|layout| (layout.changes)(top)).collect();
-                changes.sort();
-                changes.dedup();
-                Err(SourceError::NoStories {
-                    change: change.to_owned(),
-                    looked_for: layouts.iter().map(|layout| (layout.path)(change)).collect(),
-                    changes,
-                })
-            }
-            [only] => Ok(only.clone()),
-            _ => Err(SourceError::Ambiguous {
-                change: change.to_owned(),
-                paths: hits.into_iter().map(|source| source.path).collect(),
-            }),
-        }
+    /// Whether the source itself can be told that a story is done.
+    #[must_use]
+    pub fn takes_marks(&self) -> bool {
+        let without = |commands: &Commands| commands.done.is_none();
+        !self.commands.as_ref().is_some_and(without)
     }
 
     /// Reads the stories.
     ///
     /// # Errors
-    /// The file is missing, a directory, not a regular file, larger than
-    /// 16 MiB, or cannot be read.
-    pub fn list(&self, top: &Path) -> Result<Listing, SourceError> {
-        let bytes = file::read(&top.join(&self.path), &self.path)?;
-        let Plan {
-            stories, warnings, ..
-        } = Plan::parse(&bytes, self.grouping);
+    /// The file is missing, a directory, not a regular file, larger than 16 MiB, cannot be read or is no
+    /// list of stories; the command fails.
+    pub async fn list(&self, top: &Path) -> Result<Listing, SourceError> {
+        let (stories, mut warnings): (Vec<Story>, Vec<Warning>) = match &self.commands {
+            Some(commands) => {
+                let records = command::list(top, commands).await?;
+                (records.stories(), records.warnings)
+            }
+            None => {
+                let path = self.file(top).unwrap_or_default();
+                match self.parse(&file::read(&top.join(&*path), &path)?)? {
+                    Content::Plan(plan) => (plan.stories, plan.warnings),
+                    Content::Records(records) => (records.stories(), records.warnings),
+                }
+            }
+        };
+        warnings.extend(advice::about(&stories));
+        warnings.sort_by_key(|warning| warning.line);
         Ok(Listing { stories, warnings })
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<Content, SourceError> {
+        Ok(match self.adapter {
+            Adapter::Prd => Content::Records(prd::parse(bytes, &self.path)?),
+            _ => Content::Plan(Plan::parse(bytes, self.grouping)),
+        })
     }
 
     /// The file that [`Source::mark_done`] edits: the path without symlinks.
@@ -149,17 +126,19 @@ impl Source {
             path.canonicalize()
                 .map_err(|cause| file::read_error(&self.path, cause))
         };
-        let target = canonical(&top.join(&self.path))?;
-        if Path::new(&self.path).is_relative() && !target.starts_with(canonical(top)?) {
+        let path = self.file(top).unwrap_or_default();
+        let target = canonical(&top.join(&*path))?;
+        if Path::new(&*path).is_relative() && !target.starts_with(canonical(top)?) {
             return Err(SourceError::Outside {
-                path: self.path.clone(),
+                path: path.into_owned(),
                 target,
             });
         }
         Ok(target)
     }
 
-    /// Ticks every open box of `story`, the optional ones too, as the source is now.
+    /// Marks `story` as done in the source as it is now: ticks its open boxes, the optional ones too,
+    /// sets its mark, or runs the command for that with `env` in its environment.
     ///
     /// The story is found again by id and title, else by id, by title, or by
     /// the texts of its tasks. The file is replaced in one step, with its mode
@@ -167,29 +146,95 @@ impl Source {
     ///
     /// # Errors
     /// Those of [`Source::list`] and [`Source::target`]; a box that would stop
-    /// being one; a failed write. Then the old content is still in place, but
+    /// being one; a failed write; a failed command. Then the old content is still in place, but
     /// for [`SourceError::Overwritten`].
-    pub fn mark_done(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
-        let target = self.target(top)?;
-        let bytes = file::read(&target, &self.path)?;
-        let plan = Plan::parse(&bytes, self.grouping);
-        let Some(index) = find_again(&plan.stories, story) else {
+    pub async fn mark_done(
+        &self,
+        top: &Path,
+        story: &Story,
+        env: &[(&str, String)],
+    ) -> Result<Marked, SourceError> {
+        match &self.commands {
+            Some(commands) => self.tell_done(top, commands, story, env).await,
+            None => self.edit(top, story),
+        }
+    }
+
+    async fn tell_done(
+        &self,
+        top: &Path,
+        commands: &Commands,
+        story: &Story,
+        env: &[(&str, String)],
+    ) -> Result<Marked, SourceError> {
+        let records = command::list(top, commands).await?;
+        let Some(index) = find_again(&records.stories(), story) else {
             return Ok(Marked::Vanished);
         };
-        let ticked = markdown::tick(&bytes, &plan, index).map_err(|spoiled| SourceError::Untickable {
-            path: self.path.clone(),
-            line: spoiled.line,
-        })?;
-        if ticked.count == 0 {
+        let record = records.list.get(index).filter(|record| !record.story.done);
+        let (Some(record), Some(done)) = (record, &commands.done) else {
+            return Ok(Marked::Already);
+        };
+        command::tell(top, commands, ("ralph.doneCommand", done), env, &record.source).await?;
+        Ok(Marked::Ticked(1))
+    }
+
+    /// Says that the checkpoint of `story` is made, where a command is named for that.
+    ///
+    /// # Errors
+    /// When the command fails.
+    pub async fn tell_closed(
+        &self,
+        top: &Path,
+        story: &str,
+        env: &[(&str, String)],
+    ) -> Result<(), SourceError> {
+        let Some(commands) = &self.commands else {
+            return Ok(());
+        };
+        let Some(closed) = &commands.closed else {
+            return Ok(());
+        };
+        command::tell(top, commands, ("ralph.closedCommand", closed), env, story).await
+    }
+
+    fn edit(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
+        let target = self.target(top)?;
+        let bytes = file::read(&target, &self.path)?;
+        let (new, count) = match self.parse(&bytes)? {
+            Content::Plan(plan) => {
+                let Some(index) = find_again(&plan.stories, story) else {
+                    return Ok(Marked::Vanished);
+                };
+                let ticked =
+                    markdown::tick(&bytes, &plan, index).map_err(|spoiled| SourceError::Untickable {
+                        path: self.path.clone(),
+                        line: spoiled.line,
+                    })?;
+                (ticked.bytes, ticked.count)
+            }
+            Content::Records(records) => {
+                let stories = records.stories();
+                let Some(index) = find_again(&stories, story) else {
+                    return Ok(Marked::Vanished);
+                };
+                if stories.get(index).is_some_and(|story| story.done) {
+                    return Ok(Marked::Already);
+                }
+                (prd::mark(&bytes, &records, index, &self.path)?, 1)
+            }
+        };
+        if count == 0 {
             return Ok(Marked::Already);
         }
-        file::replace(&target, &self.path, &ticked.bytes)?;
-        Ok(Marked::Ticked(ticked.count))
+        file::replace(&target, &self.path, &new)?;
+        Ok(Marked::Ticked(count))
     }
 }
 
 /// The index of `story` in a newer list, by the first rule that names exactly one.
-fn find_again(stories: &[Story], story: &Story) -> Option<usize> {
+#[must_use]
+pub fn find_again(stories: &[Story], story: &Story) -> Option<usize> {
     let same_id = |other: &Story| other.id == story.id;
     let same_title = |other: &Story| other.title == story.title;
     let same_tasks = |other: &Story| !story.tasks.is_empty() && texts(other).eq(texts(story));
@@ -223,8 +268,32 @@ mod tests {
         let file = top.path().join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, content).unwrap();
-        let source = Source::resolve(top.path(), "c", Some(path), None).unwrap();
+        let source = given(top.path(), path);
         (top, source)
+    }
+
+    fn given(top: &Path, path: &str) -> Source {
+        let wanted = Wanted {
+            stories: Some(path.to_owned()),
+            ..Wanted::default()
+        };
+        Source::resolve(top, "c", &wanted).unwrap()
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    fn listed(source: &Source, top: &Path) -> Listing {
+        block_on(source.list(top)).unwrap()
+    }
+
+    fn mark(source: &Source, top: &Path, story: &Story) -> Result<Marked, SourceError> {
+        block_on(source.mark_done(top, story, &[]))
     }
 
     fn content(top: &tempfile::TempDir, path: &str) -> String {
@@ -232,30 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn a_given_path_is_markdown_unless_it_is_the_one_of_a_layout() {
-        let resolve = |spec, adapter| {
-            let source = Source::resolve(Path::new("/nowhere"), "c", Some(spec), adapter).unwrap();
-            (source.adapter, source.path, source.grouping)
-        };
-        let of = |adapter, path: &str, grouping| (adapter, path.to_owned(), grouping);
-        assert_eq!(
-            resolve("TODO.md#item", None),
-            of(Adapter::Markdown, "TODO.md", Grouping::Item)
-        );
-        let tasks = "openspec/changes/c/tasks.md";
-        assert_eq!(resolve(tasks, None), of(Adapter::Openspec, tasks, Grouping::Auto));
-        assert_eq!(
-            resolve(tasks, Some("markdown")),
-            of(Adapter::Markdown, tasks, Grouping::Auto)
-        );
-    }
-
-    #[test]
     fn detects_openspec_and_can_be_stored() {
         let (top, _) = repository("openspec/changes/add-login/tasks.md", b"- [ ] a\n");
-        let source = Source::resolve(top.path(), "add-login", None, None).unwrap();
+        let source = Source::resolve(top.path(), "add-login", &Wanted::default()).unwrap();
         assert_eq!(source.adapter, Adapter::Openspec);
-        assert_eq!(source.list(top.path()).unwrap().stories.len(), 1);
+        assert_eq!(listed(&source, top.path()).stories.len(), 1);
         let json = serde_json::to_string(&source).unwrap();
         assert_eq!(
             json,
@@ -265,37 +315,18 @@ mod tests {
     }
 
     #[test]
-    fn says_what_was_looked_for_and_which_changes_there_are() {
-        let (top, _) = repository("openspec/changes/b/tasks.md", b"");
-        for change in ["a", "archive/old"] {
-            let dir = top.path().join("openspec/changes").join(change);
-            fs::create_dir_all(&dir).unwrap();
-            fs::write(dir.join("tasks.md"), "").unwrap();
-        }
-        let error = Source::resolve(top.path(), "c", None, None).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no stories found for change 'c': there is no openspec/changes/c/tasks.md; changes found: a, b"
-        );
-        let error = Source::resolve(top.path(), "c", None, Some("markdown")).unwrap_err();
-        assert_eq!(error.to_string(), "no path given for the markdown adapter");
-        let error = Source::resolve(top.path(), "b", None, Some("prose")).unwrap_err();
-        assert!(matches!(error, SourceError::UnknownAdapter { .. }));
-    }
-
-    #[test]
     fn ticks_one_story_and_then_has_nothing_to_do() {
         let (top, source) = repository("tasks.md", CHECKLIST.as_bytes());
-        let stories = source.list(top.path()).unwrap().stories;
+        let stories = listed(&source, top.path()).stories;
 
-        let marked = source.mark_done(top.path(), &stories[0]).unwrap();
+        let marked = mark(&source, top.path(), &stories[0]).unwrap();
 
         assert_eq!(marked, Marked::Ticked(1));
         assert_eq!(
             content(&top, "tasks.md"),
             CHECKLIST.replace("- [ ] parse", "- [x] parse")
         );
-        let marked = source.mark_done(top.path(), &stories[0]).unwrap();
+        let marked = mark(&source, top.path(), &stories[0]).unwrap();
         assert_eq!(marked, Marked::Already);
         assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
     }
@@ -303,7 +334,7 @@ mod tests {
     #[test]
     fn finds_a_story_that_was_moved_renamed_or_renumbered() {
         let (top, source) = repository("tasks.md", CHECKLIST.as_bytes());
-        let story = source.list(top.path()).unwrap().stories.remove(1);
+        let story = listed(&source, top.path()).stories.remove(1);
         for (now, ticked) in [
             (
                 "## 2. Write\n- [ ] save\n## 1. Read\n- [ ] x\n",
@@ -319,7 +350,7 @@ mod tests {
             ),
         ] {
             fs::write(top.path().join("tasks.md"), now).unwrap();
-            let marked = source.mark_done(top.path(), &story).unwrap();
+            let marked = mark(&source, top.path(), &story).unwrap();
             assert_eq!(marked, Marked::Ticked(1), "{now}");
             let written = content(&top, "tasks.md");
             assert!(written.contains(ticked), "{written}");
@@ -330,17 +361,17 @@ mod tests {
             ..story.clone()
         };
         fs::write(top.path().join("tasks.md"), CHECKLIST).unwrap();
-        let marked = source.mark_done(top.path(), &by_title).unwrap();
+        let marked = mark(&source, top.path(), &by_title).unwrap();
         assert_eq!(marked, Marked::Ticked(1));
     }
 
     #[test]
     fn a_story_that_is_gone_or_not_to_be_told_apart_has_vanished() {
         let (top, source) = repository("tasks.md", CHECKLIST.as_bytes());
-        let story = source.list(top.path()).unwrap().stories.remove(1);
+        let story = listed(&source, top.path()).stories.remove(1);
         for now in ["", "## 1. A\n- [ ] save\n## 3. B\n- [ ] save\n"] {
             fs::write(top.path().join("tasks.md"), now).unwrap();
-            let marked = source.mark_done(top.path(), &story).unwrap();
+            let marked = mark(&source, top.path(), &story).unwrap();
             assert_eq!(marked, Marked::Vanished);
             assert_eq!(content(&top, "tasks.md"), now);
         }
@@ -350,8 +381,8 @@ mod tests {
     fn a_tick_that_would_make_a_link_is_refused() {
         let text = "- [ ] a\n\n[x]: https://example.org\n";
         let (top, source) = repository("tasks.md", text.as_bytes());
-        let story = source.list(top.path()).unwrap().stories.remove(0);
-        let error = source.mark_done(top.path(), &story).unwrap_err();
+        let story = listed(&source, top.path()).stories.remove(0);
+        let error = mark(&source, top.path(), &story).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot tick the box at 'tasks.md' line 1: it would no longer be a box"
@@ -370,10 +401,10 @@ mod tests {
             let plan = top.path().join("docs/plan.md");
             fs::set_permissions(&plan, fs::Permissions::from_mode(0o751)).unwrap();
             symlink("docs/plan.md", top.path().join("tasks.md")).unwrap();
-            let source = Source::resolve(top.path(), "c", Some("tasks.md"), None).unwrap();
-            let story = source.list(top.path()).unwrap().stories.remove(1);
+            let source = given(top.path(), "tasks.md");
+            let story = listed(&source, top.path()).stories.remove(1);
 
-            assert_eq!(source.mark_done(top.path(), &story).unwrap(), Marked::Ticked(1));
+            assert_eq!(mark(&source, top.path(), &story).unwrap(), Marked::Ticked(1));
 
             let link = fs::symlink_metadata(top.path().join("tasks.md")).unwrap();
             assert!(link.is_symlink());
@@ -388,10 +419,10 @@ mod tests {
             let plan = outside.path().join("plan.md");
             let (top, _) = repository("README", b"");
             symlink(&plan, top.path().join("tasks.md")).unwrap();
-            let source = Source::resolve(top.path(), "c", Some("tasks.md"), None).unwrap();
-            let story = source.list(top.path()).unwrap().stories.remove(1);
+            let source = given(top.path(), "tasks.md");
+            let story = listed(&source, top.path()).stories.remove(1);
 
-            let error = source.mark_done(top.path(), &story).unwrap_err();
+            let error = mark(&source, top.path(), &story).unwrap_err();
 
             assert!(matches!(error, SourceError::Outside { .. }), "{error}");
             assert_eq!(content(&outside, "plan.md"), CHECKLIST);
@@ -400,7 +431,7 @@ mod tests {
                 path: plan.to_str().unwrap().to_owned(),
                 ..elsewhere
             };
-            assert_eq!(absolute.mark_done(top.path(), &story).unwrap(), Marked::Ticked(1));
+            assert_eq!(mark(&absolute, top.path(), &story).unwrap(), Marked::Ticked(1));
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Finish) -> Result<Exit, E
         Some(choice) => choice,
         None => {
             let stop = session.engine.stop.clone();
-            match ask(words, &question(&session), &stop).await {
+            match ask(words, &question(&session).await, &stop).await {
                 Some(choice) => choice,
                 None => return Ok(stop.signal().map_or(Exit::Done, Exit::Signal)),
             }
@@ -62,8 +62,8 @@ pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
 }
 
 /// What the completion choice is about.
-pub(super) fn question(session: &Session<'_>) -> Question {
-    let status = Status::of(&session.state, &session.engine.repo.top);
+pub(super) async fn question(session: &Session<'_>) -> Question {
+    let status = Status::of(&session.state, &session.engine.repo.top).await;
     Question {
         change: session.change().to_string(),
         branch: session.state.branch.clone(),

@@ -67,7 +67,7 @@ async fn conclude(
     let mut choice = given.or(set).filter(|_| at_its_end);
     if choice.is_none() && screen.can_ask() {
         let stop = session.engine.stop.clone();
-        choice = ask(screen, &question(session), &stop).await;
+        choice = ask(screen, &question(session).await, &stop).await;
     }
     match choice {
         Some(choice) => session.finish(choice).await?,

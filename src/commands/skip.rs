@@ -12,7 +12,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Skip) -> Result<Exit, Err
     let engine = Engine::open(&here()?, &mut screen).await?;
     let (change, story) = change_and_word(&engine, &args.words)?;
     let mut session = Session::open(engine, &change).await?;
-    let id = session.skip(story.as_deref(), args.undo)?;
+    let id = session.skip(story.as_deref(), args.undo).await?;
     let what = if args.undo {
         "is to be done again"
     } else {

@@ -3,7 +3,7 @@
 use super::{here, put_in, put_stories_in, tell_ignored};
 use crate::cli;
 use crate::engine::report::Status;
-use crate::engine::{Engine, StartOptions, resume, start};
+use crate::engine::{Engine, StartOptions, preview, resume, start};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
@@ -23,6 +23,23 @@ pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Er
         agent: Vec::new(),
         restart: args.restart,
     };
+    if args.dry_run {
+        return match preview(&engine, &change, &options).await? {
+            Some(preview) if words.json => {
+                words.document(&preview);
+                Ok(Exit::Done)
+            }
+            Some(preview) => {
+                words.answer(&tables::preview(&preview));
+                words.say(&tables::warnings(&preview.stories));
+                Ok(Exit::Done)
+            }
+            None => {
+                words.say("the loop goes on already; nothing would be changed\n");
+                Ok(Exit::Done)
+            }
+        };
+    }
     let lost = args.resume && !Store::new(&engine.repo.common_dir, &change).state_file().exists();
     let (session, already) = if lost {
         (resume(engine, &change, &options).await?, false)
@@ -38,7 +55,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Er
         );
     }
     if !words.json {
-        let status = Status::of(&session.state, &session.engine.repo.top);
+        let status = Status::of(&session.state, &session.engine.repo.top).await;
         words.answer(&tables::status(&status));
     }
     Ok(Exit::Done)

@@ -15,7 +15,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, 
     if let Some(name) = &args.change {
         let change = engine.resolve_change(Some(name))?;
         let (engine, state) = look(engine, &change).await?;
-        let status = Status::of(&state, &engine.repo.top);
+        let status = Status::of(&state, &engine.repo.top).await;
         if args.json {
             words.document(&status);
         } else {
@@ -28,7 +28,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, 
     for change in state::changes(&engine.repo.common_dir)? {
         let (back, state) = look(engine, &change).await?;
         engine = back;
-        all.push(Status::of(&state, &engine.repo.top));
+        all.push(Status::of(&state, &engine.repo.top).await);
     }
     if args.json {
         words.document(&all);

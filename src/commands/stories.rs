@@ -4,7 +4,7 @@ use super::here;
 use crate::adapters::Source;
 use crate::cli;
 use crate::engine::report::Stories;
-use crate::engine::{Engine, look};
+use crate::engine::{Engine, listing_of, look, wanted};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
@@ -16,7 +16,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, 
     let stories = match engine.resolve_change(args.change.as_deref()) {
         Ok(change) => {
             let (engine, state) = look(engine, &change).await?;
-            let listing = state.source.list(&engine.repo.top)?;
+            let listing = listing_of(&state, &engine.repo.top).await?;
             Stories::of(&change, &state.source, listing, &state.progress.skipped)
         }
         // No loop of this name: the list as `start` would find it.
@@ -25,14 +25,9 @@ pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, 
                 return Err(error);
             };
             let change = Change::new(name)?;
-            let settings = &engine.configuration.settings;
-            let source = Source::resolve(
-                &engine.repo.top,
-                change.as_str(),
-                settings.stories.as_deref(),
-                settings.adapter.as_deref(),
-            )?;
-            let listing = source.list(&engine.repo.top)?;
+            let wanted = wanted(&engine.configuration.settings, &change);
+            let source = Source::resolve(&engine.repo.top, change.as_str(), &wanted)?;
+            let listing = source.list(&engine.repo.top).await?;
             Stories::of(&change, &source, listing, &[])
         }
     };

@@ -9,6 +9,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::checkpoint::Saving;
+use super::gates::Tail;
 use super::machine::{Event, Step};
 use super::revert::Undoing;
 use super::verdict::{Judgement, judge};
@@ -21,7 +22,7 @@ use crate::agent::survivors;
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream, What};
 use crate::git::{OwnFiles, REPOSITORY_VARIABLES};
-use crate::prompt;
+use crate::prompt::{self, Template};
 use crate::settings::Settings;
 use crate::state::{Phase, Running, State, Store, Verdict};
 
@@ -90,7 +91,7 @@ impl Session<'_> {
         options: &AttemptOptions,
         settings: &Settings,
     ) -> Result<StepEnd, Error> {
-        let (listing, story) = self.begin_story(step)?;
+        let (listing, story) = self.begin_story(step).await?;
         let agent = self.require_agent(step, &options.agent, settings)?;
         self.settle(&story.id).await?;
         self.settled = false;
@@ -102,13 +103,12 @@ impl Session<'_> {
         self.record_refs().await?;
         let begun = self.begin(step, &story)?;
         let judged = self.run_agent(&agent, &story, &text, settings, &begun).await?;
-        let open = open_ids(&listing);
-        self.conclude(&story, &open, judged, settings, begun).await
+        self.conclude(&story, &listing, judged, settings, begun).await
     }
 
     /// Reads the list and finds the story that this step is about; nothing is saved yet.
-    pub(super) fn begin_story(&mut self, step: Step) -> Result<(Listing, Story), Error> {
-        let listing = self.list_stories()?;
+    pub(super) async fn begin_story(&mut self, step: Step) -> Result<(Listing, Story), Error> {
+        let listing = self.list_stories().await?;
         // Asks the machine before anything else: the phase may not allow the step at all.
         let probe = self.state.progress.story.clone();
         let before = self.state.progress.clone();
@@ -203,24 +203,27 @@ impl Session<'_> {
             .story
             .as_ref()
             .filter(|current| current.id == story.id);
-        let learnings = fs::read(self.file("learnings.md")).unwrap_or_default();
+        let learnings = self.learnings();
         let running = self.state.progress.phase == Phase::Running;
         let attempt = match current {
             Some(current) if running => current.attempt,
             _ => self.next_attempt_number(&story.id),
         };
-        prompt::render(&prompt::Inputs {
+        let template = Template::load(&self.engine.repo.top, settings.prompt.as_deref())?;
+        let inputs = prompt::Inputs {
             change: self.change().as_str(),
             branch: &self.state.branch,
             story,
             source: &self.state.source.path,
+            adapter: self.state.source.adapter.name(),
+            mark: settings.mark.name(),
             attempt,
             reason: current.and_then(|current| current.reason.as_deref()),
             context: &self.context_files(),
-            learnings: &String::from_utf8_lossy(&learnings),
+            learnings: &learnings,
             gates: &settings.verify,
-        })
-        .map_err(|error| Error::Prompt(error.to_string()))
+        };
+        Ok(prompt::render(&template, &inputs)?)
     }
 
     /// The documents beside an openspec story list that explain the change.
@@ -263,8 +266,9 @@ impl Session<'_> {
             ..self.job(story, begun)
         };
         let mut decoder = Decoder::new(Format::Auto, text);
-        let ended = self.run_job(job, begun, &mut decoder).await?;
+        let (ended, tail) = self.run_job(job, begun, &mut decoder).await?;
         let report = decoder.finish();
+        self.learn(&report.learnings);
         let judgement = judge(&ended.ending, &report);
         if ended.left_running > 0 {
             self.tell(match ended.left_running {
@@ -283,6 +287,7 @@ impl Session<'_> {
                 _ => None,
             },
             report: Some(report),
+            tail,
         })
     }
 
@@ -318,7 +323,13 @@ impl Session<'_> {
         }
     }
 
-    async fn run_job(&mut self, job: Job, begun: &Begun, decoder: &mut Decoder) -> Result<Ended, Error> {
+    /// Runs the agent; with how it ended comes the end of its output.
+    async fn run_job(
+        &mut self,
+        job: Job,
+        begun: &Begun,
+        decoder: &mut Decoder,
+    ) -> Result<(Ended, String), Error> {
         self.head_is_known = false;
         self.refs = None;
         let mut log = begun.log.try_clone().map_err(process::ProcessError::Log)?;
@@ -329,8 +340,10 @@ impl Session<'_> {
             store: &self.store,
             state: &mut self.state,
             decoder,
+            tail: Tail::default(),
         };
-        Ok(process::run(job, &mut log, &mut stop, &mut ears).await?)
+        let ended = process::run(job, &mut log, &mut stop, &mut ears).await?;
+        Ok((ended, ears.tail.text()))
     }
 
     /// Mends what would keep git itself from working. Nothing of the attempt is alive.
@@ -384,7 +397,7 @@ impl Session<'_> {
     pub(super) async fn conclude(
         &mut self,
         story: &Story,
-        open: &[String],
+        before: &Listing,
         mut outcome: Outcome,
         settings: &Settings,
         begun: Begun,
@@ -409,7 +422,7 @@ impl Session<'_> {
             outcome.judgement = refused;
         }
         if outcome.judgement.verdict == Verdict::Complete
-            && let Err(reason) = self.mark_done(story, open)
+            && let Err(reason) = self.mark_done(story, before, settings, begun.number).await
         {
             outcome.judgement = Judgement::new(Verdict::Failed, reason);
         }
@@ -424,12 +437,16 @@ impl Session<'_> {
             };
             self.save_checkpoint(saving, &standing).await?;
             self.forget_refs();
-            return self.after_checkpoint(story);
+            return self.after_checkpoint(story).await;
         }
         // The reason of a missing promise is about the form, not the work: the story is just repeated.
-        let told = reason
-            .clone()
-            .filter(|_| verdict.counts() && verdict != Verdict::NoSignal);
+        let told = match (&reason, verdict) {
+            (Some(reason), Verdict::NoSignal) if settings.retry_output => {
+                Some(format!("{reason}; the end of the output:\n\n{}", outcome.tail))
+            }
+            (_, Verdict::NoSignal) => None,
+            _ => reason.clone().filter(|_| verdict.counts()),
+        };
         let undoing = Undoing {
             story: story.id.clone(),
             attempt: begun.number,
@@ -440,16 +457,19 @@ impl Session<'_> {
         self.after_failure(verdict, reason, outcome.signal)
     }
 
-    fn after_checkpoint(&mut self, story: &Story) -> Result<StepEnd, Error> {
+    async fn after_checkpoint(&mut self, story: &Story) -> Result<StepEnd, Error> {
         let before = self.state.progress.clone();
-        let listing = self.list_stories()?;
+        let listing = self.list_stories().await?;
         if self.state.progress != before {
             self.save()?;
         }
         let (done, total) = progress_of(&listing);
         self.emit(What::StoryProgress { done, total });
-        let still_open = super::upcoming(&listing, &self.state.progress.skipped);
-        if matches!(still_open, super::Upcoming::Story(next) if next.id == story.id && next.title == story.title)
+        let is_it = |other: &Story| other.id == story.id && other.title == story.title;
+        if listing
+            .stories
+            .iter()
+            .any(|other| is_it(other) && !other.done && !other.optional)
         {
             return Err(Error::StillOpen {
                 story: story.id.clone(),
@@ -491,15 +511,6 @@ impl Session<'_> {
             }
         }
     }
-}
-
-pub(super) fn open_ids(listing: &Listing) -> Vec<String> {
-    listing
-        .stories
-        .iter()
-        .filter(|story| !story.done)
-        .map(|story| story.id.clone())
-        .collect()
 }
 
 pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
@@ -549,6 +560,8 @@ pub(super) struct Outcome {
     exit_code: Option<i32>,
     pub signal: Option<i32>,
     report: Option<Report>,
+    /// The last lines of what the agent printed.
+    tail: String,
 }
 
 impl Outcome {
@@ -558,6 +571,7 @@ impl Outcome {
             exit_code: None,
             signal: None,
             report: None,
+            tail: String::new(),
         }
     }
 }
@@ -569,6 +583,8 @@ struct Ears<'a> {
     store: &'a Store,
     state: &'a mut State,
     decoder: &'a mut Decoder,
+    /// The end of what people would read of its output.
+    tail: Tail,
 }
 
 impl Listener for Ears<'_> {
@@ -590,10 +606,15 @@ impl Listener for Ears<'_> {
             Stream::Stderr => decoder.push_stderr(bytes),
         }
         let for_people = matches!(decoder.format(), Format::Text | Format::Auto);
+        if for_people && stream == Stream::Stdout {
+            self.tail.push(bytes);
+        }
         if for_people || stream == Stream::Stderr {
             self.observer.output(&self.change, stream, bytes);
         }
         for line in decoder.take_activity() {
+            self.tail.push(line.as_bytes());
+            self.tail.push(b"\n");
             self.observer.activity(&line);
         }
     }

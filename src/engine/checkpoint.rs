@@ -186,6 +186,13 @@ impl Session<'_> {
         self.state.checkpoint = commit.clone();
         self.state.checkpoint_tree = tree;
         self.state.intent = None;
+        if let (Some(id), Some(number)) = (&story, attempt)
+            && self.state.source.commands.is_some()
+        {
+            let title = self.state.progress.story.as_ref();
+            let title = title.map_or_else(String::new, |story| story.title.clone());
+            self.tell_closed(id, &title, number).await;
+        }
         if story.is_some() {
             // Left behind it would be put back over the list of this checkpoint.
             self.forget_source_copy()?;

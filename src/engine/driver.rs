@@ -68,7 +68,7 @@ pub async fn run(session: &mut Session<'_>, options: &AttemptOptions) -> Result<
             }
             Ok(StepEnd::Interrupted(signal)) => return Ok(Stopped::Signal(signal)),
             Err(Error::NothingLeft { .. }) => {
-                let listing = session.state.source.list(&session.engine.repo.top)?;
+                let listing = session.listing().await?;
                 let (done, total) = progress_of(&listing);
                 session.save()?;
                 session.emit(What::Complete { done, total });

@@ -13,7 +13,7 @@ use crate::events::{Observer, Stream};
 use crate::settings::Settings;
 use crate::state::Verdict;
 
-/// Lines of a gate's output that go into the reason.
+/// Lines of some output that go into a reason.
 const LINES: usize = 40;
 
 impl Session<'_> {
@@ -84,18 +84,19 @@ impl Listener for GateEars<'_> {
 
 /// The end of some output, in bounded memory.
 #[derive(Default)]
-struct Tail(Vec<u8>);
+pub(super) struct Tail(Vec<u8>);
 
 impl Tail {
     const KEPT: usize = 16 * 1024;
 
-    fn push(&mut self, bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
         let excess = self.0.len().saturating_sub(Self::KEPT);
         self.0.drain(..excess);
     }
 
-    fn text(&self) -> String {
+    /// Its last lines.
+    pub(super) fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.0);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")

@@ -1,7 +1,7 @@
 //! What a person, or a driver of somebody else's, says about a story: complete, fail, revert, skip.
 
 use super::Session;
-use super::attempt::{AttemptOptions, Outcome, StepEnd, open_ids, write_private};
+use super::attempt::{AttemptOptions, Outcome, StepEnd, write_private};
 use super::machine::{Event, Step};
 use super::revert::Undoing;
 use super::verdict::Judgement;
@@ -18,15 +18,14 @@ impl Session<'_> {
         let settings = self.step_settings(options);
         self.require_on_branch().await?;
         self.forget_records()?;
-        let (listing, story) = self.begin_story(Step::Hand)?;
+        let (listing, story) = self.begin_story(Step::Hand).await?;
         let begun = self.begin(Step::Hand, &story)?;
         self.copy_source()?;
         let outcome = Outcome::by_hand(Judgement {
             verdict: Verdict::Complete,
             reason: None,
         });
-        let open = open_ids(&listing);
-        self.conclude(&story, &open, outcome, &settings, begun).await
+        self.conclude(&story, &listing, outcome, &settings, begun).await
     }
 
     /// A person or a driver says that the story failed: counted, kept, and undone.
@@ -37,14 +36,13 @@ impl Session<'_> {
         let settings = self.state.settings.clone();
         self.require_on_branch().await?;
         self.forget_records()?;
-        let (listing, story) = self.begin_story(Step::Hand)?;
+        let (listing, story) = self.begin_story(Step::Hand).await?;
         let begun = self.begin(Step::Hand, &story)?;
         let outcome = Outcome::by_hand(Judgement {
             verdict: Verdict::Failed,
             reason,
         });
-        let open = open_ids(&listing);
-        self.conclude(&story, &open, outcome, &settings, begun).await
+        self.conclude(&story, &listing, outcome, &settings, begun).await
     }
 
     /// Back to the checkpoint without a new attempt; says whether there was anything to undo.
@@ -62,7 +60,7 @@ impl Session<'_> {
         if on_branch && at_tip && self.is_at_checkpoint().await? {
             return Ok(false);
         }
-        let listing = self.state.source.list(&self.engine.repo.top).ok();
+        let listing = self.listing().await.ok();
         let story = listing
             .and_then(|listing| self.story_to_do(&listing).ok())
             .map(|story| story.id)
@@ -108,20 +106,11 @@ impl Session<'_> {
     ///
     /// # Errors
     /// When there is no such story.
-    pub fn skip(&mut self, story: Option<&str>, undo: bool) -> Result<String, Error> {
-        let listing = self.list_stories()?;
-        let known = |id: &str| listing.stories.iter().any(|story| story.id == id);
+    pub async fn skip(&mut self, story: Option<&str>, undo: bool) -> Result<String, Error> {
+        let listing = self.list_stories().await?;
         let id = match story {
-            Some(id) if known(id) || self.state.progress.skipped.iter().any(|skipped| skipped == id) => {
-                id.to_owned()
-            }
-            Some(id) => {
-                return Err(Error::UnknownStory {
-                    id: id.to_owned(),
-                    source_file: self.state.source.path.clone(),
-                    known: listing.stories.iter().map(|story| story.id.clone()).collect(),
-                });
-            }
+            Some(id) if self.state.progress.skipped.iter().any(|skipped| skipped == id) => id.to_owned(),
+            Some(id) => self.story_called(&listing, id)?.id,
             None if undo => match self.state.progress.skipped.last() {
                 Some(last) => last.clone(),
                 None => return Err(Error::NothingSkipped),
@@ -133,7 +122,7 @@ impl Session<'_> {
         } else {
             Event::Skip { id: id.clone() }
         })?;
-        self.list_stories()?;
+        self.list_stories().await?;
         self.save()?;
         Ok(id)
     }

@@ -12,6 +12,7 @@ mod files;
 mod finish;
 mod gates;
 mod hand;
+mod learnings;
 pub mod machine;
 mod other_refs;
 mod prune;
@@ -49,7 +50,8 @@ pub use attempt::{AttemptOptions, StepEnd};
 pub use finish::Finish;
 pub use resume::resume;
 pub use session::{Session, look};
-pub use start::{StartOptions, Started, start};
+pub use source::{listing_of, wanted};
+pub use start::{StartOptions, Started, preview, start};
 
 /// A repository, its configuration, and who watches: what every command begins with.
 pub struct Engine<'o> {

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::progress_of;
+use super::{listing_of, progress_of};
 use crate::adapters::{Listing, Source, Story, Warning};
 use crate::error::Error;
 use crate::events::{Attempt, Event, What};
 use crate::names::{Change, Oid};
+use crate::settings::Settings;
 use crate::state::{Phase, State};
 
 /// Where a loop stands: `git ralph status --json`.
@@ -55,10 +56,9 @@ pub struct CurrentStory {
 
 impl Status {
     /// The status of a loop whose story list is at `top`.
-    #[must_use]
-    pub fn of(state: &State, top: &Path) -> Self {
+    pub async fn of(state: &State, top: &Path) -> Self {
         let listing = if state.is_live() {
-            state.source.list(top).ok()
+            listing_of(state, top).await.ok()
         } else {
             None
         };
@@ -161,6 +161,16 @@ impl Stories {
             warnings: listing.warnings,
         }
     }
+}
+
+/// The loop that `start` would begin: `git ralph start --dry-run --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Preview {
+    /// The stories.
+    #[serde(flatten)]
+    pub stories: Stories,
+    /// The settings, agent and gates among them.
+    pub settings: Settings,
 }
 
 /// The attempts of a loop: `git ralph log --json`.

@@ -11,7 +11,7 @@ use super::files::file_error;
 use super::session::path_text;
 use super::start::StartOptions;
 use super::unversioned::Unversioned;
-use super::{Engine, Session};
+use super::{Engine, Session, wanted};
 use crate::adapters::Source;
 use crate::error::Error;
 use crate::git::Git;
@@ -54,13 +54,9 @@ pub async fn resume<'o>(
         .find(|(_, subject)| subject == "initial state")
         .map(|(oid, _)| oid.clone())
         .ok_or_else(|| Error::NothingToResume(change.to_string()))?;
-    let source = Source::resolve(
-        &repo.top,
-        change.as_str(),
-        options.settings.stories.as_deref(),
-        options.settings.adapter.as_deref(),
-    )?;
-    let listing = source.list(&repo.top)?;
+    let wanted = wanted(&options.settings, change);
+    let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
+    let listing = source.list(&repo.top).await?;
     let completed = history
         .iter()
         .filter_map(|(_, subject)| subject.strip_prefix("checkpoint: "))

@@ -131,8 +131,9 @@ impl<'o> Session<'o> {
     }
 
     /// Reads the story list and lets the machine know what is open.
-    pub(super) fn list_stories(&mut self) -> Result<Listing, Error> {
-        let listing = self.state.source.list(&self.engine.repo.top)?;
+    pub(super) async fn list_stories(&mut self) -> Result<Listing, Error> {
+        self.follow_source();
+        let listing = self.listing().await?;
         let incomplete = listing
             .stories
             .iter()
@@ -174,6 +175,19 @@ impl<'o> Session<'o> {
                 })
             }
         }
+    }
+
+    /// The story of this id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn story_called(&self, listing: &Listing, id: &str) -> Result<Story, Error> {
+        let found = listing.stories.iter().find(|story| story.id == id);
+        found.cloned().ok_or_else(|| Error::UnknownStory {
+            id: id.to_owned(),
+            source_file: self.state.source.path.clone(),
+            known: listing.stories.iter().map(|story| story.id.clone()).collect(),
+        })
     }
 
     /// The number of the next attempt at a story: one more than any that left a log, a loop of the

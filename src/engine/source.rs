@@ -1,5 +1,5 @@
-//! The story list during an attempt: a copy of it as it was, for lists that git does not bring back
-//! (ignored ones, and those outside the repository), and the mark of a complete story.
+//! The story list of a loop: what it says, a copy of it as it was before an attempt, for lists that git
+//! does not bring back (ignored ones, and those outside the repository), and the mark of a complete story.
 
 use std::fs;
 use std::io;
@@ -8,15 +8,71 @@ use std::path::Path;
 use super::Session;
 use super::files::{copy_file, file_error};
 use crate::adapters::file::TEMPORARY;
-use crate::adapters::{Marked, Story};
+use crate::adapters::{Adapter, Commands, Listing, Marked, SourceError, Story, Wanted, find_again};
 use crate::error::Error;
+use crate::names::Change;
+use crate::settings::{Mark, Settings};
+use crate::state::State;
 
 /// The copy, in the loop's directory; it is there only while an attempt is.
 const COPY: &str = "stories.copy";
 
+/// What the settings say about where the stories of a change are.
+#[must_use]
+pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
+    Wanted {
+        stories: settings.stories.clone(),
+        adapter: settings.adapter.clone(),
+        commands: settings.stories_command.clone().map(|stories| Commands {
+            change: change.to_string(),
+            stories,
+            done: settings.done_command.clone(),
+            closed: settings.closed_command.clone(),
+            limit: super::wall(settings.command_timeout).as_secs().max(1),
+        }),
+    }
+}
+
+/// The stories of a loop. Where nothing marks them in their source, those with a checkpoint are done.
+///
+/// # Errors
+/// When the source cannot be read.
+pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
+    let mut listing = state.source.list(top).await?;
+    if state.settings.mark == Mark::Never || !state.source.takes_marks() {
+        let completed = &state.progress.completed;
+        for story in &mut listing.stories {
+            story.done |= completed
+                .iter()
+                .any(|done| done.id == story.id && done.title == story.title);
+        }
+    }
+    Ok(listing)
+}
+
 impl Session<'_> {
+    /// The stories of the loop.
+    ///
+    /// # Errors
+    /// When their source cannot be read.
+    pub async fn listing(&self) -> Result<Listing, Error> {
+        Ok(listing_of(&self.state, &self.engine.repo.top).await?)
+    }
+
+    /// Notes where the list has gone when its change was archived; the caller saves.
+    pub(super) fn follow_source(&mut self) {
+        let found = self.state.source.file(&self.engine.repo.top);
+        if let Some(path) = found.filter(|path| **path != self.state.source.path) {
+            self.state.source.path = path.into_owned();
+            self.tell(format!("the stories are now in {}", self.state.source.path));
+        }
+    }
+
     /// Copies the story list before an attempt. The copy is whole or not there.
     pub(super) fn copy_source(&self) -> Result<(), Error> {
+        if self.state.source.adapter == Adapter::Command {
+            return Ok(());
+        }
         let from = self.engine.repo.top.join(&self.state.source.path);
         copy_file(&from, &self.file(COPY))
     }
@@ -54,34 +110,139 @@ impl Session<'_> {
         self.forget_source_copy()
     }
 
-    /// Marks the story as done in its list, which is read again for that; `open` are the ids that were
-    /// open when the attempt began. Inside: why the list cannot be used, as a reason for the next
-    /// prompt.
-    pub(super) fn mark_done(&mut self, story: &Story, open: &[String]) -> Result<(), String> {
+    /// Marks the story as done in its list, which is read again for that; `before` is the list as it was
+    /// when the attempt began. Inside: why the list cannot be used, as a reason for the next prompt.
+    ///
+    /// git-ralph decides what is done (contract section 7): what the agent ticked elsewhere is accepted
+    /// and told, what it unticked without adding work is ticked again.
+    pub(super) async fn mark_done(
+        &mut self,
+        story: &Story,
+        before: &Listing,
+        settings: &Settings,
+        attempt: u32,
+    ) -> Result<(), String> {
         let top = self.engine.repo.top.clone();
-        let listing = self.state.source.list(&top).map_err(|error| error.to_string())?;
-        let marked = self
-            .state
-            .source
-            .mark_done(&top, story)
-            .map_err(|error| error.to_string())?;
-        if marked == Marked::Vanished {
-            self.tell(format!(
-                "the story {} is no longer in {}; it counts as done",
-                story.id, self.state.source.path
-            ));
+        self.follow_source();
+        let listing = self.listing().await.map_err(|error| error.to_string())?;
+        match settings.mark {
+            Mark::Auto => self.mark_in_source(story, attempt).await?,
+            Mark::Agent => require_ticked(story, &listing, &self.state.source.path)?,
+            Mark::Never => {}
         }
+        let was_open = |id: &String| before.stories.iter().any(|story| story.id == *id && !story.done);
         let others: Vec<String> = listing
             .stories
-            .into_iter()
-            .filter(|other| other.done && other.id != story.id && open.contains(&other.id))
-            .map(|other| other.id)
+            .iter()
+            .filter(|other| other.done && other.id != story.id)
+            .map(|other| other.id.clone())
+            .filter(was_open)
             .collect();
         if !others.is_empty() {
             self.tell(format!("the agent also ticked off: {}", others.join(", ")));
         }
+        if settings.mark == Mark::Auto && self.state.source.commands.is_none() {
+            let mut again = Vec::new();
+            for unticked in unticked(before, &listing, story) {
+                let marked = self.state.source.mark_done(&top, unticked, &[]).await;
+                marked.map_err(|error| error.to_string())?;
+                again.push(unticked.id.clone());
+            }
+            if !again.is_empty() {
+                self.tell(format!(
+                    "the agent unticked stories that were complete; they are ticked again: {}",
+                    again.join(", ")
+                ));
+            }
+        }
         Ok(())
     }
+
+    async fn mark_in_source(&mut self, story: &Story, attempt: u32) -> Result<(), String> {
+        let env = self.command_environment(story, attempt);
+        let top = &self.engine.repo.top;
+        match self.state.source.mark_done(top, story, &env).await {
+            Ok(Marked::Vanished) => self.tell(format!(
+                "the story {} is no longer in {}; it counts as done",
+                story.id, self.state.source.path
+            )),
+            Ok(_) => {}
+            // That is not the agent's fault: its work gets its checkpoint, and what is still open then
+            // stops the loop.
+            Err(error @ SourceError::CommandFailed { .. }) => self.tell(error.to_string()),
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Tells the user's command that the checkpoint of a story is made. It may be told twice after a
+    /// crash, and the loop goes on when it fails.
+    pub(super) async fn tell_closed(&mut self, story: &str, title: &str, attempt: u32) {
+        let story = Story {
+            id: story.to_owned(),
+            title: title.to_owned(),
+            body: String::new(),
+            done: true,
+            optional: false,
+            depends_on: Vec::new(),
+            line: 0,
+            tasks: Vec::new(),
+        };
+        let env = self.command_environment(&story, attempt);
+        let json = serde_json::json!({ "id": story.id, "title": story.title, "done": true });
+        let top = &self.engine.repo.top;
+        if let Err(error) = self.state.source.tell_closed(top, &json.to_string(), &env).await {
+            self.tell(error.to_string());
+        }
+    }
+
+    fn command_environment(&self, story: &Story, attempt: u32) -> Vec<(&'static str, String)> {
+        vec![
+            ("RALPH_STORY", story.id.clone()),
+            ("RALPH_STORY_TITLE", story.title.clone()),
+            ("RALPH_ATTEMPT", attempt.to_string()),
+            ("RALPH_BRANCH", self.state.branch.clone()),
+        ]
+    }
+}
+
+/// With `ralph.mark=agent`, a story with open tasks is not complete.
+fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), String> {
+    let found = find_again(&listing.stories, story).and_then(|index| listing.stories.get(index));
+    let Some(found) = found.filter(|found| !found.done) else {
+        return Ok(());
+    };
+    let open: Vec<&str> = found
+        .tasks
+        .iter()
+        .filter(|task| !task.done && !task.optional)
+        .map(|task| task.text.as_str())
+        .collect();
+    let which = if open.is_empty() { "" } else { ":\n" };
+    Err(format!(
+        "the promise was COMPLETE, but {path} does not say so; tick off what is done{which}{}",
+        open.join("\n")
+    ))
+}
+
+/// The stories of `before` that were complete, and are open now though no task came to them.
+fn unticked<'a>(before: &'a Listing, now: &Listing, current: &Story) -> Vec<&'a Story> {
+    let texts = |story: &Story| {
+        story
+            .tasks
+            .iter()
+            .map(|task| task.text.clone())
+            .collect::<Vec<_>>()
+    };
+    before
+        .stories
+        .iter()
+        .filter(|story| story.done && story.id != current.id)
+        .filter(|story| {
+            let found = find_again(&now.stories, story).and_then(|index| now.stories.get(index));
+            found.is_some_and(|found| !found.done && texts(found) == texts(story))
+        })
+        .collect()
 }
 
 /// Removes what a mark that was cut off left beside the list: temporary files of git-ralph's own.

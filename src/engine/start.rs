@@ -11,9 +11,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use jiff::Timestamp;
 
 use super::abort::{ORIGINAL_INDEX, START_INDEX};
+use super::report::{Preview, Stories};
 use super::session::{path_text, percent_encode};
 use super::unversioned::Unversioned;
-use super::{Engine, Session, agent_command, progress_of};
+use super::{Engine, Session, agent_command, progress_of, wanted};
 use crate::adapters::{Listing, Source};
 use crate::error::Error;
 use crate::events::What;
@@ -21,6 +22,7 @@ use crate::git::index::{self, Entries};
 use crate::git::worktree::Whose;
 use crate::git::{Head, RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
+use crate::prompt::{self, Template};
 use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
 use crate::state::{self, Before, Intent, Phase, Progress, State, Store, VERSION};
@@ -144,13 +146,9 @@ async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> 
     ];
     let refs = repo.git.refs(&patterns).await?;
     let leftover = check_branch(change, &refs)?;
-    let source = Source::resolve(
-        &repo.top,
-        change.as_str(),
-        options.settings.stories.as_deref(),
-        options.settings.adapter.as_deref(),
-    )?;
-    let listing = source.list(&repo.top)?;
+    let wanted = wanted(&options.settings, change);
+    let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
+    let listing = source.list(&repo.top).await?;
     if listing.stories.is_empty() {
         return Err(Error::NoStories(source.path));
     }
@@ -167,6 +165,7 @@ async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> 
             });
         }
     }
+    check_template(engine, change, &options.settings, &source, &listing)?;
     let agent = agent_command(&options.agent, options.settings.agent.as_deref());
     if let Some(missing) = agent.and_then(|agent| agent.missing_program(&repo.top)) {
         return Err(Error::AgentMissing(missing));
@@ -191,6 +190,55 @@ async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> 
             .filter(|found| found.name.starts_with(&loop_refs))
             .collect(),
     })
+}
+
+/// What `start` would begin: all its checks, and nothing changed. Inside: nothing, because the loop is live.
+///
+/// # Errors
+/// As [`start`].
+pub async fn preview(
+    engine: &Engine<'_>,
+    change: &Change,
+    options: &StartOptions,
+) -> Result<Option<Preview>, Error> {
+    super::refuse_inside_attempt()?;
+    let store = Store::new(&engine.repo.common_dir, change);
+    if store.load()?.is_some_and(|state| state.is_live()) {
+        return Ok(None);
+    }
+    let found = check(engine, change, options).await?;
+    Ok(Some(Preview {
+        stories: Stories::of(change, &found.source, found.listing, &[]),
+        settings: options.settings.clone(),
+    }))
+}
+
+/// A mistake in the template is told now, not at the story that it is about.
+fn check_template(
+    engine: &Engine<'_>,
+    change: &Change,
+    settings: &Settings,
+    source: &Source,
+    listing: &Listing,
+) -> Result<(), Error> {
+    let template = Template::load(&engine.repo.top, settings.prompt.as_deref())?;
+    for story in listing.stories.iter().filter(|story| !story.done).take(1) {
+        let inputs = prompt::Inputs {
+            change: change.as_str(),
+            branch: &change.branch(),
+            story,
+            source: &source.path,
+            adapter: source.adapter.name(),
+            mark: settings.mark.name(),
+            attempt: 1,
+            reason: None,
+            context: &[],
+            learnings: "",
+            gates: &settings.verify,
+        };
+        prompt::check(&template, &inputs)?;
+    }
+    Ok(())
 }
 
 fn refuse_home_or_root(engine: &Engine<'_>) -> Result<(), Error> {

@@ -1,24 +1,65 @@
 //! The prompt of an attempt (contract section 9): a template and what goes into it.
 //!
 //! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt
-//! promises nothing. Knows nothing of files or git; it gets all it shows.
+//! promises nothing. Knows nothing of git, and of files only the template; it gets all it shows.
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
+mod template;
+
 use serde::Serialize;
 
 use crate::adapters::Story;
 use crate::names::heading;
 
-/// The built-in template.
-const DEFAULT: &str = include_str!("default.md");
+pub use self::template::{DEFAULT, Template, TemplateError};
 
 const COMPLETE_TAG: &str = "<promise>COMPLETE</promise>";
 const FAILED_TAG: &str = "<promise>FAILED: ...</promise>";
 
 /// Longest part of the learnings that goes into a prompt, in bytes; the newest are kept.
 const MAX_LEARNINGS: usize = 16 * 1024;
+
+/// Each variable of a template and its meaning: the table of the manual.
+pub const VARIABLES: &[(&str, &str)] = &[
+    ("change", "the change"),
+    ("branch", "the loop's branch, like ralph/add-login"),
+    (
+        "source",
+        "the list of stories: a path, or the command that prints it",
+    ),
+    (
+        "adapter",
+        "what reads the list: openspec, markdown, prd or command",
+    ),
+    ("mark", "who marks a complete story: auto, agent or never"),
+    ("attempt", "the number of the attempt at this story, from 1"),
+    (
+        "reason",
+        "why the last attempt failed, as a quotation; none if it did not",
+    ),
+    ("context", "files to read first: a list of paths"),
+    (
+        "learnings",
+        "what earlier attempts wrote down, at most 16 KiB of it; may be empty",
+    ),
+    ("gates", "commands that must succeed: a list"),
+    (
+        "complete_tag",
+        "the promise of a complete story; only inside a sentence",
+    ),
+    (
+        "failed_tag",
+        "the promise of a failed one, with three dots for the reason; only inside a sentence",
+    ),
+    ("story", "the story: it has the following parts"),
+    ("story.id", "its id"),
+    ("story.title", "its title"),
+    ("story.heading", "id and title, without saying the id twice"),
+    ("story.body", "its text as it is in the list, tasks included"),
+    (
+        "story.tasks",
+        "its tasks: a list, each with id, text, done and optional",
+    ),
+];
 
 /// What a prompt is made of.
 #[derive(Clone, Debug)]
@@ -29,8 +70,12 @@ pub struct Inputs<'a> {
     pub branch: &'a str,
     /// The story.
     pub story: &'a Story,
-    /// The story list, as a path.
+    /// The story list, as a path or a command.
     pub source: &'a str,
+    /// What reads the list.
+    pub adapter: &'a str,
+    /// Who marks a complete story.
+    pub mark: &'a str,
     /// The attempt's number.
     pub attempt: u32,
     /// Why the last attempt failed.
@@ -43,63 +88,112 @@ pub struct Inputs<'a> {
     pub gates: &'a [String],
 }
 
+/// What a template sees; every text is neutral.
 #[derive(Serialize)]
 struct Variables<'a> {
     change: &'a str,
     branch: &'a str,
-    story: StoryVariables<'a>,
-    source: &'a str,
+    story: StoryVariables,
+    source: String,
+    adapter: &'a str,
+    mark: &'a str,
     attempt: u32,
     reason: Option<String>,
-    context: &'a [String],
+    context: Vec<String>,
     learnings: String,
-    gates: &'a [String],
+    gates: Vec<String>,
     complete_tag: &'static str,
     failed_tag: &'static str,
 }
 
 #[derive(Serialize)]
-struct StoryVariables<'a> {
-    id: &'a str,
+struct StoryVariables {
+    id: String,
     title: String,
     heading: String,
     body: String,
+    tasks: Vec<TaskVariables>,
+}
+
+#[derive(Serialize)]
+struct TaskVariables {
+    id: String,
+    text: String,
+    done: bool,
+    optional: bool,
 }
 
 /// Renders the prompt.
 ///
 /// # Errors
-/// When the template does not fit what it is given; with the template's line.
-pub fn render(inputs: &Inputs<'_>) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build()?);
-    environment.add_template("prompt", DEFAULT)?;
+/// When the template does not fit what it is given; with the template's line and column.
+pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
+    template.render(&variables(inputs))
+}
+
+/// Tries a template with a first attempt and with a retry, so that a mistake is not found at story 7.
+///
+/// # Errors
+/// As [`render`].
+pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateError> {
+    let some = ["x".to_owned()];
+    let retry = Inputs {
+        attempt: 2,
+        reason: Some("x"),
+        context: &some,
+        learnings: "x",
+        gates: &some,
+        ..inputs.clone()
+    };
+    let first = Inputs {
+        reason: None,
+        learnings: "",
+        ..inputs.clone()
+    };
+    for inputs in [&first, &retry] {
+        render(template, inputs)?;
+    }
+    Ok(())
+}
+
+fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
     let story = inputs.story;
     let body = if story.body.trim().is_empty() {
         tasks_as_list(story)
     } else {
         story.body.trim_matches('\n').to_owned()
     };
-    let variables = Variables {
+    let all = |texts: &[String]| texts.iter().map(|text| neutral(text)).collect();
+    Variables {
         change: inputs.change,
         branch: inputs.branch,
         story: StoryVariables {
-            id: &story.id,
+            id: neutral(&story.id),
             title: neutral(&story.title),
             heading: neutral(&heading(&story.id, &story.title)),
             body: neutral(&body),
+            tasks: story
+                .tasks
+                .iter()
+                .map(|task| TaskVariables {
+                    id: neutral(&task.id),
+                    text: neutral(&task.text),
+                    done: task.done,
+                    optional: task.optional,
+                })
+                .collect(),
         },
-        source: inputs.source,
+        source: neutral(inputs.source),
+        adapter: inputs.adapter,
+        mark: inputs.mark,
         attempt: inputs.attempt,
         reason: inputs.reason.map(quotation),
-        context: inputs.context,
+        context: all(inputs.context),
         learnings: neutral(newest(inputs.learnings, MAX_LEARNINGS)),
-        gates: inputs.gates,
+        gates: all(inputs.gates),
         complete_tag: COMPLETE_TAG,
         failed_tag: FAILED_TAG,
-    };
-    environment.get_template("prompt")?.render(Serde(variables))
+    }
 }
 
 fn tasks_as_list(story: &Story) -> String {
@@ -158,19 +252,116 @@ mod tests {
     }
 
     fn prompt(body: &str, reason: Option<&str>, learnings: &str) -> String {
+        with(DEFAULT, body, reason, learnings).unwrap()
+    }
+
+    fn with(
+        template: &str,
+        body: &str,
+        reason: Option<&str>,
+        learnings: &str,
+    ) -> Result<String, TemplateError> {
         let story = story(body);
-        render(&Inputs {
+        let inputs = Inputs {
             change: "add-login",
             branch: "ralph/add-login",
             story: &story,
             source: "tasks.md",
+            adapter: "markdown",
+            mark: "auto",
             attempt: 2,
             reason,
             context: &["proposal.md".to_owned()],
             learnings,
             gates: &["make check".to_owned()],
-        })
-        .unwrap()
+        };
+        let template = Template::of(template);
+        check(&template, &inputs)?;
+        render(&template, &inputs)
+    }
+
+    fn mistake(template: &str) -> String {
+        with(template, "", None, "").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_table_names_every_variable() {
+        let story = story("");
+        let inputs = Inputs {
+            change: "",
+            branch: "",
+            story: &story,
+            source: "",
+            adapter: "",
+            mark: "",
+            attempt: 1,
+            reason: None,
+            context: &[],
+            learnings: "",
+            gates: &[],
+        };
+        let value = serde_json::to_value(variables(&inputs)).unwrap();
+        let below = value["story"].as_object().unwrap().keys();
+        let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        names.extend(below.map(|name| format!("story.{name}")));
+        names.sort();
+        let mut table: Vec<&str> = VARIABLES.iter().map(|(name, _)| *name).collect();
+        table.sort_unstable();
+        assert_eq!(names, table);
+    }
+
+    #[test]
+    fn a_template_of_ones_own_is_rendered() {
+        let template =
+            "{% for task in story.tasks %}{{ task.text }}{% endfor %}{{ story.heading }} {{ attempt }}\n";
+        assert_eq!(with(template, "", None, "").unwrap(), "1: Do it 2\n");
+    }
+
+    #[test]
+    fn mistakes_are_told_with_line_and_column() {
+        for (template, said) in [
+            (
+                "a\nb {{ stroy.id }}\n",
+                "t.md line 2 column 6: there is no variable 'stroy.id'",
+            ),
+            (
+                "{{ story.titel }}",
+                "t.md line 1 column 4: there is no variable 'story.titel'",
+            ),
+            (
+                "titel\n\u{e9} {% if titel %}x{% endif %}",
+                "t.md line 2 column 9: there is no variable 'titel'",
+            ),
+            ("{{ change }}\n\n  {{ change", "t.md line 3 column "),
+            ("{% if reason %}x", "t.md line 1 column "),
+            (
+                "x\n{% if reason %}{{ reason.x.y }}{% endif %}",
+                "t.md line 2 column ",
+            ),
+            ("x\n {{ change|nosuch }}", "t.md line 2 column "),
+            ("{% for x in attempt %}{% endfor %}", "t.md line 1 column "),
+        ] {
+            let told = mistake(template);
+            assert!(told.starts_with(said), "{told:?} for {template:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_only_a_promise_is_refused() {
+        for template in [
+            "a\n<promise>COMPLETE</promise>\nb\n",
+            "a\n  > `<promise>COMPLETE</promise>`\nb\n",
+            "a\n- {{ complete_tag }}\nb\n",
+            "a\n<promise>FAILED: x</promise>\nb\n",
+            "a\nend with <promise>COMPLETE</promise>",
+        ] {
+            let told = mistake(template);
+            assert!(
+                told.starts_with("t.md line 2 column 1: a promise may stand only"),
+                "{told}"
+            );
+        }
+        with("end with <promise>COMPLETE</promise>, please\n", "", None, "").unwrap();
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::narration::{bold, green, red};
-use crate::engine::report::{Log, Status, Stories};
+use crate::engine::report::{Log, Preview, Status, Stories};
 use crate::names::heading;
+use crate::settings::Mark;
 use crate::state::{Phase, Verdict};
 
 /// `git ralph status` of one loop, in the manner of `git status`.
@@ -96,6 +97,46 @@ pub fn stories(stories: &Stories) -> String {
             story.id, story.title
         );
     }
+    text
+}
+
+/// `git ralph start --dry-run`.
+#[must_use]
+pub fn preview(preview: &Preview) -> String {
+    let mut text = stories(&preview.stories);
+    let settings = &preview.settings;
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name}: {value}");
+    };
+    let agent = settings.agent.as_deref();
+    line(
+        "agent",
+        agent.unwrap_or("none is named; git ralph next -- <agent command>"),
+    );
+    for gate in &settings.verify {
+        line("gate", gate);
+    }
+    if settings.verify.is_empty() {
+        line("gates", "none");
+    }
+    let limit =
+        |limit: Option<jiff::SignedDuration>| limit.map_or("none".to_owned(), |limit| format!("{limit:#}"));
+    line("retries a story", &settings.max_retries.to_string());
+    line("time limit of an attempt", &limit(settings.timeout));
+    line("time limit without output", &limit(settings.idle_timeout));
+    line("time limit of the loop", &limit(settings.max_duration));
+    line(
+        "complete stories are marked by",
+        match settings.mark {
+            Mark::Auto => "git-ralph",
+            Mark::Agent => "the agent",
+            Mark::Never => "nobody",
+        },
+    );
+    line(
+        "prompt",
+        settings.prompt.as_deref().unwrap_or("the built-in template"),
+    );
     text
 }
 

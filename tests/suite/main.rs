@@ -31,6 +31,7 @@ mod retry;
 mod revert;
 mod run;
 mod skip;
+mod sources;
 mod start;
 mod status;
 mod stories;

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use clap::CommandFactory;
 use clap_mangen::Man;
 use git_ralph::cli::Cli;
-use git_ralph::{exit, settings};
+use git_ralph::{exit, prompt, settings};
 use snapbox::{Data, assert_data_eq};
 
 /// Day of the last change to the pages that readers should know of; not the day of a build.
@@ -110,6 +110,13 @@ fn page(mut command: clap::Command, verb: &str) -> String {
         }
         page.prose(text::TOP);
     } else {
+        if verb == "prompt" {
+            page.section("VARIABLES");
+            page.prose(text::VARIABLES);
+            for (name, meaning) in prompt::VARIABLES {
+                page.item(name, meaning);
+            }
+        }
         page.section("EXIT STATUS");
         let codes = text::exit_codes(verb);
         for (code, meaning, _) in exit::TABLE.iter().filter(|(code, ..)| codes.contains(code)) {

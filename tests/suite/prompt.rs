@@ -1,6 +1,6 @@
 //! `git ralph prompt`: what the next attempt would get; nothing runs.
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 #[test]
 fn it_is_exactly_what_the_agent_gets() {
@@ -61,4 +61,142 @@ fn there_is_none_when_nothing_is_left() {
     sandbox.ralph(&["prompt"]).exits(5).answers_nothing();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     sandbox.ralph(&["prompt"]).exits(1).says("is finished");
+}
+
+#[test]
+fn the_built_in_template_is_printed_anywhere() {
+    let sandbox = Sandbox::empty();
+    let here = sandbox.outside("home");
+    let output = sandbox
+        .direct(&["prompt", "--template"])
+        .dir(&here)
+        .run()
+        .exits(0);
+    assert!(output.stdout.contains("{{ story.heading }}"), "{}", output.stdout);
+    // It can be used as it was printed.
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    sandbox.write(".git/template.md", &output.stdout);
+    let output = sandbox
+        .git_cmd(&["-c", "ralph.prompt=.git/template.md", "ralph", "prompt"])
+        .run();
+    assert_eq!(output.exits(0).stdout, prompt);
+}
+
+#[test]
+fn another_story_can_be_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let prompt = sandbox.ralph(&["prompt", "--story", "3"]).exits(0).stdout;
+    assert!(
+        prompt.contains("Draw the form") && !prompt.contains("Add the table"),
+        "{prompt}"
+    );
+    sandbox
+        .ralph(&["prompt", "--story", "9"])
+        .exits(1)
+        .says("has no story '9' (stories: 1, 2, 3)");
+}
+
+#[test]
+fn a_template_of_ones_own_makes_the_prompt() {
+    let sandbox = Sandbox::new();
+    sandbox.write("my.md", "{{ change }}: {{ story.id }} {{ story.title }}\n");
+    sandbox.configure("ralph.prompt", "my.md");
+    sandbox.start();
+    let agent = sandbox.completing("cat >\"$notes/prompt\"");
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.noted("prompt"), "add-login: 1 1. Database\n");
+}
+
+#[test]
+fn a_mistake_in_a_template_is_told_by_start_with_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.prompt", "my.md");
+    sandbox
+        .ralph(&["start", CHANGE])
+        .exits(1)
+        .says("cannot read the template 'my.md'");
+    for (template, said) in [
+        (
+            "a\n{{ story.titel }}\n",
+            "my.md line 2 column 4: there is no variable 'story.titel'",
+        ),
+        (
+            "{% if reason %}{{ raison }}{% endif %}",
+            "my.md line 1 column 19: there is no variable 'raison'",
+        ),
+        ("a\n\n{% if %}\n", "my.md line 3 column "),
+        (
+            "a\n<promise>COMPLETE</promise>\n",
+            "my.md line 2 column 1: a promise may stand only inside a sentence",
+        ),
+    ] {
+        sandbox.write("my.md", template);
+        sandbox
+            .ralph(&["start", CHANGE])
+            .exits(1)
+            .says(said)
+            .says("hint: git ralph prompt --template");
+        assert!(!sandbox.state_file().exists());
+    }
+}
+
+#[test]
+fn an_attempt_without_a_promise_is_repeated_without_a_word_unless_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("seq 100");
+    sandbox.step("next", &agent).exits(3);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(!prompt.contains("The last attempt failed"), "{prompt}");
+    let agent = sandbox.agent("seq 200");
+    sandbox
+        .git_cmd(&["-c", "ralph.retryOutput", "ralph", "retry", "--", &agent])
+        .run()
+        .exits(3);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(
+        prompt.contains("> 161\n") && prompt.contains("> 200\n"),
+        "{prompt}"
+    );
+    assert!(!prompt.contains("> 160\n"), "{prompt}");
+}
+
+#[test]
+fn what_agents_learn_reaches_later_prompts_by_file_and_by_message() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.failing(
+        "echo 'from the file' >>\"$RALPH_LEARNINGS\"; cat; echo 'I say <learning>from the message'; echo '</learning>'",
+    );
+    sandbox.step("next", &agent).exits(3);
+    let file = sandbox.top.join(".git/ralph/add-login/learnings.md");
+    let learned = "from the file\nfrom the message\n";
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), learned);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains(learned), "{prompt}");
+    let long: String = (0..9000).map(|n| format!("line {n}\n")).collect();
+    std::fs::write(&file, long).unwrap();
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains("line 8999") && !prompt.contains("line 7000\n"));
+}
+
+#[test]
+fn something_else_in_the_place_of_the_learnings_is_let_be() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let outside = sandbox.outside("precious");
+    std::fs::write(&outside, "mine\n").unwrap();
+    let agent = sandbox.agent(&format!(
+        "ln -s '{}' \"$RALPH_LEARNINGS\"; echo '<learning>evil</learning>'; complete",
+        outside.display()
+    ));
+    sandbox.step("next", &agent).exits(0).says("cannot be kept");
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine\n");
+    let file = sandbox.top.join(".git/ralph/add-login/learnings.md");
+    std::fs::remove_file(&file).unwrap();
+    nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    sandbox.ralph(&["prompt"]).exits(0);
 }

@@ -559,3 +559,45 @@ fn there_must_be_something_to_resume_from() {
         .says("nothing to resume");
     assert_eq!(sandbox.print(), print);
 }
+
+#[test]
+fn a_dry_run_shows_the_loop_and_changes_nothing() {
+    let sandbox = Sandbox::dirty();
+    sandbox.configure("ralph.agent", "sh -c true");
+    sandbox.configure("ralph.verify", "make check");
+    let print = sandbox.print();
+    let mtimes = sandbox.mtimes();
+    let output = sandbox
+        .ralph(&["start", CHANGE, "--dry-run", "--max-retries", "7"])
+        .exits(0);
+    for part in [
+        "Database",
+        "agent: sh -c true",
+        "gate: make check",
+        "retries a story: 7",
+    ] {
+        assert!(
+            output.stdout.contains(part),
+            "{part:?} is missing from\n{}",
+            output.stdout
+        );
+    }
+    let json = sandbox
+        .ralph(&["start", CHANGE, "--dry-run", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&json["total"], &json["settings"]["max_retries"]),
+        (&3.into(), &3.into())
+    );
+    assert_eq!(json["settings"]["verify"][0], "make check");
+    assert_eq!((sandbox.print(), sandbox.mtimes()), (print, mtimes));
+    assert!(!sandbox.top.join(".git/ralph").exists());
+    // What start would refuse it refuses too.
+    sandbox.ralph(&["start", "nothing", "--dry-run"]).exits(1);
+    sandbox.ralph(&["start", CHANGE]).exits(0);
+    sandbox
+        .ralph(&["start", CHANGE, "--dry-run"])
+        .exits(0)
+        .says("goes on already");
+}

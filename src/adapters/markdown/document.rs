@@ -2,7 +2,9 @@
 //!
 //! Invariant: an offset means the same place in the bytes and in the text.
 //! Invalid UTF-8 is replaced byte by byte in the text, a byte order mark and
-//! front matter are left out by starting behind them.
+//! front matter are left out by starting behind them. What is nested deeper
+//! than anyone writes is no longer nested in the markdown, so that the work of
+//! the parser, which looks at every open quote and item on each line, is bounded.
 //!
 //! This module must not know what a box or a heading is.
 
@@ -13,10 +15,21 @@ use memchr::memchr2_iter;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
+/// The most markers of quotes and items that one line can begin with.
+const DEEPEST: usize = 64;
+
+/// The last column where such a marker can stand.
+const WIDEST: usize = 256;
+
+/// What stands in the place of a marker that is too deep.
+const NO_MARKER: u8 = b'.';
+
 /// A file that is about to be parsed.
 pub(super) struct Document<'a> {
     bytes: &'a [u8],
     text: Cow<'a, str>,
+    /// The text without the markers that are too deep, as long as the file.
+    markdown: Option<String>,
     start: usize,
     line_starts: Vec<usize>,
 }
@@ -28,6 +41,7 @@ impl<'a> Document<'a> {
         Self {
             bytes,
             start: prologue(&text),
+            markdown: without_depths(&text),
             text,
             line_starts: line_starts(bytes),
         }
@@ -35,7 +49,8 @@ impl<'a> Document<'a> {
 
     /// The markdown, and its offset in the file.
     pub(super) fn markdown(&self) -> (&str, usize) {
-        (self.text.get(self.start..).unwrap_or(""), self.start)
+        let text: &str = self.markdown.as_deref().unwrap_or(&self.text);
+        (text.get(self.start..).unwrap_or(""), self.start)
     }
 
     /// The whole text, as long as the file.
@@ -72,6 +87,62 @@ fn same_length_text(bytes: &[u8]) -> Cow<'_, str> {
         text.extend(chunk.invalid().iter().map(|_| '?'));
     }
     Cow::Owned(text)
+}
+
+/// The text with markers that are too deep made plain; none when it has no such markers.
+fn without_depths(text: &str) -> Option<String> {
+    let mut bytes: Option<Vec<u8>> = None;
+    let mut start = 0;
+    for line in text.split_inclusive(['\n', '\r']) {
+        if let Some(excess) = first_too_deep(line.as_bytes())
+            && let Some(byte) = bytes
+                .get_or_insert_with(|| text.as_bytes().to_vec())
+                .get_mut(start + excess)
+        {
+            *byte = NO_MARKER;
+        }
+        start += line.len();
+    }
+    // Markers are ASCII, so it stays UTF-8.
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok())
+}
+
+/// Where the first marker stands that is too deep, in one line.
+fn first_too_deep(line: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    let mut column = 0;
+    let mut markers = 0;
+    loop {
+        match line.get(at)? {
+            b'\t' => column = (column / 4 + 1) * 4,
+            b' ' => column += 1,
+            _ => {
+                let length = marker(line.get(at..)?)?;
+                markers += 1;
+                if markers > DEEPEST || column > WIDEST {
+                    return Some(at);
+                }
+                at += length - 1;
+                column += length;
+            }
+        }
+        at += 1;
+    }
+}
+
+/// The length of the marker of a quote or an item that a text begins with.
+fn marker(text: &[u8]) -> Option<usize> {
+    let blank = |at: usize| text.get(at).is_none_or(u8::is_ascii_whitespace);
+    match text.first()? {
+        b'>' => Some(1),
+        b'-' | b'*' | b'+' if blank(1) => Some(1),
+        b'0'..=b'9' => {
+            let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let closed = matches!(text.get(digits), Some(b'.' | b')')) && blank(digits + 1);
+            closed.then_some(digits + 1)
+        }
+        _ => None,
+    }
 }
 
 /// The length of what stands before the markdown.
@@ -127,6 +198,22 @@ mod tests {
         assert_eq!(start_of("---\n\nrule above\n---\n"), 0, "thematic break");
         assert_eq!(start_of("---\nnever closed\n"), 0);
         assert_eq!(start_of("\n---\nkey: 1\n---\n"), 0, "not at the start");
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_plain() {
+        let document = |text: &str| Document::new(text.as_bytes()).markdown().0.to_owned();
+        let most = "> - 1. ".repeat(21) + ">";
+        assert_eq!(document(&most), most);
+        assert_eq!(document(&format!("{most} - [ ] a")), format!("{most} . [ ] a"));
+        assert_eq!(
+            document(&format!("{most}12) a\n> b")),
+            format!("{most}.2) a\n> b")
+        );
+        let wide = " ".repeat(257) + "- a";
+        assert_eq!(document(&wide), " ".repeat(257) + ". a");
+        assert_eq!(document(&wide[1..]), wide[1..]);
+        assert_eq!(document("a > b - c 1. d\n-e 1.f"), "a > b - c 1. d\n-e 1.f");
     }
 
     #[test]

@@ -35,6 +35,17 @@ pub(super) fn groups(document: &Document<'_>, outline: &Outline, grouping: Group
     }
 }
 
+/// The sections that could be stories but have no boxes.
+pub(super) fn empty_sections(outline: &Outline, grouping: Grouping) -> Vec<&Heading> {
+    let Some(level) = section_level(outline, grouping) else {
+        return Vec::new();
+    };
+    cuts(outline, level)
+        .filter(|cut| cut.heading.level == level && cut.boxes.is_empty())
+        .map(|cut| cut.heading)
+        .collect()
+}
+
 /// The level of the headings that make stories; none when each item makes one.
 fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
     let topmost = match grouping {

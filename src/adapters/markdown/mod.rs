@@ -9,16 +9,15 @@
 mod boxes;
 mod document;
 mod groups;
-mod ids;
 mod outline;
 mod tick;
 
 use std::ops::Range;
 
 use self::document::Document;
-use self::groups::{Group, groups};
-use self::outline::{CheckBox, Lookalike, Outline};
-use super::{Grouping, Story, Task, Warning};
+use self::groups::{Group, empty_sections, groups};
+use self::outline::{CheckBox, Outline};
+use super::{Grouping, Story, Task, Warning, ids};
 
 pub use self::tick::{Spoiled, Ticked, tick};
 
@@ -49,7 +48,7 @@ impl Plan {
             UNTITLED.clone_into(&mut group.title);
         }
         let named = ids::assign(groups.iter().map(|group| group.title.as_str()));
-        let warnings = warnings(&groups, &named, &outline.lookalikes);
+        let warnings = warnings(&groups, &named, &outline, grouping);
         let stories = groups
             .iter()
             .zip(named.ids)
@@ -91,7 +90,7 @@ fn story(document: &Document<'_>, boxes: &[CheckBox], group: &Group, id: String)
     }
 }
 
-fn warnings(groups: &[Group], named: &ids::Ids<'_>, lookalikes: &[Lookalike]) -> Vec<Warning> {
+fn warnings(groups: &[Group], named: &ids::Ids<'_>, outline: &Outline, grouping: Grouping) -> Vec<Warning> {
     let line = |index: usize| groups.get(index).map_or(1, |group| group.line);
     let repeated = named.repeated.iter().map(|again| Warning {
         line: line(again.index),
@@ -101,11 +100,21 @@ fn warnings(groups: &[Group], named: &ids::Ids<'_>, lookalikes: &[Lookalike]) ->
             line(again.first)
         ),
     });
-    let hidden = lookalikes.iter().map(|lookalike| Warning {
+    let hidden = outline.lookalikes.iter().map(|lookalike| Warning {
         line: lookalike.line,
         message: format!("looks like a box but is inside {}", lookalike.place),
     });
-    let mut warnings: Vec<Warning> = repeated.chain(hidden).collect();
+    let unclosed = outline.unclosed.iter().map(|line| Warning {
+        line: *line,
+        message: "the code fence that begins here is never closed".to_owned(),
+    });
+    let empty = empty_sections(outline, grouping)
+        .into_iter()
+        .map(|heading| Warning {
+            line: heading.line,
+            message: format!("the section '{}' has no box, so it is no story", heading.title),
+        });
+    let mut warnings: Vec<Warning> = repeated.chain(hidden).chain(unclosed).chain(empty).collect();
     warnings.sort_by_key(|warning| warning.line);
     warnings
 }
@@ -184,7 +193,7 @@ mod tests {
 
     #[test]
     fn warns_of_repeated_ids_and_hidden_boxes() {
-        let plan = parse("## 1. A\n- [ ] a\n## 1. B\n- [ ] b\n```\n- [ ] c\n```\n");
+        let plan = parse("## 1. A\n- [ ] a\n## 1. B\n- [ ] b\n```\n- [ ] c\n```\n## Notes\ntext\n```\n");
         let warnings: Vec<_> = plan
             .warnings
             .iter()
@@ -198,6 +207,8 @@ mod tests {
                     "'1' already begins the story on line 1, so neither has it as its id"
                 ),
                 (6, "looks like a box but is inside a code block"),
+                (8, "the section 'Notes' has no box, so it is no story"),
+                (10, "the code fence that begins here is never closed"),
             ]
         );
     }

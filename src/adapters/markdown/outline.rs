@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::boxes::{looks_like_box, read_box};
 use super::document::Document;
@@ -59,6 +59,8 @@ pub(super) struct Outline {
     pub(super) headings: Vec<Heading>,
     pub(super) boxes: Vec<CheckBox>,
     pub(super) lookalikes: Vec<Lookalike>,
+    /// The lines of code fences that nothing closes.
+    pub(super) unclosed: Vec<usize>,
 }
 
 impl Outline {
@@ -196,7 +198,12 @@ impl Walker<'_> {
                     end: range.end,
                 });
             }
-            Tag::CodeBlock(_) => self.note_lookalikes(range, "a code block"),
+            Tag::CodeBlock(kind) => {
+                if matches!(kind, CodeBlockKind::Fenced(_)) {
+                    self.note_fence(&range);
+                }
+                self.note_lookalikes(range, "a code block");
+            }
             Tag::HtmlBlock => {
                 let html = self.document.text().get(range.clone()).unwrap_or("");
                 let comment = html.trim_start().starts_with("<!--");
@@ -266,6 +273,19 @@ impl Walker<'_> {
                     check_box.body.start = start.min(check_box.body.end);
                 }
             }
+        }
+    }
+
+    /// Notes a code fence without a closing one: all that follows is code.
+    fn note_fence(&mut self, range: &Range<usize>) {
+        let block = self.document.text().get(range.clone()).unwrap_or("").trim_end();
+        let fence = block.chars().next().unwrap_or('`');
+        let opening = block.chars().take_while(|c| *c == fence).count();
+        let (above, last) = block.rsplit_once(['\n', '\r']).unwrap_or(("", block));
+        let last = last.trim_start_matches([' ', '\t', '>']).trim_end();
+        let closes = last.len() >= opening && last.chars().all(|c| c == fence);
+        if above.is_empty() || !closes {
+            self.outline.unclosed.push(self.document.line(range.start));
         }
     }
 
@@ -350,6 +370,23 @@ mod tests {
                 (11, "an HTML block"),
             ]
         );
+    }
+
+    #[test]
+    fn a_fence_that_nothing_closes_is_noted() {
+        let unclosed = |text: &str| outline(text).unclosed;
+        assert_eq!(unclosed("# a\n\n```sh\n- [ ] b\n"), [3]);
+        assert_eq!(unclosed("~~~~\n~~~\n"), [1]);
+        assert_eq!(unclosed("```"), [1]);
+        for closed in [
+            "```\n```\n",
+            "~~~ x\na\n~~~~  \n",
+            "- ```\n  a\n  ```\n",
+            "> ```\n> a\n> ```\n",
+            "    ```\n",
+        ] {
+            assert_eq!(unclosed(closed), [0; 0], "{closed:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! message, the end has not come, and an earlier fault is overcome. It must not know any format.
 
 use super::{Fault, Format, Report, lines::Maybe};
+use crate::agent::learnings::LearningScanner;
 use crate::agent::promise::{Heard, PromiseScanner};
 use serde::Deserialize;
 use std::mem;
@@ -17,6 +18,7 @@ const ACTIVITY_LINES: usize = 1000;
 /// What is known about the run so far.
 pub(super) struct Draft {
     scanner: PromiseScanner,
+    learnings: LearningScanner,
     activity: Vec<String>,
     pub(super) ended: bool,
     pub(super) fault: Option<Fault>,
@@ -30,6 +32,7 @@ impl Draft {
     pub(super) fn new(prompt: &str) -> Self {
         Self {
             scanner: PromiseScanner::new(prompt),
+            learnings: LearningScanner::new(prompt),
             activity: Vec::new(),
             ended: false,
             fault: None,
@@ -43,6 +46,7 @@ impl Draft {
     /// Another message begins, or work after which one has to come.
     pub(super) fn message_begins(&mut self) {
         self.scanner.restart();
+        self.learnings.restart();
         self.ended = false;
         self.fault = None;
     }
@@ -50,6 +54,7 @@ impl Draft {
     /// The message goes on with these words.
     pub(super) fn words(&mut self, words: impl AsRef<[u8]>) {
         self.scanner.push(words.as_ref());
+        self.learnings.push(words.as_ref());
     }
 
     /// Here is a whole message.
@@ -108,6 +113,7 @@ impl Draft {
             input_tokens: self.input_tokens,
             output_tokens: self.output_tokens,
             session: self.session,
+            learnings: self.learnings.finish(),
             format,
         }
     }

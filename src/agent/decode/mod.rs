@@ -145,6 +145,8 @@ pub struct Report {
     pub output_tokens: Option<u64>,
     /// The agent's name for the session.
     pub session: Option<String>,
+    /// What the final message wants later stories to know.
+    pub learnings: Vec<String>,
     /// What the format turned out to be.
     pub format: Format,
 }

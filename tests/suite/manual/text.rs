@@ -11,8 +11,16 @@ What a loop needs later is kept in its state by git ralph start; later changes o
 do not reach a loop that goes on, but for an agent where none was named. git -c and the options of a
 later step hold for that step.
 
-Nothing is read from a file of the work tree. A team that wants to share settings commits a file, and
+No setting is read from a file of the work tree. A team that wants to share settings commits a file, and
 each member who trusts it includes it with git config include.path.
+";
+
+/// Before the table of the variables of a template.
+pub(super) const VARIABLES: &str = "
+The prompt is made of a template of MiniJinja (the template language of Jinja2): the built-in one, or the
+file that ralph.prompt names. A path is relative to the top directory; ~/ is the home directory. The file is read before each
+attempt. What is not one of these variables is a mistake, and so is a line that is only a promise; git ralph start
+tells mistakes with line and column. In all values promise tags are made harmless.
 ";
 
 /// After the exit codes of the page about the whole.
@@ -36,9 +44,44 @@ output of claude, gemini and qwen (stream-json), codex, opencode, copilot and pi
 by its first lines: there the final message is searched, and cost, tokens, rate limits and sign-in
 errors are read. Of anything else standard output is searched.
 
+What later stories should know can be appended to the file $RALPH_LEARNINGS, or said in the final message as
+<learning>...</learning>, which is appended there. The newest 16 KiB of that file are in every prompt.
+
 When the agent has ended, every process of it that is still alive is ended before the work tree is
 looked at. Such a process is known by its session and by GIT_RALPH_RUN in its environment; where there
 is no /proc, only the agent's process group is ended.
+= STORIES
+Without --stories, ralph.stories or another adapter, the list of a change is looked for in these places; two of them at once are an error
+that names both, and none is one that names the changes that were found.
+* openspec/changes/<change>/tasks.md: OpenSpec. Where the schema of the change (in openspec/schemas) has apply.tracks with one
+plain file, that file; of a change that is archived, the one in openspec/changes/archive.
+* specs/<change>/tasks.md: spec-kit.
+* .kiro/specs/<change>/tasks.md: Kiro; each outermost box is a story.
+* prd.json, .ralph/prd.json, scripts/ralph/prd.json: where branchName is <change> or ralph/<change>.
+
+With --stories <path>, a name that ends with .json is read like prd.json, anything else as markdown.
+
+In markdown, a box is a list item that begins with [ ], [x], [X], [] or any other single character in brackets; only x and X
+are done. A box in code, a comment or HTML is none. - [ ]* is optional: a story is complete without it.
+Each section with boxes is a story, at the highest level of headings that has two of them, else at the deepest; where
+there are no headings but a title, or with #item after the path, each outermost box is. The id of a story is what its title begins
+with to be called by (2. Title, Phase 3: Title, T001 Title), if that is unique, else made of the words of the title.
+
+In JSON, the stories are the list userStories, stories or tasks, or the whole file. Complete is said by passes, complete, completed, done or
+status; dependsOn, deps and blockedBy name stories that have to be complete first. The order is that of priority, then that of the file.
+A mark replaces the one value that says so, and no other byte of the file.
+
+A story is marked as done when the agent has promised and all gates have passed. It is found again in the list as it is then, by id, title or
+tasks; when it is gone, it counts as done. What the agent ticked elsewhere is accepted and told; what it unticked without adding tasks is ticked again. A list that cannot be read any
+more is a failed attempt. With ralph.mark=agent the agent has to tick, and a promise with open tasks is a failed attempt; with never the
+list stays as it is, and the loop remembers.
+
+With --adapter command, ralph.storiesCommand prints the stories, as one JSON object a line or as one list: id, title, body, done,
+depends_on, priority. ralph.doneCommand marks one as done before its checkpoint, so that what it changes in the work tree is part of that; without it the loop
+remembers what is done. When it fails, the checkpoint is made all the same, and the loop stops if the story is still listed as open. ralph.closedCommand is told
+of a story whose checkpoint is made; after a crash it may be told twice. Each is a shell line, runs in the top directory with RALPH_CHANGE, and the last two have
+RALPH_STORY, RALPH_STORY_TITLE, RALPH_ATTEMPT and RALPH_BRANCH too and the story as JSON on standard input. ralph.commandTimeout limits each. README.md has such
+commands for Taskmaster, Backlog.md, beads and GitHub issues.
 = FILES
 * refs/heads/ralph/<change>: the loop's branch: the commit \"initial state\", then one commit
 \"checkpoint: <story>\" a story. Commits that the agent made stay below the checkpoint.
@@ -126,8 +169,8 @@ pub(super) fn description(verb: &str) -> &'static str {
     match verb {
         "" => {
             "
-A change is a named piece of work, like add-login. Its stories are the sections of a list of tasks:
-openspec/changes/<change>/tasks.md, or any markdown file with task boxes that --stories names. A
+A change is a named piece of work, like add-login. Its stories come from a list of tasks of OpenSpec, spec-kit or Kiro, from a
+prd.json, from any markdown file with task boxes that --stories names, or from commands. A
 story is complete when all its boxes are ticked; git-ralph ticks them for a complete story.
 
 Each step is a command of its own, and git ralph run is nothing but these steps in a row. Every
@@ -144,6 +187,9 @@ terminal on standard input.
 The index file and its staging are kept, and so is where HEAD was, which may be a detached commit or a
 branch without commits. A branch ralph/<change> of no loop is replaced; its old tip is kept in
 refs/ralph/<change>/replaced/<n>.
+
+With --dry-run all is checked and shown, and nothing begins: the stories with warnings, the agent, the gates and the settings. With --json that
+is one document: the one of git ralph stories --json, and settings.
 
 With --restart a loop that goes on is aborted first, so that all is as it was before it. With --resume a loop whose state file is
 lost is rebuilt from its branch and refs; HEAD must be on the branch.
@@ -203,9 +249,12 @@ finish and start. Without a change, an array of them.
             "
 Works without a loop too, and shows the list then as git ralph start would find it.
 
-Of a markdown list each section with task boxes is a story, with all that is below its heading; where
-there are no such sections, each outermost box. #item or #group after the path in ralph.stories asks
-for the one or the other.
+git-ralph(1) says which lists are found and how they are read. #item or #group after the path in ralph.stories asks
+for a story a box or a story a section.
+
+What the author of the list should look at is told with its line: boxes in code or comments, code fences that are
+never closed, ids that are used twice, sections without boxes, stories with more than 15 tasks, stories that wait for one that is not in the list, and
+stories that read like work for people (manual, deferred, out of scope).
 = OUTPUT
 With --json: change, adapter, source, total, done, stories (id, title, done, skipped, optional,
 depends_on, line, and tasks with id, text, done, optional, line), warnings (line, message).
@@ -213,7 +262,7 @@ depends_on, line, and tasks with id, text, done, optional, line), warnings (line
         }
         "prompt" => {
             "
-With git ralph complete and git ralph fail this lets any other program run the agent.
+With git ralph complete and git ralph fail this lets any other program run the agent. With --template it works anywhere.
 "
         }
         "log" => {
@@ -331,6 +380,10 @@ Begin, with two gates and at most one retry a story:
 
     git ralph start add-login --max-retries 1 --verify 'cargo test' --verify 'cargo fmt --check'
 
+Look first:
+
+    git ralph start add-login --dry-run
+
 Each box of a plain list as a story:
 
     git ralph start tidy --stories TODO.md#item
@@ -383,6 +436,11 @@ The command that comes next, for a script:
 Work on a story with a program that git-ralph does not start:
 
     if git ralph prompt | my-agent; then git ralph complete; else git ralph fail; fi
+
+Begin a template of your own:
+
+    git ralph prompt --template > .git/prompt.md
+    git config ralph.prompt .git/prompt.md
 "
         }
         "log" => {

@@ -62,6 +62,20 @@ pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
     Ids { ids, repeated }
 }
 
+/// Names that are taken one after the other; what is taken already gets a number.
+#[derive(Default)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+    last_suffix: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Takes `name`, or the first of `name-2`, `name-3`, … that is free.
+    pub(super) fn take(&mut self, name: String) -> String {
+        free_slug(name, &mut self.taken, &mut self.last_suffix)
+    }
+}
+
 /// Takes `slug`, or the first of `slug-2`, `slug-3`, … that is free.
 ///
 /// The last suffix is remembered, so that many equal titles stay cheap.
@@ -80,7 +94,7 @@ fn free_slug(slug: String, taken: &mut HashSet<String>, last_suffix: &mut HashMa
 }
 
 /// The letters and digits of `title` in lower case, the rest as single dashes.
-fn slug(title: &str) -> String {
+pub(super) fn slug(title: &str) -> String {
     let mut slug = String::new();
     let mut length = 0;
     let words = title.split(|c: char| !c.is_alphanumeric());

@@ -1,0 +1,144 @@
+//! What the author of a list should look at, whatever kind of list it is.
+
+use std::collections::HashSet;
+
+use super::{Story, Warning};
+use crate::async_cmd::quoted;
+
+/// More tasks than this are too much for one attempt.
+const MANY: usize = 15;
+
+/// Words by which authors mark what an agent cannot or shall not do.
+const FOR_PEOPLE: &[&str] = &[
+    "manual",
+    "manually",
+    "deferred",
+    "out of scope",
+    "by hand",
+    "human",
+];
+
+/// The warnings about `stories`, in their order.
+pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
+    let ids: HashSet<&str> = stories.iter().map(|story| story.id.as_str()).collect();
+    let mut warnings = Vec::new();
+    for story in stories.iter().filter(|story| !story.done) {
+        let mut warn = |message: String| {
+            warnings.push(Warning {
+                line: story.line,
+                message,
+            });
+        };
+        if story.tasks.len() > MANY {
+            warn(format!(
+                "the story {} has {} tasks: more than {MANY} are much for one attempt",
+                story.id,
+                story.tasks.len()
+            ));
+        }
+        if let Some(word) = for_people(story) {
+            warn(format!(
+                "the story {} reads like work for people ('{word}'); to pass over it: git ralph skip {}",
+                story.id,
+                quoted(&story.id)
+            ));
+        }
+        for missing in story.depends_on.iter().filter(|id| !ids.contains(id.as_str())) {
+            warn(format!(
+                "the story {} waits for '{missing}', which is not in the list",
+                story.id
+            ));
+        }
+    }
+    warnings
+}
+
+/// The word that says so: in the title, or in each task that is open.
+fn for_people(story: &Story) -> Option<&'static str> {
+    let mut open = story.tasks.iter().filter(|task| !task.done).peekable();
+    word_in(&story.title).or_else(|| {
+        let first = word_in(&open.peek()?.text)?;
+        open.all(|task| word_in(&task.text).is_some()).then_some(first)
+    })
+}
+
+fn word_in(text: &str) -> Option<&'static str> {
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let plain: String = words
+        .flat_map(|word| [" ", word])
+        .collect::<String>()
+        .to_lowercase()
+        + " ";
+    let mut known = FOR_PEOPLE.iter().copied();
+    known.find(|word| plain.contains(&format!(" {word} ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Task;
+    use super::*;
+
+    fn story(title: &str, tasks: &[(&str, bool)]) -> Story {
+        let task = |(text, done): &(&str, bool)| Task {
+            id: (*text).to_owned(),
+            text: (*text).to_owned(),
+            done: *done,
+            optional: false,
+            line: 9,
+        };
+        Story {
+            id: "a b".to_owned(),
+            title: title.to_owned(),
+            body: String::new(),
+            done: false,
+            optional: false,
+            depends_on: Vec::new(),
+            line: 7,
+            tasks: tasks.iter().map(task).collect(),
+        }
+    }
+
+    fn messages(story: Story) -> Vec<String> {
+        let warnings = about(&[story]);
+        assert!(warnings.iter().all(|warning| warning.line == 7));
+        warnings.into_iter().map(|warning| warning.message).collect()
+    }
+
+    #[test]
+    fn work_for_people_is_told_with_what_to_type() {
+        let told =
+            ["the story a b reads like work for people ('manual'); to pass over it: git ralph skip 'a b'"];
+        assert_eq!(messages(story("5. Manual testing", &[])), told);
+        assert_eq!(
+            messages(story("Test", &[("x", true), ("manual: y", false)])),
+            told
+        );
+        assert!(!messages(story("Docs (out-of-scope)", &[])).is_empty());
+        assert!(messages(story("Write the manuals", &[("x", false), ("by hand", false)])).is_empty());
+        let done = Story {
+            done: true,
+            ..story("Deferred", &[])
+        };
+        assert!(messages(done).is_empty());
+    }
+
+    #[test]
+    fn many_tasks_and_unknown_dependencies_are_told() {
+        assert!(messages(story("A", &[("t", false); 15])).is_empty());
+        let many = messages(story("A", &[("t", false); 16]));
+        assert_eq!(
+            many,
+            ["the story a b has 16 tasks: more than 15 are much for one attempt"]
+        );
+        let waiting = Story {
+            depends_on: vec!["a b".to_owned(), "zz".to_owned()],
+            ..story("A", &[])
+        };
+        assert_eq!(
+            messages(waiting),
+            ["the story a b waits for 'zz', which is not in the list"]
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Stories that commands of the user's list and mark: any tracker becomes a source.
+//!
+//! `ralph.storiesCommand` prints one JSON object a story; `ralph.doneCommand` marks one as done, and gets
+//! the object that was printed for it on standard input. All run as shell lines in the top directory.
+//!
+//! This module must not know where the commands come from: they are never read from a file of the
+//! repository.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::SourceError;
+use super::records::Records;
+use crate::async_cmd::{self, Command};
+use crate::git::REPOSITORY_VARIABLES;
+
+/// Lines of what a command said that go into an error.
+const LINES: usize = 10;
+
+/// The commands of a source, as shell lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commands {
+    /// The change, for their environment.
+    pub change: String,
+    /// Lists the stories.
+    pub stories: String,
+    /// Marks one as done, before its checkpoint is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<String>,
+    /// Told of one whose checkpoint is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<String>,
+    /// The time limit of each, in seconds.
+    pub limit: u64,
+}
+
+/// The stories that the commands list, in the order in which they are to be worked on.
+///
+/// # Errors
+/// When the command fails or prints something else.
+pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, SourceError> {
+    let key = "ralph.storiesCommand";
+    let bytes = run(top, commands, (key, &commands.stories), &[], Vec::new()).await?;
+    let malformed = |cause: String| SourceError::Malformed {
+        path: commands.stories.clone(),
+        cause,
+    };
+    let text = String::from_utf8(bytes).map_err(|_| malformed("what it prints is not UTF-8".to_owned()))?;
+    let mut values: Vec<&RawValue> = Vec::new();
+    for value in serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>() {
+        let value = value.map_err(|error| malformed(error.to_string()))?;
+        match serde_json::from_str::<Vec<&RawValue>>(value.get()) {
+            Ok(list) => values.extend(list),
+            Err(_) => values.push(value),
+        }
+    }
+    Records::read(&text, &values)
+        .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
+}
+
+/// Runs one of the commands about a story; `story` is its object.
+///
+/// # Errors
+/// When it fails.
+pub(super) async fn tell(
+    top: &Path,
+    commands: &Commands,
+    command: (&'static str, &str),
+    env: &[(&str, String)],
+    story: &str,
+) -> Result<(), SourceError> {
+    let stdin = format!("{story}\n").into_bytes();
+    run(top, commands, command, env, stdin).await.map(drop)
+}
+
+async fn run(
+    top: &Path,
+    commands: &Commands,
+    (key, line): (&'static str, &str),
+    env: &[(&str, String)],
+    stdin: Vec<u8>,
+) -> Result<Vec<u8>, SourceError> {
+    let failed = |how: String| SourceError::CommandFailed {
+        key,
+        command: line.to_owned(),
+        how,
+    };
+    let mut command = Command::new("sh")
+        .args(["-c", line])
+        .dir(top)
+        .env("RALPH_CHANGE", &commands.change)
+        .stdin(stdin)
+        .limit(Duration::from_secs(commands.limit));
+    for (name, value) in env {
+        command = command.env(name, value);
+    }
+    for name in REPOSITORY_VARIABLES {
+        command = command.env_remove(name);
+    }
+    let output = async_cmd::run(command)
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    if output.code == Some(0) {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.trim_end().lines().collect();
+    let end = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
+    let code = match (output.code, output.signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("ended by signal {}", signal.unwrap_or_default()),
+    };
+    Err(failed([&[code.as_str()], end].concat().join("\n  ")))
+}

@@ -1,0 +1,324 @@
+//! Where tools for changes keep their lists of stories, and which of them is meant by a change's name
+//! (contract section 7).
+//!
+//! A layout is a rule for paths; the adapters read what is there. Nothing is guessed: two lists for one
+//! name are an error that names both, and none is an error that names what was looked for.
+//!
+//! This module must not know how a list is read.
+
+use std::path::Path;
+
+use super::{Adapter, Commands, Grouping, Source, SourceError, openspec, prd};
+
+/// What a user said about the source of a change.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// `<path>[#item|#group]`, relative to the top of the repository or absolute.
+    pub stories: Option<String>,
+    /// The name of an adapter.
+    pub adapter: Option<String>,
+    /// The commands of the command adapter; none when no command lists stories.
+    pub commands: Option<Commands>,
+}
+
+/// A place where a tool for changes keeps its stories.
+struct Layout {
+    adapter: Adapter,
+    grouping: Grouping,
+    /// The story file of a change, relative to the top.
+    path: fn(top: &Path, change: &str) -> String,
+    /// The changes that have such a file.
+    changes: fn(top: &Path) -> Vec<String>,
+}
+
+/// Every layout with a directory a change.
+const LAYOUTS: &[Layout] = &[
+    Layout {
+        adapter: Adapter::Openspec,
+        grouping: Grouping::Auto,
+        path: openspec::tasks_path,
+        changes: openspec::changes,
+    },
+    // spec-kit
+    Layout {
+        adapter: Adapter::Markdown,
+        grouping: Grouping::Auto,
+        path: |_, change| format!("specs/{change}/tasks.md"),
+        changes: |top| directories_with(top, "specs", "tasks.md"),
+    },
+    // Kiro works on one outermost box at a time, whatever the headings above it.
+    Layout {
+        adapter: Adapter::Markdown,
+        grouping: Grouping::Item,
+        path: |_, change| format!(".kiro/specs/{change}/tasks.md"),
+        changes: |top| directories_with(top, ".kiro/specs", "tasks.md"),
+    },
+];
+
+/// The changes of the repository at `top` that have a list of stories in a known place, sorted.
+#[must_use]
+pub fn changes(top: &Path) -> Vec<String> {
+    let layouts: Vec<&Layout> = LAYOUTS.iter().collect();
+    known_changes(top, &layouts, &prd::found(top))
+}
+
+/// Finds the source of `change` in the repository at `top`.
+///
+/// A path that was given need not exist. Without one the known layouts are tried, only those of the
+/// adapter if that was given. `change` must be a valid change name.
+///
+/// # Errors
+/// An unknown adapter; a command adapter without a command; no list for `change`, or more than one.
+pub(super) fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
+    let adapter = wanted.adapter.as_deref().map(Adapter::named).transpose()?;
+    match (&wanted.stories, adapter) {
+        (_, Some(Adapter::Command)) => {
+            let commands = wanted.commands.clone().ok_or(SourceError::NoCommand)?;
+            Ok(Source {
+                adapter: Adapter::Command,
+                path: commands.stories.clone(),
+                grouping: Grouping::Auto,
+                commands: Some(commands),
+            })
+        }
+        (Some(spec), adapter) => Ok(given(top, change, spec, adapter)),
+        (None, adapter) => detect(top, change, adapter),
+    }
+}
+
+fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Source {
+    let (path, grouping) = Grouping::split(spec);
+    let layout = LAYOUTS.iter().find(|layout| {
+        (layout.path)(top, change) == path && adapter.is_none_or(|given| given == layout.adapter)
+    });
+    let by_name = || {
+        let is_json = Path::new(path).extension().is_some_and(|end| end == "json");
+        if is_json { Adapter::Prd } else { Adapter::Markdown }
+    };
+    Source {
+        adapter: adapter
+            .or(layout.map(|layout| layout.adapter))
+            .unwrap_or_else(by_name),
+        path: path.to_owned(),
+        grouping: match (grouping, layout) {
+            (Grouping::Auto, Some(layout)) => layout.grouping,
+            _ => grouping,
+        },
+        commands: None,
+    }
+}
+
+fn detect(top: &Path, change: &str, adapter: Option<Adapter>) -> Result<Source, SourceError> {
+    let layouts: Vec<&Layout> = LAYOUTS
+        .iter()
+        .filter(|layout| adapter.is_none_or(|wanted| wanted == layout.adapter))
+        .collect();
+    let files = match adapter {
+        None | Some(Adapter::Prd) => prd::found(top),
+        Some(_) => Vec::new(),
+    };
+    let mut hits: Vec<Source> = layouts
+        .iter()
+        .map(|layout| file(layout.adapter, (layout.path)(top, change), layout.grouping))
+        .filter(|source| top.join(&source.path).exists())
+        .collect();
+    let named = files.iter().filter(|found| found.is_of(change));
+    hits.extend(named.map(|found| file(Adapter::Prd, found.path.to_owned(), Grouping::Auto)));
+    if hits.is_empty() && adapter.is_none_or(|wanted| wanted == Adapter::Openspec) {
+        let archived = openspec::archived(top, change).into_iter();
+        hits.extend(archived.map(|path| file(Adapter::Openspec, path, Grouping::Auto)));
+    }
+    match hits.len() {
+        0 => {
+            let looked_for = layouts.iter().map(|layout| (layout.path)(top, change));
+            let prds = (adapter.is_none() || adapter == Some(Adapter::Prd))
+                .then(|| format!("prd.json with the branchName ralph/{change}"));
+            Err(SourceError::NoStories {
+                change: change.to_owned(),
+                looked_for: looked_for.chain(prds).collect(),
+                changes: known_changes(top, &layouts, &files),
+                passed_over: files.iter().filter_map(prd::Found::why_not).collect(),
+            })
+        }
+        1 => Ok(hits.remove(0)),
+        _ => Err(SourceError::Ambiguous {
+            change: change.to_owned(),
+            paths: hits.into_iter().map(|source| source.path).collect(),
+        }),
+    }
+}
+
+fn file(adapter: Adapter, path: String, grouping: Grouping) -> Source {
+    Source {
+        adapter,
+        path,
+        grouping,
+        commands: None,
+    }
+}
+
+fn known_changes(top: &Path, layouts: &[&Layout], files: &[prd::Found]) -> Vec<String> {
+    let mut changes: Vec<String> = layouts.iter().flat_map(|layout| (layout.changes)(top)).collect();
+    changes.extend(files.iter().filter_map(prd::Found::change));
+    changes.sort();
+    changes.dedup();
+    changes
+}
+
+/// The directories below `dir` that have a `file`; names that are not UTF-8 are left out.
+pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String> {
+    directories(&top.join(dir))
+        .into_iter()
+        .filter(|name| top.join(dir).join(name).join(file).exists())
+        .collect()
+}
+
+/// The names in a directory, sorted; none when it cannot be read.
+pub(super) fn directories(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = top.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        top
+    }
+
+    fn find(
+        top: &Path,
+        change: &str,
+        stories: Option<&str>,
+        adapter: Option<&str>,
+    ) -> Result<Source, SourceError> {
+        let wanted = Wanted {
+            stories: stories.map(str::to_owned),
+            adapter: adapter.map(str::to_owned),
+            commands: None,
+        };
+        resolve(top, change, &wanted)
+    }
+
+    #[test]
+    fn a_given_path_is_read_by_its_layout_or_its_name() {
+        let kind = |spec: &str, adapter: Option<&str>| {
+            let source = find(Path::new("/nowhere"), "c", Some(spec), adapter).unwrap();
+            (source.adapter, source.path, source.grouping)
+        };
+        let of = |adapter, path: &str, grouping| (adapter, path.to_owned(), grouping);
+        assert_eq!(
+            kind("TODO.md#item", None),
+            of(Adapter::Markdown, "TODO.md", Grouping::Item)
+        );
+        assert_eq!(
+            kind("a/b.json", None),
+            of(Adapter::Prd, "a/b.json", Grouping::Auto)
+        );
+        let tasks = "openspec/changes/c/tasks.md";
+        assert_eq!(kind(tasks, None), of(Adapter::Openspec, tasks, Grouping::Auto));
+        assert_eq!(
+            kind(tasks, Some("markdown")),
+            of(Adapter::Markdown, tasks, Grouping::Auto)
+        );
+        let kiro = ".kiro/specs/c/tasks.md";
+        assert_eq!(kind(kiro, None), of(Adapter::Markdown, kiro, Grouping::Item));
+        assert_eq!(
+            kind(".kiro/specs/c/tasks.md#group", None),
+            of(Adapter::Markdown, kiro, Grouping::Group)
+        );
+    }
+
+    #[test]
+    fn each_layout_is_found_by_the_name_of_the_change() {
+        let top = repository(&[
+            ("openspec/changes/a/tasks.md", "- [ ] x\n"),
+            ("specs/b/tasks.md", "- [ ] x\n"),
+            (".kiro/specs/c/tasks.md", "- [ ] x\n"),
+            (
+                "scripts/ralph/prd.json",
+                r#"{"branchName":"ralph/d","userStories":[]}"#,
+            ),
+        ]);
+        for (change, adapter, path) in [
+            ("a", Adapter::Openspec, "openspec/changes/a/tasks.md"),
+            ("b", Adapter::Markdown, "specs/b/tasks.md"),
+            ("c", Adapter::Markdown, ".kiro/specs/c/tasks.md"),
+            ("d", Adapter::Prd, "scripts/ralph/prd.json"),
+        ] {
+            let source = find(top.path(), change, None, None).unwrap();
+            assert_eq!((source.adapter, source.path.as_str()), (adapter, path));
+        }
+        assert_eq!(changes(top.path()), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn two_lists_for_one_name_are_told_and_one_can_be_named() {
+        let top = repository(&[
+            ("openspec/changes/a/tasks.md", ""),
+            ("specs/a/tasks.md", ""),
+            ("prd.json", r#"{"branchName":"a","stories":[]}"#),
+        ]);
+        let error = find(top.path(), "a", None, None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "more than one story file found for change 'a': openspec/changes/a/tasks.md, specs/a/tasks.md, prd.json"
+        );
+        let source = find(top.path(), "a", None, Some("prd")).unwrap();
+        assert_eq!(source.path, "prd.json");
+    }
+
+    #[test]
+    fn what_was_looked_for_and_what_was_passed_over_is_told() {
+        let top = repository(&[
+            ("openspec/changes/b/tasks.md", ""),
+            ("specs/a/tasks.md", ""),
+            ("prd.json", "{\n  \"stories\": [}"),
+            (".ralph/prd.json", r#"{"branchName":"test/x","stories":[]}"#),
+            ("scripts/ralph/prd.json", "[]"),
+        ]);
+        let error = find(top.path(), "c", None, None).unwrap_err().to_string();
+        for part in [
+            "no stories found for change 'c': there is no openspec/changes/c/tasks.md",
+            "no specs/c/tasks.md and no .kiro/specs/c/tasks.md",
+            "changes found: a, b",
+            "prd.json cannot be read (expected value at line 2 column 15)",
+            ".ralph/prd.json is for the branch test/x",
+            "scripts/ralph/prd.json names no branch",
+        ] {
+            assert!(error.contains(part), "{part:?} is missing from {error}");
+        }
+        let error = find(top.path(), "b", None, Some("prose")).unwrap_err();
+        assert!(matches!(error, SourceError::UnknownAdapter { .. }));
+        let error = find(top.path(), "b", None, Some("command")).unwrap_err();
+        assert!(matches!(error, SourceError::NoCommand));
+    }
+
+    #[test]
+    fn an_archived_change_is_found_when_nothing_else_has_its_name() {
+        let archived = "openspec/changes/archive/2026-01-02-a/tasks.md";
+        let top = repository(&[(archived, "- [x] x\n")]);
+        for name in ["a", "2026-01-02-a"] {
+            let source = find(top.path(), name, None, None).unwrap();
+            assert_eq!(
+                (source.adapter, source.path.as_str()),
+                (Adapter::Openspec, archived)
+            );
+        }
+        assert!(find(top.path(), "02-a", None, None).is_err());
+    }
+}

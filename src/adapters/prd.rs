@@ -1,0 +1,299 @@
+//! `prd.json`: stories as JSON objects in a file.
+//!
+//! The list is the value of `userStories`, `stories` or `tasks`, or the file itself is the list.
+//! `branchName` says which change the file is for: `<change>` or `ralph/<change>`.
+//!
+//! Invariant: marking a story replaces one literal (or adds the one that is missing) and leaves every
+//! other byte as it was.
+
+use std::path::Path;
+
+use serde_json::value::RawValue;
+
+use super::records::{Members, Records};
+use super::{SourceError, file};
+
+/// Where such files are looked for, relative to the top.
+const PLACES: &[&str] = &["prd.json", ".ralph/prd.json", "scripts/ralph/prd.json"];
+/// The names of the list.
+const LISTS: &[&str] = &["userStories", "stories", "tasks"];
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// A file in one of the places, and whose it is.
+pub(super) struct Found {
+    pub(super) path: &'static str,
+    /// The branch it names; or why that cannot be said.
+    branch: Result<Option<String>, String>,
+}
+
+impl Found {
+    /// Whether the file names `change` as its own.
+    pub(super) fn is_of(&self, change: &str) -> bool {
+        matches!(&self.branch, Ok(Some(branch)) if change_of(branch) == change)
+    }
+
+    /// The change that the file is for, where its name can be one.
+    pub(super) fn change(&self) -> Option<String> {
+        let branch = self.branch.as_ref().ok()?.as_ref()?;
+        Some(change_of(branch).to_owned()).filter(|change| !change.is_empty() && !change.contains('/'))
+    }
+
+    /// Why no change can be named to find the file, if so.
+    pub(super) fn why_not(&self) -> Option<String> {
+        let path = self.path;
+        match &self.branch {
+            Err(cause) => Some(format!("{path} cannot be read ({cause})")),
+            Ok(None) => Some(format!("{path} names no branch: --stories {path}")),
+            Ok(Some(branch)) if self.change().is_none() => {
+                Some(format!("{path} is for the branch {branch}: --stories {path}"))
+            }
+            Ok(Some(_)) => None,
+        }
+    }
+}
+
+/// The files of the repository at `top`.
+pub(super) fn found(top: &Path) -> Vec<Found> {
+    let places = PLACES.iter().filter(|path| top.join(path).exists());
+    places
+        .map(|path| Found {
+            path,
+            branch: branch(top, path),
+        })
+        .collect()
+}
+
+fn branch(top: &Path, path: &str) -> Result<Option<String>, String> {
+    let bytes = file::read(&top.join(path), path).map_err(|error| error.to_string())?;
+    let root = root(text(&bytes)?)?;
+    let branch = Members::of(root).and_then(|members| {
+        let (_, branch) = members.first(&["branchName"])?;
+        serde_json::from_str::<String>(branch.get()).ok()
+    });
+    Ok(branch)
+}
+
+fn change_of(branch: &str) -> &str {
+    branch.strip_prefix("ralph/").unwrap_or(branch)
+}
+
+/// The stories of a file, in the order in which they are to be worked on.
+///
+/// # Errors
+/// What is wrong with the file, with line and column where JSON itself is broken.
+pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
+    let malformed = |cause| SourceError::Malformed {
+        path: shown.to_owned(),
+        cause,
+    };
+    let text = text(bytes).map_err(malformed)?;
+    let root = root(text).map_err(malformed)?;
+    let list = match Members::of(root) {
+        Some(members) => {
+            let list = members.first(LISTS).map(|(_, list)| list);
+            list.ok_or_else(|| malformed(format!("it is no list and has no {}", LISTS.join(", "))))?
+        }
+        None => root,
+    };
+    let values: Vec<&RawValue> =
+        serde_json::from_str(list.get()).map_err(|_| malformed("its stories are no list".to_owned()))?;
+    Records::read(text, &values)
+        .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
+}
+
+/// The file with the story at `index` of `records`, which were parsed from it, marked as done.
+///
+/// # Errors
+/// When the mark would change anything else.
+pub(super) fn mark(
+    bytes: &[u8],
+    records: &Records,
+    index: usize,
+    shown: &str,
+) -> Result<Vec<u8>, SourceError> {
+    let unmarkable = || SourceError::Unmarkable {
+        path: shown.to_owned(),
+        line: records.list.get(index).map_or(1, |record| record.story.line),
+    };
+    let text = str::from_utf8(bytes).map_err(|_| unmarkable())?;
+    let unmarked = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let marked = records.marked(unmarked, index).ok_or_else(unmarkable)?;
+    let after = parse(marked.as_bytes(), shown)?;
+    let same = after.list.len() == records.list.len()
+        && after
+            .list
+            .iter()
+            .zip(&records.list)
+            .enumerate()
+            .all(|(at, (after, before))| {
+                after.story.id == before.story.id && after.story.done == (before.story.done || at == index)
+            });
+    if !same {
+        return Err(unmarkable());
+    }
+    let mut whole = bytes
+        .get(..bytes.len() - unmarked.len())
+        .unwrap_or_default()
+        .to_vec();
+    whole.extend_from_slice(marked.as_bytes());
+    Ok(whole)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    let text = str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        let column = before.len() - memchr::memrchr(b'\n', before).map_or(0, |end| end + 1) + 1;
+        format!("it is not UTF-8 at line {line} column {column}")
+    })?;
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))
+}
+
+fn root(text: &str) -> Result<&RawValue, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn list(text: &str) -> Vec<(String, bool)> {
+        let records = parse(text.as_bytes(), "prd.json").unwrap();
+        records
+            .stories()
+            .into_iter()
+            .map(|story| (story.id, story.done))
+            .collect()
+    }
+
+    fn marked(text: &str, id: &str) -> String {
+        let records = parse(text.as_bytes(), "prd.json").unwrap();
+        let index = records.stories().iter().position(|story| story.id == id).unwrap();
+        String::from_utf8(mark(text.as_bytes(), &records, index, "prd.json").unwrap()).unwrap()
+    }
+
+    fn wrong(text: &[u8]) -> String {
+        parse(text, "prd.json").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_list_is_found_in_every_shape() {
+        for text in [
+            r#"[{"id":"a","passes":true},{"id":"b"}]"#,
+            r#"{"userStories":[{"id":"a","complete":true},{"id":"b","complete":false}]}"#,
+            r#"{"x":1,"stories":[{"id":"a","status":"Done"},{"id":"b","status":"in_progress"}]}"#,
+            r#"{"tasks":[{"id":"a","completed":true},{"id":"b","completed":null}]}"#,
+            "\u{feff}[{\"id\":\"a\",\"passes\":true},{\"id\":\"b\"}]",
+        ] {
+            assert_eq!(
+                list(text),
+                [("a".to_owned(), true), ("b".to_owned(), false)],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn priority_comes_before_the_order_of_the_file() {
+        let text = r#"[{"id":"d"},{"id":"c","priority":2},{"id":"a","priority":1},{"id":"b","priority":1}]"#;
+        let ids: Vec<String> = list(text).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, ["a", "b", "c", "d"]);
+        let words =
+            r#"[{"id":"c","priority":"low"},{"id":"a","priority":"P0"},{"id":"b","priority":"high"}]"#;
+        let ids: Vec<String> = list(words).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn fields_are_read_by_their_names() {
+        let text = "[\n {\"id\": 7, \"title\": \"Do\\n it\", \"acceptanceCriteria\": [\"one\",\n \"two\"],\n  \"dependsOn\": [\"x\", 3], \"blockedBy\": \"y\", \"notes\": \"```\"}]";
+        let story = parse(text.as_bytes(), "p").unwrap().stories().remove(0);
+        assert_eq!(
+            (story.id.as_str(), story.title.as_str(), story.line),
+            ("7", "Do it", 2)
+        );
+        assert_eq!(story.depends_on, ["x", "3", "y"]);
+        let tasks: Vec<_> = story
+            .tasks
+            .iter()
+            .map(|task| (task.text.as_str(), task.line))
+            .collect();
+        assert_eq!(tasks, [("one", 2), ("two", 3)]);
+        assert!(story.body.starts_with("````json\n{\"id\": 7"), "{}", story.body);
+    }
+
+    #[test]
+    fn ids_that_are_missing_or_used_twice_are_made_unique_and_told() {
+        let text =
+            "[{\"description\":\"Add it\"},\n{\"description\":\"Add it\"},\n{\"id\":\"1\"},\n{\"id\":1}]";
+        let records = parse(text.as_bytes(), "p").unwrap();
+        let ids: Vec<String> = records.stories().into_iter().map(|story| story.id).collect();
+        assert_eq!(ids, ["add-it", "add-it-2", "1", "1-2"]);
+        let told: Vec<_> = records.warnings.iter().map(|warning| warning.line).collect();
+        assert_eq!(told, [2, 4]);
+    }
+
+    #[test]
+    fn a_mark_replaces_one_literal() {
+        let text = "{\r\n  \"stories\": [ {\"id\":\"a\",  \"passes\" :false , \"n\":1e3},\r\n {\"id\":\"b\",\"status\":\"open\"},\r\n {\"id\":\"c\",\"status\":\"completed\"},\r\n {\r\n  \"id\":\"d\"} ]\r\n}";
+        assert_eq!(marked(text, "a"), text.replace(":false", ":true"));
+        assert_eq!(marked(text, "b"), text.replace("\"open\"", "\"completed\""));
+        assert_eq!(
+            marked(text, "d"),
+            text.replace(
+                "{\r\n  \"id\":\"d\"",
+                "{\r\n  \"passes\": true,\r\n  \"id\":\"d\""
+            )
+        );
+        let null = r#"[{"id":"a","passes":null,"status":"x"}]"#;
+        assert_eq!(marked(null, "a"), r#"[{"id":"a","passes":true,"status":"x"}]"#);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        assert_eq!(
+            wrong(b"{\n \"stories\": [\n  {\"id\": }\n"),
+            "cannot read stories from 'prd.json': expected value at line 3 column 10"
+        );
+        assert!(wrong(b"[\n\"\xff\"]").contains("not UTF-8 at line 2 column 2"));
+        assert!(wrong(b"{}").contains("has no userStories, stories, tasks"));
+        assert!(wrong(b"3").contains("its stories are no list"));
+        assert!(wrong(b"[\n3]").contains("a story must be an object at line 2"));
+        assert!(wrong(b"").contains("line 1 column 0"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes, "p");
+        }
+
+        #[test]
+        fn a_mark_makes_one_story_more_complete(
+            stories in prop::collection::vec(
+                (
+                    prop::sample::select(vec!["passes", "complete", "completed", "status", "x"]),
+                    prop::sample::select(vec!["false", "true", "null", "\"open\"", "\"done\"", "0", "{}", "[1]"]),
+                    prop::sample::select(vec!["", " ", "\n  ", "\r\n\t"]),
+                ),
+                1..6,
+            ),
+            pick in any::<prop::sample::Index>(),
+        ) {
+            let objects: Vec<String> = stories
+                .iter()
+                .enumerate()
+                .map(|(n, (key, value, space))| format!("{{{space}\"id\":{n},{space}\"{key}\":{space}{value}}}"))
+                .collect();
+            let text = format!("[{}]", objects.join(",\n"));
+            let records = parse(text.as_bytes(), "p").unwrap();
+            let index = pick.index(records.list.len());
+            let after = mark(text.as_bytes(), &records, index, "p").unwrap();
+            let after = parse(&after, "p").unwrap();
+            for (at, (now, was)) in after.stories().iter().zip(records.stories()).enumerate() {
+                prop_assert_eq!(now.done, was.done || at == index);
+            }
+        }
+    }
+}

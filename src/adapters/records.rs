@@ -1,0 +1,373 @@
+//! Stories written as JSON objects: what their fields mean, and where in the text they are.
+//!
+//! People call the same thing by several names (contract section 7); the first of a list of names that
+//! an object has counts. Every value is kept as its source, so that one literal can be replaced later
+//! without writing the rest anew.
+//!
+//! This module must not know where the text comes from.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::ids::{self, Names};
+use super::{Story, Task, Warning};
+
+/// The names of what says that a story is complete, in the order in which they count.
+const DONE: &[&str] = &["passes", "complete", "completed", "done", "status"];
+/// The names of the stories that have to be complete first; all of them count.
+const DEPENDS: &[&str] = &[
+    "dependsOn",
+    "depends_on",
+    "deps",
+    "blockedBy",
+    "blocked_by",
+    "dependencies",
+];
+const TITLES: &[&str] = &["title", "name", "summary", "description"];
+const BODIES: &[&str] = &["body"];
+const TASKS: &[&str] = &[
+    "acceptanceCriteria",
+    "acceptance_criteria",
+    "criteria",
+    "steps",
+    "actionItems",
+    "tasks",
+];
+const TASK_TEXTS: &[&str] = &["text", "title", "description", "criterion", "name"];
+/// The words by which a status says that a story is complete.
+const COMPLETE: &[&str] = &[
+    "done",
+    "complete",
+    "completed",
+    "passed",
+    "passes",
+    "closed",
+    "finished",
+    "resolved",
+    "true",
+];
+/// The word that is written for it when the list has none of its own.
+const WORD: &str = "done";
+
+/// A story, and how it can be marked as done.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) story: Story,
+    /// The object it was read from.
+    pub(super) source: String,
+    mark: Mark,
+}
+
+/// The change of a text that marks a story as done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Mark {
+    /// The literal at these bytes becomes `true`.
+    True(Range<usize>),
+    /// The string at these bytes becomes a word for complete.
+    Word(Range<usize>),
+    /// There is none yet: a member comes at this byte, and stands before what.
+    New(usize, String),
+}
+
+/// A value that is not what a list of stories has there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Misshapen {
+    /// Its 1-based line.
+    pub(super) line: usize,
+    pub(super) problem: String,
+}
+
+/// The stories of a text, in the order in which they are to be worked on.
+#[derive(Debug)]
+pub(super) struct Records {
+    pub(super) list: Vec<Record>,
+    pub(super) warnings: Vec<Warning>,
+    /// The word for complete that the list itself uses.
+    word: String,
+}
+
+impl Records {
+    /// Reads the objects `values`, which are parts of `text`.
+    pub(super) fn read(text: &str, values: &[&RawValue]) -> Result<Self, Misshapen> {
+        let lines = Lines::of(text);
+        let mut records = Vec::with_capacity(values.len());
+        let mut warnings = Vec::new();
+        let mut names = Names::default();
+        let mut first_line: HashMap<String, usize> = HashMap::new();
+        let mut word = None;
+        for value in values {
+            let members = Members::of(value).ok_or_else(|| Misshapen {
+                line: lines.line(offset(text, value)),
+                problem: "a story must be an object".to_owned(),
+            })?;
+            let (order, mut record) = members.record(text, &lines, value);
+            word = word.or_else(|| members.word());
+            let wanted = record.story.id.clone();
+            record.story.id = names.take(wanted.clone());
+            let line = record.story.line;
+            let first = *first_line.entry(wanted.clone()).or_insert(line);
+            if record.story.id != wanted {
+                warnings.push(Warning {
+                    line,
+                    message: format!(
+                        "'{wanted}' is the id of the story on line {first}, so this one is called {}",
+                        record.story.id
+                    ),
+                });
+            }
+            records.push((order, record));
+        }
+        records.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(Ordering::Equal));
+        Ok(Self {
+            list: records.into_iter().map(|(_, record)| record).collect(),
+            warnings,
+            word: word.unwrap_or_else(|| WORD.to_owned()),
+        })
+    }
+
+    /// The stories alone.
+    pub(super) fn stories(&self) -> Vec<Story> {
+        self.list.iter().map(|record| record.story.clone()).collect()
+    }
+
+    /// The text with the story at `index` marked as done; every other byte stays.
+    pub(super) fn marked(&self, text: &str, index: usize) -> Option<String> {
+        let (range, new) = match &self.list.get(index)?.mark {
+            Mark::True(range) => (range.clone(), "true".to_owned()),
+            Mark::Word(range) => (range.clone(), serde_json::to_string(&self.word).ok()?),
+            Mark::New(at, space) => (*at..*at, format!("{space}\"{}\": true,", DONE.first()?)),
+        };
+        let (before, after) = (text.get(..range.start)?, text.get(range.end..)?);
+        Some(format!("{before}{new}{after}"))
+    }
+}
+
+/// The members of an object in order, each value as its source.
+pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// The members of a value that is an object.
+    pub(super) fn of(value: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(value.get()).ok()
+    }
+
+    /// The value of the first of `names` that is there and not null; of two members of one name the
+    /// last.
+    pub(super) fn first(&self, names: &[&str]) -> Option<(&str, &'a RawValue)> {
+        names.iter().find_map(|name| {
+            let (key, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
+            (value.get() != "null").then_some((key.as_str(), *value))
+        })
+    }
+
+    fn text(&self, names: &[&str]) -> Option<String> {
+        let (_, value) = self.first(names)?;
+        scalar(value).filter(|text| !text.is_empty())
+    }
+
+    fn word(&self) -> Option<String> {
+        let (_, status) = self.first(&["status"])?;
+        scalar(status).filter(|text| is_complete(text))
+    }
+
+    fn record(&self, text: &str, lines: &Lines, value: &RawValue) -> (f64, Record) {
+        let start = offset(text, value);
+        let done = self
+            .first(DONE)
+            .is_some_and(|(_, value)| scalar(value).is_some_and(|word| is_complete(&word)));
+        let title = self
+            .text(TITLES)
+            .map(|title| one_line(&title))
+            .filter(|title| !title.is_empty());
+        let id = self
+            .text(&["id"])
+            .map(|id| one_line(&id))
+            .filter(|id| !id.is_empty());
+        let title = title
+            .or_else(|| id.clone())
+            .unwrap_or_else(|| "untitled".to_owned());
+        let story = Story {
+            id: id.unwrap_or_else(|| ids::slug(&title)),
+            body: self.text(BODIES).unwrap_or_else(|| quoted(value.get())),
+            done,
+            optional: false,
+            depends_on: self.depends_on(),
+            line: lines.line(start),
+            tasks: self.tasks(text, lines, done),
+            title,
+        };
+        let order = self
+            .first(&["priority"])
+            .map_or(f64::INFINITY, |(_, value)| priority(value));
+        let record = Record {
+            story,
+            source: value.get().to_owned(),
+            mark: self.mark(text, start),
+        };
+        (order, record)
+    }
+
+    fn mark(&self, text: &str, start: usize) -> Mark {
+        let Some((_, value)) = DONE
+            .iter()
+            .find_map(|name| self.0.iter().rev().find(|(key, _)| key == name))
+        else {
+            let behind = text.get(start + 1..).unwrap_or_default();
+            let space: String = behind.chars().take_while(char::is_ascii_whitespace).collect();
+            return Mark::New(start + 1, space);
+        };
+        let at = offset(text, value);
+        let range = at..at + value.get().len();
+        if value.get().starts_with('"') {
+            Mark::Word(range)
+        } else {
+            Mark::True(range)
+        }
+    }
+
+    fn depends_on(&self) -> Vec<String> {
+        let mut ids: Vec<String> = Vec::new();
+        for (_, value) in self.0.iter().filter(|(key, _)| DEPENDS.contains(&key.as_str())) {
+            let found = match serde_json::from_str::<Vec<&RawValue>>(value.get()) {
+                Ok(items) => items.into_iter().filter_map(scalar).collect(),
+                Err(_) => scalar(value).into_iter().collect::<Vec<_>>(),
+            };
+            for id in found.iter().map(|id| one_line(id)) {
+                if !id.is_empty() && !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
+        }
+        ids
+    }
+
+    fn tasks(&self, text: &str, lines: &Lines, done: bool) -> Vec<Task> {
+        let Some((_, list)) = self.first(TASKS) else {
+            return Vec::new();
+        };
+        let items: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
+        let found: Vec<(String, bool, usize)> = items
+            .into_iter()
+            .filter_map(|item| {
+                let line = lines.line(offset(text, item));
+                match Members::of(item) {
+                    Some(members) => {
+                        let own = members.first(DONE).and_then(|(_, value)| scalar(value));
+                        let own = own.is_some_and(|word| is_complete(&word));
+                        Some((one_line(&members.text(TASK_TEXTS)?), done || own, line))
+                    }
+                    None => Some((one_line(&scalar(item)?), done, line)),
+                }
+            })
+            .collect();
+        ids::assign(found.iter().map(|(text, ..)| text.as_str()))
+            .ids
+            .into_iter()
+            .zip(&found)
+            .map(|(id, (text, done, line))| Task {
+                id,
+                text: text.clone(),
+                done: *done,
+                optional: false,
+                line: *line,
+            })
+            .collect()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(Each).map(Members)
+    }
+}
+
+/// Where the lines of a text begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
+        Self(std::iter::once(0).chain(ends).collect())
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        self.0.partition_point(|start| *start <= offset)
+    }
+}
+
+/// Where in `text` a part of it begins.
+fn offset(text: &str, part: &RawValue) -> usize {
+    part.get().as_ptr().addr().saturating_sub(text.as_ptr().addr())
+}
+
+/// A string, number or truth value as text.
+fn scalar(value: &RawValue) -> Option<String> {
+    match serde_json::from_str(value.get()).ok()? {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        _ => None,
+    }
+}
+
+fn is_complete(word: &str) -> bool {
+    COMPLETE
+        .iter()
+        .any(|complete| word.trim().eq_ignore_ascii_case(complete))
+}
+
+/// Smaller is sooner: a number, `P0`, or a word.
+fn priority(value: &RawValue) -> f64 {
+    let text = scalar(value).unwrap_or_default().trim().to_ascii_lowercase();
+    let number = text.strip_prefix('p').unwrap_or(&text).parse::<f64>();
+    match (number, text.as_str()) {
+        (Ok(number), _) if !number.is_nan() => number,
+        (_, "critical" | "urgent" | "highest" | "must") => 0.0,
+        (_, "high" | "should") => 1.0,
+        (_, "medium" | "normal" | "could") => 2.0,
+        (_, "low") => 3.0,
+        (_, "lowest") => 4.0,
+        _ => f64::INFINITY,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .collect();
+    words
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A JSON value as a block of code, with a fence that is longer than any in it.
+fn quoted(json: &str) -> String {
+    let longest = json.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}json\n{json}\n{fence}\n")
+}

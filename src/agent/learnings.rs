@@ -1,0 +1,154 @@
+//! What an agent wants later stories to know, said in its final message: `<learning>…</learning>`.
+//!
+//! For agents that may not write to the file for it. Invariants: memory is bounded whatever comes in, and
+//! what only repeats the prompt is not the agent's word.
+
+use std::collections::{HashSet, VecDeque};
+use std::mem;
+
+use memchr::memmem;
+
+const OPEN: &[u8] = b"<learning>";
+const CLOSE: &[u8] = b"</learning>";
+
+/// The longest learning that is taken, in bytes.
+const LONGEST: usize = 16 * 1024;
+/// The most learnings of one message that are taken; the last ones count.
+const MOST: usize = 64;
+
+/// Listens to one message for what is to be learned.
+pub(super) struct LearningScanner {
+    /// What the prompt has between such tags.
+    known: HashSet<String>,
+    /// The text since the last tag; inside a learning all of it.
+    text: Vec<u8>,
+    inside: bool,
+    found: VecDeque<String>,
+}
+
+impl LearningScanner {
+    /// Listens to the answer to `prompt`.
+    pub(super) fn new(prompt: &str) -> Self {
+        let mut own = Self::deaf();
+        own.push(prompt.as_bytes());
+        Self {
+            known: own.found.into_iter().collect(),
+            ..Self::deaf()
+        }
+    }
+
+    fn deaf() -> Self {
+        Self {
+            known: HashSet::new(),
+            text: Vec::new(),
+            inside: false,
+            found: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next bytes of the message.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.chunks(LONGEST) {
+            self.text.extend_from_slice(piece);
+            self.scan();
+        }
+    }
+
+    /// Forgets the message heard so far: the next bytes begin another one.
+    pub(super) fn restart(&mut self) {
+        self.text.clear();
+        self.found.clear();
+        self.inside = false;
+    }
+
+    /// Ends the message and says what is to be learned from it.
+    pub(super) fn finish(self) -> Vec<String> {
+        self.found.into()
+    }
+
+    fn scan(&mut self) {
+        loop {
+            let tag = if self.inside { CLOSE } else { OPEN };
+            let Some(at) = memmem::find(&self.text, tag) else {
+                break;
+            };
+            let rest = self.text.split_off(at + tag.len());
+            let before = mem::replace(&mut self.text, rest);
+            if self.inside {
+                self.take(before.get(..at).unwrap_or_default());
+            }
+            self.inside = !self.inside;
+        }
+        if !self.inside {
+            // A tag may be cut in two.
+            let seen = self.text.len().saturating_sub(OPEN.len() - 1);
+            self.text.drain(..seen);
+        } else if self.text.len() > LONGEST + CLOSE.len() {
+            // Nobody means that much: the tag was part of something else.
+            self.text.clear();
+            self.inside = false;
+        }
+    }
+
+    fn take(&mut self, learned: &[u8]) {
+        let text = String::from_utf8_lossy(learned).trim().to_owned();
+        if text.is_empty() || text.len() > LONGEST || self.known.contains(&text) {
+            return;
+        }
+        if self.found.len() == MOST {
+            self.found.pop_front();
+        }
+        self.found.push_back(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn heard(prompt: &str, message: &[u8], size: usize) -> Vec<String> {
+        let mut scanner = LearningScanner::new(prompt);
+        for piece in message.chunks(size) {
+            scanner.push(piece);
+        }
+        scanner.finish()
+    }
+
+    #[test]
+    fn learnings_are_taken_but_not_the_prompt() {
+        let prompt = "print <learning>…</learning> for them";
+        let message = "<learning>…</learning> a <learning>\n use make\n</learning><learning> </learning><learning>b</learning> <learning>c";
+        assert_eq!(heard(prompt, message.as_bytes(), 7), ["use make", "b"]);
+    }
+
+    #[test]
+    fn a_new_message_forgets_the_old_one() {
+        let mut scanner = LearningScanner::new("");
+        scanner.push(b"<learning>a</learning><learning>b");
+        scanner.restart();
+        scanner.push(b"c</learning><learning>d</learning>");
+        assert_eq!(scanner.finish(), ["d"]);
+    }
+
+    #[test]
+    fn what_is_too_long_is_no_learning_and_the_last_ones_count() {
+        let long = format!("<learning>{}</learning>", "x".repeat(LONGEST + 1));
+        let many: String = (0..MOST + 2)
+            .map(|n| format!("<learning>{n}</learning>"))
+            .collect();
+        let found = heard("", (long + &many).as_bytes(), 1000);
+        assert_eq!((found.len(), found[0].as_str()), (MOST, "2"));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_of_any_size_say_the_same(
+            message in r"(a|<learning>|</learning>|<lear|\n){0,20}",
+            size in 1_usize..12,
+        ) {
+            let whole = heard("", message.as_bytes(), message.len().max(1));
+            prop_assert_eq!(heard("", message.as_bytes(), size), whole);
+        }
+    }
+}
