@@ -22,6 +22,7 @@ mod finish;
 mod json;
 mod log;
 mod manual;
+mod marking;
 mod next;
 mod prompt;
 mod prune;

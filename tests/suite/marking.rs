@@ -1,0 +1,196 @@
+//! git-ralph decides what is done, whatever the agent did to the list (contract section 7).
+
+use std::fs;
+
+use crate::support::{CHANGE, Sandbox, TASKS};
+
+/// A loop whose agent edits the list with a line of sh (`$list` is its path) and completes.
+#[track_caller]
+fn next(sandbox: &Sandbox, edit: &str) -> crate::support::Output {
+    let agent = sandbox.completing(&format!("list='{TASKS}'\n{edit}"));
+    sandbox.step("next", &agent)
+}
+
+fn done(sandbox: &Sandbox) -> Vec<bool> {
+    let listed = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0).json();
+    let stories = listed["stories"].as_array().unwrap();
+    stories.iter().map(|story| story["done"] == true).collect()
+}
+
+#[test]
+fn what_the_agent_forgets_is_ticked_and_what_it_ticks_elsewhere_is_told() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.read(TASKS);
+    sandbox.start();
+    next(&sandbox, "sed -i 's/\\[ \\] 3.1/[x] 3.1/' \"$list\"")
+        .exits(0)
+        .says("the agent also ticked off: 3");
+    let ticked = list.replace("[ ] 1.", "[x] 1.").replace("[ ] 3.1", "[x] 3.1");
+    assert_eq!(sandbox.read(TASKS), ticked);
+    assert_eq!(
+        sandbox.git(&["show", &format!("HEAD:{TASKS}")]),
+        ticked.trim_end()
+    );
+}
+
+#[test]
+fn an_earlier_story_that_the_agent_unticks_is_ticked_again() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    next(&sandbox, "true").exits(0);
+    next(&sandbox, "sed -i 's/\\[x\\] 1.1/[ ] 1.1/' \"$list\"")
+        .exits(0)
+        .says("ticked again: 1");
+    assert_eq!(done(&sandbox), [true, true, false]);
+}
+
+#[test]
+fn work_that_the_agent_adds_to_an_earlier_story_is_open() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    next(&sandbox, "true").exits(0);
+    next(&sandbox, "sed -i '/1.2/a - [ ] 1.3 Migrate' \"$list\"").exits(0);
+    assert_eq!(done(&sandbox), [false, true, false]);
+}
+
+#[test]
+fn a_story_that_was_renamed_renumbered_or_deleted_is_done() {
+    for (edit, stories) in [
+        (
+            "sed -i 's/## 1. Database/## 1. Storage/' \"$list\"",
+            vec![true, false, false],
+        ),
+        (
+            "sed -i 's/## 1. Database/## 7. Database/' \"$list\"",
+            vec![true, false, false],
+        ),
+        (
+            "sed -i 's/## 1. Database/## 7. Storage/' \"$list\"",
+            vec![true, false, false],
+        ),
+        (
+            "printf '## 2. Server\\n- [ ] 2.1 Check the password\\n' >\"$list\"",
+            vec![false],
+        ),
+        ("printf '## 8. Anew\\n- [ ] 8.1 Other\\n' >\"$list\"", vec![false]),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        next(&sandbox, edit).exits(0);
+        assert_eq!(done(&sandbox), stories, "{edit}");
+        assert_eq!(sandbox.subjects("ralph/add-login")[0], "checkpoint: 1");
+    }
+}
+
+#[test]
+fn a_list_that_cannot_be_read_any_more_fails_the_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    next(&sandbox, "rm \"$list\"").exits(3).says("no story file at");
+    sandbox.is_at_checkpoint();
+    assert_eq!(done(&sandbox), [false, false, false]);
+}
+
+#[test]
+fn broken_json_fails_the_attempt_with_its_place_as_the_reason() {
+    let sandbox = Sandbox::new();
+    let list = "{\"branchName\":\"add-login\",\n\"stories\":[{\"id\":\"a\"}]}\n";
+    sandbox.git(&["rm", "-rq", "openspec"]);
+    sandbox.write("prd.json", list);
+    sandbox.start();
+    let agent = sandbox.completing("printf '{\\n\\n oops' >prd.json");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.read("prd.json"), list);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains("at line 3 column 2"), "{prompt}");
+}
+
+#[test]
+fn an_ignored_list_comes_back_after_a_failed_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/exclude", "prd.json\n");
+    let list = r#"{"branchName":"mine","stories":[{"id":"a","passes":false},{"id":"b","passes":false}]}"#;
+    sandbox.write("prd.json", list);
+    sandbox.ralph(&["start", "mine"]).exits(0);
+    let agent = sandbox.failing("sed -i 's/false/true/g' prd.json");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.read("prd.json"), list);
+    let agent = sandbox.completing("true");
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(sandbox.read("prd.json"), list.replacen("false", "true", 1));
+}
+
+#[test]
+fn a_list_outside_of_the_repository_is_marked_and_comes_back_too() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.outside("plan.md");
+    fs::write(&list, "- [ ] One\n- [ ] Two\n").unwrap();
+    let path = list.to_str().unwrap();
+    sandbox.ralph(&["start", "out", "--stories", path]).exits(0);
+    let agent = sandbox.failing(&format!("echo gone >'{path}'"));
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(fs::read_to_string(&list).unwrap(), "- [ ] One\n- [ ] Two\n");
+    let agent = sandbox.completing("true");
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(fs::read_to_string(&list).unwrap(), "- [x] One\n- [ ] Two\n");
+}
+
+#[test]
+fn a_change_that_the_agent_archives_is_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let archive = "openspec/changes/archive/2026-11-21-add-login";
+    let edit = format!("mkdir -p openspec/changes/archive && git mv openspec/changes/add-login {archive}");
+    let agent = sandbox.failing(&edit);
+    sandbox.step("next", &agent).exits(3);
+    sandbox.is_at_checkpoint();
+    let agent = sandbox.completing(&edit);
+    sandbox
+        .step("retry", &agent)
+        .exits(0)
+        .says(&format!("the stories are now in {archive}/tasks.md"));
+    assert!(sandbox.read(&format!("{archive}/tasks.md")).contains("[x] 1.1"));
+    let agent = sandbox.completing("true");
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(done(&sandbox), [true, true, false]);
+    // A failed attempt later on keeps the list where it is now.
+    let agent = sandbox.failing(&format!("rm -r {archive}"));
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(done(&sandbox), [true, true, false]);
+    assert!(!sandbox.top.join(TASKS).exists());
+}
+
+#[test]
+fn with_mark_agent_a_promise_with_open_tasks_is_a_failure() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.mark", "agent");
+    sandbox.start();
+    next(&sandbox, "sed -i 's/\\[ \\] 1.1/[x] 1.1/' \"$list\"").exits(3);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains("> 1.2 Add the index"), "{prompt}");
+    assert!(prompt.contains("only when\n  all of them are ticked"), "{prompt}");
+    let agent = sandbox.completing(&format!("sed -i 's/\\[ \\] 1/[x] 1/' {TASKS}"));
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(done(&sandbox), [true, false, false]);
+}
+
+#[test]
+fn with_mark_never_the_list_stays_as_it_is_and_the_loop_remembers() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.mark", "never");
+    let list = sandbox.read(TASKS);
+    sandbox.start();
+    next(&sandbox, "true").exits(0);
+    assert_eq!(done(&sandbox), [true, false, false]);
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    let agent = sandbox.completing("true");
+    sandbox
+        .ralph(&["run", CHANGE, "--cleanup", "--", &agent])
+        .exits(0);
+    assert_eq!(sandbox.read(TASKS), list);
+    sandbox.configure("ralph.mark", "maybe");
+    sandbox
+        .ralph(&["start", CHANGE])
+        .exits(1)
+        .says("auto, agent or never");
+}
