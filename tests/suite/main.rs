@@ -27,6 +27,7 @@ mod next;
 mod prompt;
 mod prune;
 mod readme;
+mod recipes;
 mod restore;
 mod retry;
 mod revert;

@@ -1,0 +1,97 @@
+//! The recipes of README.md for other trackers, with the real programs where they are installed.
+
+use std::path::Path;
+
+use crate::support::Sandbox;
+
+/// Sets what the recipe in README.md sets.
+fn follow(sandbox: &Sandbox, program: &str) {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let (_, recipe) = readme
+        .split_once(&format!("<!-- recipe: {program} -->\n```sh\n"))
+        .unwrap();
+    let (recipe, _) = recipe.split_once("```").unwrap();
+    sandbox.cmd("sh").args(["-ec", recipe]).run().exits(0);
+}
+
+/// The stories as `id title`, with a `+` for those that are done.
+fn stories(sandbox: &Sandbox) -> Vec<String> {
+    let listed = sandbox.ralph(&["stories", "work", "--json"]).exits(0).json();
+    let stories = listed["stories"].as_array().unwrap().iter();
+    stories
+        .map(|story| {
+            let mark = if story["done"] == true { " +" } else { "" };
+            format!(
+                "{} {}{mark}",
+                story["id"].as_str().unwrap(),
+                story["title"].as_str().unwrap()
+            )
+        })
+        .collect()
+}
+
+fn work_through(sandbox: &Sandbox) {
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "tracker"]);
+    let agent = sandbox.completing("echo \"$RALPH_STORY\" >>work.txt; cat >>\"$notes/prompts\"");
+    sandbox.ralph(&["run", "work", "--keep", "--", &agent]).exits(0);
+}
+
+#[test]
+fn taskmaster_is_worked_through() {
+    if !(crate::installed("task-master") && crate::installed("jq")) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write(".taskmaster/config.json", "{}\n");
+    sandbox.write(".taskmaster/state.json", "{\"currentTag\":\"master\"}\n");
+    let task = |id: u32, title: &str, after: &str| {
+        format!(
+            "{{\"id\":{id},\"title\":\"{title}\",\"description\":\"what\",\"details\":\"how\",\"status\":\"pending\",\"priority\":\"medium\",\"dependencies\":[{after}],\"subtasks\":[]}}"
+        )
+    };
+    let list = format!(
+        "{{\"master\":{{\"tasks\":[{},{}],\"metadata\":{{\"created\":\"2026-01-01T00:00:00Z\",\"updated\":\"2026-01-01T00:00:00Z\",\"description\":\"\"}}}}}}",
+        task(1, "Second", "2"),
+        task(2, "First", "")
+    );
+    sandbox.write(".taskmaster/tasks/tasks.json", &list);
+    follow(&sandbox, "task-master");
+    assert_eq!(stories(&sandbox), ["1 Second", "2 First"]);
+    work_through(&sandbox);
+    assert_eq!(sandbox.read("work.txt"), "2\n1\n");
+    assert!(sandbox.noted("prompts").contains("what\n\nhow"));
+    let committed = sandbox.git(&["show", "HEAD:.taskmaster/tasks/tasks.json"]);
+    assert_eq!(committed.matches("\"done\"").count(), 2, "{committed}");
+}
+
+#[test]
+fn backlog_is_worked_through() {
+    if !(crate::installed("backlog") && crate::installed("jq")) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let backlog = |args: &[&str]| sandbox.cmd("backlog").args(args).run().exits(0);
+    backlog(&["init", "demo", "--defaults", "--integration-mode", "none"]);
+    backlog(&[
+        "task",
+        "create",
+        "Second",
+        "--description",
+        "what",
+        "--ac",
+        "It works",
+    ]);
+    backlog(&["task", "create", "First"]);
+    backlog(&["task", "edit", "TASK-1", "--depends-on", "TASK-2"]);
+    follow(&sandbox, "backlog");
+    let mut found = stories(&sandbox);
+    found.sort();
+    assert_eq!(found, ["TASK-1 Second", "TASK-2 First"]);
+    work_through(&sandbox);
+    assert_eq!(sandbox.read("work.txt"), "TASK-2\nTASK-1\n");
+    assert!(sandbox.noted("prompts").contains("- It works"));
+    let mut found = stories(&sandbox);
+    found.sort();
+    assert_eq!(found, ["TASK-1 Second +", "TASK-2 First +"]);
+}
