@@ -1,7 +1,7 @@
 //! Stories that commands of the user's list and mark: any tracker becomes a source.
 //!
 //! `ralph.storiesCommand` prints one JSON object a story; `ralph.doneCommand` marks one as done, and gets
-//! the object that was printed for it on standard input. All run as shell lines in the top directory.
+//! it as a JSON object on standard input. All run as shell lines in the top directory.
 //!
 //! This module must not know where the commands come from: they are never read from a file of the
 //! repository.
@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::SourceError;
 use super::records::Records;
+use super::{SourceError, Story};
 use crate::async_cmd::{self, Command};
 use crate::git::REPOSITORY_VARIABLES;
 
@@ -61,7 +61,7 @@ pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, Sou
         .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
 }
 
-/// Runs one of the commands about a story; `story` is its object.
+/// Runs one of the commands about a story, which it gets as an object.
 ///
 /// # Errors
 /// When it fails.
@@ -70,9 +70,16 @@ pub(super) async fn tell(
     commands: &Commands,
     command: (&'static str, &str),
     env: &[(&str, String)],
-    story: &str,
+    story: &Story,
 ) -> Result<(), SourceError> {
-    let stdin = format!("{story}\n").into_bytes();
+    let object = serde_json::json!({
+        "id": story.id,
+        "title": story.title,
+        "body": story.body,
+        "done": story.done,
+        "depends_on": story.depends_on,
+    });
+    let stdin = format!("{object}\n").into_bytes();
     run(top, commands, command, env, stdin).await.map(drop)
 }
 

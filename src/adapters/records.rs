@@ -60,8 +60,6 @@ const WORD: &str = "done";
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) story: Story,
-    /// The object it was read from.
-    pub(super) source: String,
     mark: Mark,
 }
 
@@ -208,7 +206,6 @@ impl<'a> Members<'a> {
             .map_or(f64::INFINITY, |(_, value)| priority(value));
         let record = Record {
             story,
-            source: value.get().to_owned(),
             mark: self.mark(text, start),
         };
         (order, record)

@@ -137,8 +137,8 @@ impl Source {
         Ok(target)
     }
 
-    /// Marks `story` as done in the source as it is now: ticks its open boxes, the optional ones too,
-    /// sets its mark, or runs the command for that with `env` in its environment.
+    /// Marks `story` as done in the file as it is now: ticks its open boxes, the optional ones too, or sets
+    /// its mark.
     ///
     /// The story is found again by id and title, else by id, by title, or by
     /// the texts of its tasks. The file is replaced in one step, with its mode
@@ -146,59 +146,9 @@ impl Source {
     ///
     /// # Errors
     /// Those of [`Source::list`] and [`Source::target`]; a box that would stop
-    /// being one; a failed write; a failed command. Then the old content is still in place, but
+    /// being one; a failed write. Then the old content is still in place, but
     /// for [`SourceError::Overwritten`].
-    pub async fn mark_done(
-        &self,
-        top: &Path,
-        story: &Story,
-        env: &[(&str, String)],
-    ) -> Result<Marked, SourceError> {
-        match &self.commands {
-            Some(commands) => self.tell_done(top, commands, story, env).await,
-            None => self.edit(top, story),
-        }
-    }
-
-    async fn tell_done(
-        &self,
-        top: &Path,
-        commands: &Commands,
-        story: &Story,
-        env: &[(&str, String)],
-    ) -> Result<Marked, SourceError> {
-        let records = command::list(top, commands).await?;
-        let Some(index) = find_again(&records.stories(), story) else {
-            return Ok(Marked::Vanished);
-        };
-        let record = records.list.get(index).filter(|record| !record.story.done);
-        let (Some(record), Some(done)) = (record, &commands.done) else {
-            return Ok(Marked::Already);
-        };
-        command::tell(top, commands, ("ralph.doneCommand", done), env, &record.source).await?;
-        Ok(Marked::Ticked(1))
-    }
-
-    /// Says that the checkpoint of `story` is made, where a command is named for that.
-    ///
-    /// # Errors
-    /// When the command fails.
-    pub async fn tell_closed(
-        &self,
-        top: &Path,
-        story: &str,
-        env: &[(&str, String)],
-    ) -> Result<(), SourceError> {
-        let Some(commands) = &self.commands else {
-            return Ok(());
-        };
-        let Some(closed) = &commands.closed else {
-            return Ok(());
-        };
-        command::tell(top, commands, ("ralph.closedCommand", closed), env, story).await
-    }
-
-    fn edit(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
+    pub fn mark_done(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
         let target = self.target(top)?;
         let bytes = file::read(&target, &self.path)?;
         let (new, count) = match self.parse(&bytes)? {
@@ -229,6 +179,45 @@ impl Source {
         }
         file::replace(&target, &self.path, &new)?;
         Ok(Marked::Ticked(count))
+    }
+
+    /// Runs the command that marks `story` as done, where one is named for that; `env` goes into its
+    /// environment.
+    ///
+    /// # Errors
+    /// When the command fails.
+    pub async fn tell_done(
+        &self,
+        top: &Path,
+        story: &Story,
+        env: &[(&str, String)],
+    ) -> Result<(), SourceError> {
+        let commands = self.commands.as_ref();
+        match commands.and_then(|commands| Some((commands, commands.done.as_ref()?))) {
+            Some((commands, done)) => {
+                command::tell(top, commands, ("ralph.doneCommand", done), env, story).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Says that the checkpoint of `story` is made, where a command is named for that.
+    ///
+    /// # Errors
+    /// When the command fails.
+    pub async fn tell_closed(
+        &self,
+        top: &Path,
+        story: &Story,
+        env: &[(&str, String)],
+    ) -> Result<(), SourceError> {
+        let commands = self.commands.as_ref();
+        match commands.and_then(|commands| Some((commands, commands.closed.as_ref()?))) {
+            Some((commands, closed)) => {
+                command::tell(top, commands, ("ralph.closedCommand", closed), env, story).await
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -293,7 +282,7 @@ mod tests {
     }
 
     fn mark(source: &Source, top: &Path, story: &Story) -> Result<Marked, SourceError> {
-        block_on(source.mark_done(top, story, &[]))
+        source.mark_done(top, story)
     }
 
     fn content(top: &tempfile::TempDir, path: &str) -> String {

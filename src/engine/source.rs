@@ -126,7 +126,7 @@ impl Session<'_> {
         self.follow_source();
         let listing = self.listing().await.map_err(|error| error.to_string())?;
         match settings.mark {
-            Mark::Auto => self.mark_in_source(story, attempt).await?,
+            Mark::Auto => self.mark_in_source(story, &listing, attempt).await?,
             Mark::Agent => require_ticked(story, &listing, &self.state.source.path)?,
             Mark::Never => {}
         }
@@ -144,7 +144,7 @@ impl Session<'_> {
         if settings.mark == Mark::Auto && self.state.source.commands.is_none() {
             let mut again = Vec::new();
             for unticked in unticked(before, &listing, story) {
-                let marked = self.state.source.mark_done(&top, unticked, &[]).await;
+                let marked = self.state.source.mark_done(&top, unticked);
                 marked.map_err(|error| error.to_string())?;
                 again.push(unticked.id.clone());
             }
@@ -158,21 +158,36 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn mark_in_source(&mut self, story: &Story, attempt: u32) -> Result<(), String> {
+    async fn mark_in_source(&mut self, story: &Story, now: &Listing, attempt: u32) -> Result<(), String> {
         let env = self.command_environment(story, attempt);
-        let top = &self.engine.repo.top;
-        match self.state.source.mark_done(top, story, &env).await {
-            Ok(Marked::Vanished) => self.tell(format!(
-                "the story {} is no longer in {}; it counts as done",
-                story.id, self.state.source.path
-            )),
-            Ok(_) => {}
-            // That is not the agent's fault: its work gets its checkpoint, and what is still open then
-            // stops the loop.
-            Err(error @ SourceError::CommandFailed { .. }) => self.tell(error.to_string()),
-            Err(error) => return Err(error.to_string()),
+        let top = self.engine.repo.top.clone();
+        let source = &self.state.source;
+        if source.commands.is_none() {
+            let marked = source.mark_done(&top, story).map_err(|error| error.to_string())?;
+            if marked == Marked::Vanished {
+                self.tell_vanished(story);
+            }
+            return Ok(());
+        }
+        match find_again(&now.stories, story).and_then(|index| now.stories.get(index)) {
+            None => self.tell_vanished(story),
+            Some(found) if found.done => {}
+            // A command that fails is not the agent's fault: its work gets its checkpoint, and what is
+            // still open then stops the loop.
+            Some(found) => {
+                if let Err(error) = source.tell_done(&top, found, &env).await {
+                    self.tell(error.to_string());
+                }
+            }
         }
         Ok(())
+    }
+
+    fn tell_vanished(&mut self, story: &Story) {
+        self.tell(format!(
+            "the story {} is no longer in {}; it counts as done",
+            story.id, self.state.source.path
+        ));
     }
 
     /// Tells the user's command that the checkpoint of a story is made. It may be told twice after a
@@ -189,9 +204,8 @@ impl Session<'_> {
             tasks: Vec::new(),
         };
         let env = self.command_environment(&story, attempt);
-        let json = serde_json::json!({ "id": story.id, "title": story.title, "done": true });
         let top = &self.engine.repo.top;
-        if let Err(error) = self.state.source.tell_closed(top, &json.to_string(), &env).await {
+        if let Err(error) = self.state.source.tell_closed(top, &story, &env).await {
             self.tell(error.to_string());
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::Sandbox;
+use crate::support::{Output, Sandbox};
 
 /// Sets what the recipe in README.md sets.
 fn follow(sandbox: &Sandbox, program: &str) {
@@ -14,9 +14,14 @@ fn follow(sandbox: &Sandbox, program: &str) {
     sandbox.cmd("sh").args(["-ec", recipe]).run().exits(0);
 }
 
+/// These programs take seconds to start, and a loop starts them often.
+fn ralph(sandbox: &Sandbox, args: &[&str]) -> Output {
+    sandbox.ralph_cmd(args).patiently().run().exits(0)
+}
+
 /// The stories as `id title`, with a `+` for those that are done.
 fn stories(sandbox: &Sandbox) -> Vec<String> {
-    let listed = sandbox.ralph(&["stories", "work", "--json"]).exits(0).json();
+    let listed = ralph(sandbox, &["stories", "work", "--json"]).json();
     let stories = listed["stories"].as_array().unwrap().iter();
     stories
         .map(|story| {
@@ -34,7 +39,7 @@ fn work_through(sandbox: &Sandbox) {
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "tracker"]);
     let agent = sandbox.completing("echo \"$RALPH_STORY\" >>work.txt; cat >>\"$notes/prompts\"");
-    sandbox.ralph(&["run", "work", "--keep", "--", &agent]).exits(0);
+    ralph(sandbox, &["run", "work", "--keep", "--", &agent]);
 }
 
 #[test]

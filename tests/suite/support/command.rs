@@ -8,6 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -92,6 +93,7 @@ pub struct Cmd {
     dir: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Stdin,
+    deadline: Duration,
 }
 
 impl Cmd {
@@ -103,6 +105,7 @@ impl Cmd {
             dir: dir.to_owned(),
             env: Vec::new(),
             stdin: Stdin::Null,
+            deadline: DEADLINE,
         }
     }
 
@@ -123,6 +126,12 @@ impl Cmd {
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env
             .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Allows for a program that takes much longer than others.
+    pub fn patiently(mut self) -> Self {
+        self.deadline = 15 * DEADLINE;
         self
     }
 
@@ -165,6 +174,7 @@ impl Cmd {
         Running {
             pid: Pid::from_raw(i32::try_from(child.id()).unwrap()),
             child,
+            deadline: self.deadline,
             shown,
             _terminal: terminal,
         }
@@ -183,6 +193,7 @@ pub struct Running {
     /// Its process, which leads a group of its own.
     pub pid: Pid,
     child: Child,
+    deadline: Duration,
     shown: String,
     _terminal: Option<OwnedFd>,
 }
@@ -209,7 +220,7 @@ impl Running {
         let (sender, receiver) = mpsc::channel();
         let child = self.child;
         std::thread::spawn(move || sender.send(child.wait_with_output()));
-        let Ok(output) = receiver.recv_timeout(DEADLINE) else {
+        let Ok(output) = receiver.recv_timeout(self.deadline) else {
             let _ = killpg(self.pid, Signal::SIGKILL);
             panic!("{} does not end", self.shown);
         };
