@@ -1,7 +1,8 @@
 //! Plain files: copies that are whole or not there, and errors that name the file.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::error::Error;
@@ -42,4 +43,20 @@ pub(super) fn file_error(what: &'static str, path: &Path, source: io::Error) -> 
         path: path.to_owned(),
         source,
     }
+}
+
+/// Writes a text for the user alone.
+pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|source| Error::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+    })
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use super::attempt::{Begun, Outcome};
+use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
 use super::{Session, wall};
 use crate::adapters::Story;

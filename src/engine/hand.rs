@@ -1,9 +1,11 @@
 //! What a person, or a driver of somebody else's, says about a story: complete, fail, revert, skip.
 
 use super::Session;
-use super::attempt::{AttemptOptions, Outcome, StepEnd, write_private};
+use super::attempt::{AttemptOptions, StepEnd};
+use super::files::write_private;
 use super::machine::{Event, Step};
 use super::revert::Undoing;
+use super::run_agent::Outcome;
 use super::verdict::Judgement;
 use crate::error::Error;
 use crate::git::operations_in_progress;

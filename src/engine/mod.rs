@@ -1,12 +1,20 @@
 //! The loop: one function a step, shared by the step commands and by the driver of `run`.
 //!
-//! `machine` decides (pure), `session` holds an open loop, `start`, `attempt`, `checkpoint`, `revert` and `finish`
-//! do, `recover` completes what a crash left, `report` looks. Nothing here knows the command line or
-//! prints: what happens goes to an [`Observer`].
+//! - `machine` decides (pure); `session` holds an open loop, which `start` begins (after the refusals of
+//!   `preflight`, upon a `snapshot`) or `resume` rebuilds.
+//! - An `attempt` runs an agent (`run_agent`, told by `prompting`), mends what it broke (`repair`, `rights`),
+//!   and is concluded (`conclude`: `verdict`, `gates`, `source`) by a `checkpoint` or a `revert`. `hand` does
+//!   the same at a person's word.
+//! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
+//! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
+//! - `driver` chains the steps, `report` looks.
+//!
+//! Nothing here knows the command line or prints: what happens goes to an [`Observer`].
 
 mod abort;
 mod attempt;
 mod checkpoint;
+mod conclude;
 pub mod driver;
 mod files;
 mod finish;
@@ -15,14 +23,19 @@ mod hand;
 mod learnings;
 pub mod machine;
 mod other_refs;
+mod preflight;
+mod prompting;
 mod prune;
 mod recover;
+mod repair;
 pub mod report;
 mod restore;
 mod resume;
 mod revert;
 mod rights;
+mod run_agent;
 mod session;
+mod snapshot;
 mod source;
 mod start;
 mod touched;

@@ -3,7 +3,6 @@
 //! Everything that can fail comes first and changes nothing but objects and private files; then the
 //! intent is written, then applied.
 
-use std::env;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,21 +10,21 @@ use std::os::unix::fs::OpenOptionsExt;
 use jiff::Timestamp;
 
 use super::abort::{ORIGINAL_INDEX, START_INDEX};
+use super::preflight::{Found, check, refuse_index_state, refuse_other_loops};
 use super::report::{Preview, Stories};
 use super::session::{path_text, percent_encode};
+use super::snapshot::{anchor, snapshot_message, staged_commit};
 use super::unversioned::Unversioned;
-use super::{Engine, Session, agent_command, progress_of, wanted};
-use crate::adapters::{Listing, Source};
+use super::{Engine, Session, progress_of};
 use crate::error::Error;
 use crate::events::What;
-use crate::git::index::{self, Entries};
+use crate::git::RefInfo;
+use crate::git::index;
 use crate::git::worktree::Whose;
-use crate::git::{Head, RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
-use crate::prompt::{self, Template};
 use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
-use crate::state::{self, Before, Intent, Phase, Progress, State, Store, VERSION};
+use crate::state::{Before, Intent, Phase, Progress, State, Store, VERSION};
 
 /// What may be said on the command line of `start` and `run`.
 #[derive(Clone, Debug, Default)]
@@ -44,18 +43,6 @@ pub struct Started<'o> {
     pub session: Session<'o>,
     /// Whether it was live already, and nothing was changed.
     pub already: bool,
-}
-
-/// What the checks found that the procedure needs.
-struct Found {
-    source: Source,
-    listing: Listing,
-    /// The tip of a branch of this name that no live loop owns.
-    leftover: Option<Oid>,
-    /// The refs of an earlier loop of this name.
-    earlier: Vec<RefInfo>,
-    /// The commits that the user's branches, tags and stash name.
-    tips: Vec<Oid>,
 }
 
 /// Begins a loop, or finds it live already.
@@ -118,80 +105,6 @@ pub async fn start<'o>(
     })
 }
 
-async fn check(engine: &Engine<'_>, change: &Change, options: &StartOptions) -> Result<Found, Error> {
-    let repo = &engine.repo;
-    refuse_home_or_root(engine)?;
-    refuse_other_loops(engine, change)?;
-    if let Some(operation) = operations_in_progress(repo).first() {
-        return Err(Error::OperationInProgress((*operation).to_owned()));
-    }
-    let lock = index::lock_of(&repo.index());
-    if lock.exists() {
-        return Err(crate::git::GitError::IndexLocked(lock).into());
-    }
-    if let Some(branch) = &engine.head.branch {
-        if *branch == change.branch_ref() {
-            return Err(Error::OnLoopBranch(change.branch()));
-        }
-        if !branch.starts_with("refs/heads/") {
-            return Err(Error::OddHead(branch.clone()));
-        }
-    }
-    let loop_refs = change.ralph_ref("");
-    let patterns = [
-        "refs/heads",
-        "refs/tags",
-        "refs/stash",
-        loop_refs.trim_end_matches('/'),
-    ];
-    let refs = repo.git.refs(&patterns).await?;
-    let leftover = check_branch(change, &refs)?;
-    let wanted = wanted(&options.settings, change);
-    let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
-    let listing = source.list(&repo.top).await?;
-    if listing.stories.is_empty() {
-        return Err(Error::NoStories(source.path));
-    }
-    match super::upcoming(&listing, &[]) {
-        super::Upcoming::Story(_) => {}
-        super::Upcoming::Blocked(knot) => return Err(Error::Blocked(knot)),
-        super::Upcoming::Nothing => {
-            let (done, total) = progress_of(&listing);
-            return Err(Error::NothingLeft {
-                change: change.to_string(),
-                done,
-                total,
-                live: false,
-            });
-        }
-    }
-    check_template(engine, change, &options.settings, &source, &listing)?;
-    let agent = agent_command(&options.agent, options.settings.agent.as_deref());
-    if let Some(missing) = agent.and_then(|agent| agent.missing_program(&repo.top)) {
-        return Err(Error::AgentMissing(missing));
-    }
-    let mut tips: Vec<Oid> = refs
-        .iter()
-        .filter(|found| !found.name.starts_with(&loop_refs))
-        .filter_map(|found| found.commit.clone())
-        .collect();
-    if refs.iter().any(|found| found.name == "refs/stash") {
-        tips.extend(repo.git.stash_entries().await?);
-    }
-    tips.sort();
-    tips.dedup();
-    Ok(Found {
-        source,
-        listing,
-        leftover,
-        tips,
-        earlier: refs
-            .into_iter()
-            .filter(|found| found.name.starts_with(&loop_refs))
-            .collect(),
-    })
-}
-
 /// What `start` would begin: all its checks, and nothing changed. Inside: nothing, because the loop is live.
 ///
 /// # Errors
@@ -211,87 +124,6 @@ pub async fn preview(
         stories: Stories::of(change, &found.source, found.listing, &[]),
         settings: options.settings.clone(),
     }))
-}
-
-/// A mistake in the template is told now, not at the story that it is about.
-fn check_template(
-    engine: &Engine<'_>,
-    change: &Change,
-    settings: &Settings,
-    source: &Source,
-    listing: &Listing,
-) -> Result<(), Error> {
-    let template = Template::load(&engine.repo.top, settings.prompt.as_deref())?;
-    for story in listing.stories.iter().filter(|story| !story.done).take(1) {
-        let inputs = prompt::Inputs {
-            change: change.as_str(),
-            branch: &change.branch(),
-            story,
-            source: &source.path,
-            adapter: source.adapter.name(),
-            mark: settings.mark.name(),
-            attempt: 1,
-            reason: None,
-            context: &[],
-            learnings: "",
-            gates: &settings.verify,
-        };
-        prompt::check(&template, &inputs)?;
-    }
-    Ok(())
-}
-
-fn refuse_home_or_root(engine: &Engine<'_>) -> Result<(), Error> {
-    let top = engine
-        .repo
-        .top
-        .canonicalize()
-        .unwrap_or_else(|_| engine.repo.top.clone());
-    let home = env::home_dir().and_then(|home| home.canonicalize().ok());
-    if top.parent().is_none() || Some(&top) == home.as_ref() {
-        Err(Error::TooMuch(top))
-    } else {
-        Ok(())
-    }
-}
-
-fn refuse_other_loops(engine: &Engine<'_>, change: &Change) -> Result<(), Error> {
-    let here = path_text(&engine.repo.top);
-    for other in state::changes(&engine.repo.common_dir)? {
-        if other == *change {
-            continue;
-        }
-        let state = Store::new(&engine.repo.common_dir, &other).load()?;
-        if state.is_some_and(|state| state.is_live() && state.worktree == here) {
-            return Err(Error::OtherLoop(other.to_string()));
-        }
-    }
-    Ok(())
-}
-
-/// The tip of a leftover branch of this name, after seeing that no branch is in the way.
-fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error> {
-    let wanted = change.branch_ref();
-    let below = format!("{wanted}/");
-    let mut leftover = None;
-    for found in refs.iter().filter(|found| found.name.starts_with("refs/heads/")) {
-        if found.name == "refs/heads/ralph" || found.name.starts_with(&below) {
-            return Err(Error::BranchInTheWay {
-                branch: found.name.trim_start_matches("refs/heads/").to_owned(),
-                wanted: change.branch(),
-            });
-        }
-        if found.name == wanted {
-            if let Some(path) = &found.checked_out {
-                return Err(Error::CheckedOutElsewhere {
-                    branch: change.branch(),
-                    path: path.clone(),
-                });
-            }
-            leftover = Some(found.oid.clone());
-        }
-    }
-    Ok(leftover)
 }
 
 /// Attempts are numbered by their logs. Where refs of an earlier loop have none any more, an empty log
@@ -449,65 +281,6 @@ async fn kept_from_before(
         }
     }
     Ok(kept)
-}
-
-/// Refuses what the index says must not be worked on.
-async fn refuse_index_state(engine: &Engine<'_>, entries: &Entries) -> Result<(), Error> {
-    let shown = |paths: &[Vec<u8>]| -> Vec<String> {
-        let mut names: Vec<String> = paths
-            .iter()
-            .map(|p| String::from_utf8_lossy(p).into_owned())
-            .collect();
-        names.dedup();
-        names.truncate(5);
-        names
-    };
-    if !entries.unmerged.is_empty() {
-        return Err(Error::Unmerged(shown(&entries.unmerged)));
-    }
-    if !entries.submodules.is_empty()
-        && let Some(dirty) = engine.repo.dirty_submodule().await?
-    {
-        return Err(Error::DirtySubmodule(
-            String::from_utf8_lossy(&dirty).into_owned(),
-        ));
-    }
-    Ok(())
-}
-
-/// The two commits below the snapshot: HEAD (or one in its place), and what was staged. With the work tree
-/// as its tree, the snapshot has the shape of a stash.
-async fn staged_commit(engine: &Engine<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
-    let git = &engine.repo.git;
-    let head = match &engine.head.oid {
-        Some(head) => head.clone(),
-        None => {
-            let empty = git.empty_tree().await?;
-            git.commit_tree(&empty, &[], "no commit yet").await?
-        }
-    };
-    let index = git.commit_tree(staged, &[&head], "what was staged").await?;
-    Ok((head, index))
-}
-
-/// The commit that keeps what was named when the loop began, with the index file itself as its tree.
-async fn anchor(engine: &Engine<'_>, has_index: bool, tips: &[Oid]) -> Result<Oid, Error> {
-    let git = &engine.repo.git;
-    let tree = if has_index {
-        git.store_file(&engine.repo.index(), "index").await?
-    } else {
-        git.empty_tree().await?
-    };
-    Ok(git.anchor(&tree, tips).await?)
-}
-
-fn snapshot_message(engine: &Engine<'_>, change: &Change) -> String {
-    let Head { branch, oid } = &engine.head;
-    format!(
-        "before the loop {change}\n\noriginal-branch: {}\noriginal-head: {}\n",
-        branch.as_deref().unwrap_or("(detached)"),
-        oid.as_ref().map_or("(none)", Oid::as_str),
-    )
 }
 
 impl Session<'_> {

@@ -56,3 +56,23 @@ fn it_works_from_every_work_tree_and_changes_nothing() {
     }
     assert_eq!((sandbox.print(), sandbox.mtimes()), (print, mtimes));
 }
+
+#[test]
+fn a_damaged_state_file_does_not_hide_the_other_loops() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    std::fs::write(
+        sandbox.top.join(".git/ralph/broken.toml"),
+        "version = 1\nchange =",
+    )
+    .unwrap();
+    let output = sandbox.ralph(&["status"]).exits(1).says("broken.toml");
+    assert!(
+        output.stdout.contains("add-login on ralph/add-login"),
+        "{}",
+        output.stdout
+    );
+    let all = sandbox.ralph(&["status", "--json"]).exits(1).json();
+    assert_eq!(all[0]["change"], CHANGE);
+    assert_eq!(all.as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,219 @@
+//! The agent's process: what it is started with, who listens to it, and what came of it.
+
+use std::ffi::OsString;
+use std::fs::File;
+
+use jiff::Timestamp;
+
+use super::files::write_private;
+use super::gates::Tail;
+use super::verdict::{Judgement, judge};
+use super::{Session, wall};
+use crate::adapters::Story;
+use crate::agent::AgentCommand;
+use crate::agent::decode::{Decoder, Format, Report};
+use crate::agent::process::{self, Ended, Ending, Job, Listener};
+use crate::agent::survivors;
+use crate::error::Error;
+use crate::events::{Attempt, Observer, Stream};
+use crate::git::REPOSITORY_VARIABLES;
+use crate::settings::Settings;
+use crate::state::{State, Store};
+
+impl Session<'_> {
+    pub(super) async fn run_agent(
+        &mut self,
+        agent: &AgentCommand,
+        story: &Story,
+        text: &str,
+        settings: &Settings,
+        begun: &Begun,
+    ) -> Result<Outcome, Error> {
+        let prompt_file = self.file("prompt.md");
+        write_private(&prompt_file, text)?;
+        let (argv, from_file) = agent.argv(&prompt_file);
+        let job = Job {
+            argv,
+            stdin: if from_file {
+                Vec::new()
+            } else {
+                text.as_bytes().to_vec()
+            },
+            timeout: settings.timeout.map(wall),
+            idle_timeout: settings.idle_timeout.map(wall),
+            ..self.job(story, begun)
+        };
+        let mut decoder = Decoder::new(Format::Auto, text);
+        let (ended, tail) = self.run_job(job, begun, &mut decoder).await?;
+        let report = decoder.finish();
+        self.learn(&report.learnings);
+        let judgement = judge(&ended.ending, &report);
+        if ended.left_running > 0 {
+            self.tell(match ended.left_running {
+                1 => "the agent left a process running; it was ended".to_owned(),
+                many => format!("the agent left {many} processes running; they were ended"),
+            });
+        }
+        Ok(Outcome {
+            judgement,
+            exit_code: match ended.ending {
+                Ending::Exited(code) => Some(code),
+                _ => None,
+            },
+            signal: match ended.ending {
+                Ending::Interrupted(signal) => Some(signal),
+                _ => None,
+            },
+            report: Some(report),
+            tail,
+        })
+    }
+
+    /// What every process of an attempt is started with.
+    pub(super) fn job(&self, story: &Story, begun: &Begun) -> Job {
+        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let path = |name: &str, file: &str| (OsString::from(name), self.file(file).into_os_string());
+        let mut env_remove = REPOSITORY_VARIABLES.to_vec();
+        env_remove.push("GIT_CONFIG_PARAMETERS");
+        Job {
+            argv: Vec::new(),
+            dir: self.engine.repo.top.clone(),
+            env: vec![
+                variable("RALPH_CHANGE", self.change().as_str()),
+                variable("RALPH_STORY", &story.id),
+                variable("RALPH_STORY_TITLE", &story.title),
+                variable("RALPH_ATTEMPT", &begun.number.to_string()),
+                variable("RALPH_BRANCH", &self.state.branch),
+                // What an attempt leaves must not be packed or pruned while it is judged.
+                variable("GIT_CONFIG_COUNT", "2"),
+                variable("GIT_CONFIG_KEY_0", "gc.auto"),
+                variable("GIT_CONFIG_VALUE_0", "0"),
+                variable("GIT_CONFIG_KEY_1", "maintenance.auto"),
+                variable("GIT_CONFIG_VALUE_1", "false"),
+                path("RALPH_PROMPT_FILE", "prompt.md"),
+                path("RALPH_LEARNINGS", "learnings.md"),
+            ],
+            env_remove,
+            stdin: Vec::new(),
+            run: begun.run.clone(),
+            timeout: None,
+            idle_timeout: None,
+        }
+    }
+
+    /// Runs the agent; with how it ended comes the end of its output.
+    async fn run_job(
+        &mut self,
+        job: Job,
+        begun: &Begun,
+        decoder: &mut Decoder,
+    ) -> Result<(Ended, String), Error> {
+        self.head_is_known = false;
+        self.refs = None;
+        let mut log = begun.log.try_clone().map_err(process::ProcessError::Log)?;
+        let mut stop = self.engine.stop.clone();
+        let mut ears = Ears {
+            change: self.state.change.to_string(),
+            observer: &mut *self.engine.observer,
+            store: &self.store,
+            state: &mut self.state,
+            decoder,
+            tail: Tail::default(),
+        };
+        let ended = process::run(job, &mut log, &mut stop, &mut ears).await?;
+        Ok((ended, ears.tail.text()))
+    }
+}
+
+/// An attempt that has begun.
+pub(super) struct Begun {
+    pub number: u32,
+    pub since: Timestamp,
+    pub log: File,
+    pub run: String,
+}
+
+impl Begun {
+    /// What is recorded of it at its end.
+    pub fn ended(&self, story: &Story, outcome: &Outcome) -> Attempt {
+        let report = outcome.report.as_ref();
+        Attempt {
+            story: story.id.clone(),
+            attempt: self.number,
+            verdict: outcome.judgement.verdict,
+            reason: outcome.judgement.reason.clone(),
+            started: self.since,
+            duration: Timestamp::now().duration_since(self.since).as_secs_f64(),
+            exit_code: outcome.exit_code,
+            cost_usd: report.and_then(|report| report.cost_usd),
+            input_tokens: report.and_then(|report| report.input_tokens),
+            output_tokens: report.and_then(|report| report.output_tokens),
+        }
+    }
+}
+
+/// What came of the agent, before gates and git have their say.
+pub(super) struct Outcome {
+    pub judgement: Judgement,
+    exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    report: Option<Report>,
+    /// The last lines of what the agent printed.
+    pub tail: String,
+}
+
+impl Outcome {
+    pub fn by_hand(judgement: Judgement) -> Self {
+        Self {
+            judgement,
+            exit_code: None,
+            signal: None,
+            report: None,
+            tail: String::new(),
+        }
+    }
+}
+
+/// Listens to the agent: decodes it, shows it, and records its process.
+struct Ears<'a> {
+    change: String,
+    observer: &'a mut dyn Observer,
+    store: &'a Store,
+    state: &'a mut State,
+    decoder: &'a mut Decoder,
+    /// The end of what people would read of its output.
+    tail: Tail,
+}
+
+impl Listener for Ears<'_> {
+    fn started(&mut self, pid: i32) {
+        if let Some(running) = &mut self.state.running {
+            running.pid = Some(pid);
+            running.started = survivors::started_at(pid);
+        }
+        // Without it the mark in the environment still finds the process.
+        if let Err(error) = self.store.save(self.state) {
+            tracing::warn!("cannot record the agent's process: {error}");
+        }
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let decoder = &mut *self.decoder;
+        match stream {
+            Stream::Stdout => decoder.push(bytes),
+            Stream::Stderr => decoder.push_stderr(bytes),
+        }
+        let for_people = matches!(decoder.format(), Format::Text | Format::Auto);
+        if for_people && stream == Stream::Stdout {
+            self.tail.push(bytes);
+        }
+        if for_people || stream == Stream::Stderr {
+            self.observer.output(&self.change, stream, bytes);
+        }
+        for line in decoder.take_activity() {
+            self.tail.push(line.as_bytes());
+            self.tail.push(b"\n");
+            self.observer.activity(&line);
+        }
+    }
+}
