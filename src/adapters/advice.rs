@@ -20,7 +20,9 @@ const FOR_PEOPLE: &[&str] = &[
 
 /// The warnings about `stories`, in their order.
 pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
-    let ids: HashSet<&str> = stories.iter().map(|story| story.id.as_str()).collect();
+    let waiting = stories.iter().any(|story| !story.depends_on.is_empty());
+    let known = stories.iter().filter(|_| waiting);
+    let ids: HashSet<&str> = known.map(|story| story.id.as_str()).collect();
     let mut warnings = Vec::new();
     for story in stories.iter().filter(|story| !story.done) {
         let mut warn = |message: String| {
@@ -62,17 +64,29 @@ fn for_people(story: &Story) -> Option<&'static str> {
     })
 }
 
+/// The first of the words that a text has; nothing is copied, since lists may be long.
 fn word_in(text: &str) -> Option<&'static str> {
-    let words = text
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let plain: String = words
-        .flat_map(|word| [" ", word])
-        .collect::<String>()
-        .to_lowercase()
-        + " ";
-    let mut known = FOR_PEOPLE.iter().copied();
-    known.find(|word| plain.contains(&format!(" {word} ")))
+    let words = || {
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+    };
+    let begins_at = |known: &str, rest: usize| {
+        let mut found = words().skip(rest);
+        known
+            .split(' ')
+            .all(|word| found.next().is_some_and(|found| found.eq_ignore_ascii_case(word)))
+    };
+    words().enumerate().find_map(|(at, first)| {
+        let starts = |known: &&&str| {
+            let begin = known.as_bytes().get(..1).unwrap_or_default();
+            first
+                .as_bytes()
+                .get(..1)
+                .is_some_and(|byte| byte.eq_ignore_ascii_case(begin))
+        };
+        let mut known = FOR_PEOPLE.iter().filter(starts);
+        known.find(|known| begins_at(known, at)).copied()
+    })
 }
 
 #[cfg(test)]

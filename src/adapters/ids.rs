@@ -34,6 +34,13 @@ pub(super) struct Repeated<'a> {
 /// Gives each of `titles` its id.
 pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
     let titles: Vec<(&str, Option<&str>)> = titles.map(|title| (title, leading(title))).collect();
+    // Most lists have many stories of one task.
+    if let [(title, leading)] = titles.as_slice() {
+        return Ids {
+            ids: vec![leading.map_or_else(|| slug(title), str::to_owned)],
+            repeated: Vec::new(),
+        };
+    }
     let mut first_with: HashMap<&str, usize> = HashMap::new();
     let mut repeated: Vec<Repeated<'a>> = Vec::new();
     for (index, (_, leading)) in titles.iter().enumerate() {
@@ -95,7 +102,7 @@ fn free_slug(slug: String, taken: &mut HashSet<String>, last_suffix: &mut HashMa
 
 /// The letters and digits of `title` in lower case, the rest as single dashes.
 pub(super) fn slug(title: &str) -> String {
-    let mut slug = String::new();
+    let mut slug = String::with_capacity(title.len().min(SLUG_LENGTH));
     let mut length = 0;
     let words = title.split(|c: char| !c.is_alphanumeric());
     for word in words.filter(|word| !word.is_empty()) {
