@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::support::{CHANGE, Sandbox, TASKS};
+use crate::support::{CHANGE, Sandbox, TASKS, wait_until};
 
 /// The ids of the stories that `git ralph stories` lists, done ones with a `+`.
 fn ids(sandbox: &Sandbox, change: &str) -> Vec<String> {
@@ -280,7 +280,8 @@ fn a_command_that_fails_or_prints_nonsense_is_told() {
         .ralph(&["start", "work"])
         .exits(1)
         .says("ran longer than 1 seconds");
-    sandbox.nothing_is_alive();
+    // What was killed may take a moment to be gone.
+    wait_until("nothing is alive", || sandbox.alive().is_empty());
 }
 
 #[test]
