@@ -66,7 +66,7 @@ fn what_was_staged_is_kept() {
     let kept = sandbox.git(&["ls-tree", "-r", &format!("{start}^2")]);
     assert_eq!(kept.lines().count(), staged.lines().count());
     let file = sandbox
-        .git_cmd(&["cat-file", "-s", &format!("refs/ralph/add-login/anchor:index")])
+        .git_cmd(&["cat-file", "-s", "refs/ralph/add-login/anchor:index"])
         .run()
         .exits(0);
     assert_eq!(file.stdout.trim(), index.len().to_string());
