@@ -157,6 +157,52 @@ fn an_original_that_moved_on_is_merged() {
 }
 
 #[test]
+fn a_shallow_history_is_merged_too() {
+    let sandbox = Sandbox::new();
+    let origin = sandbox.outside("origin");
+    let url = format!("file://{}", origin.display());
+    sandbox.git(&["clone", "-q", "--bare", ".", origin.to_str().unwrap()]);
+    sandbox.git(&["remote", "add", "origin", &url]);
+    sandbox.git(&["fetch", "-q", "--depth=1", "origin", "main"]);
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo mine > mine.txt"))
+        .exits(0);
+    commit_elsewhere(&sandbox, "main", "theirs.txt", "theirs\n");
+    sandbox.git(&["push", "-q", "origin", "main"]);
+    sandbox.git(&["fetch", "-q", "--depth=1", "origin", "+main:refs/heads/main"]);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.read("theirs.txt"), "theirs\n");
+    assert_eq!(sandbox.read("mine.txt"), "mine\n");
+}
+
+#[test]
+fn a_loop_outlives_its_linked_work_tree() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.outside("linked");
+    sandbox.git(&["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap()]);
+    let there = |args: &[&str]| sandbox.ralph_cmd(args).dir(&linked).run().exits(0);
+    there(&["start", "add-login"]);
+    let agent = sandbox.completing("echo mine > mine.txt");
+    there(&["next", "--", &agent]);
+    sandbox.git(&["worktree", "remove", "--force", linked.to_str().unwrap()]);
+    assert_eq!(sandbox.git(&["show", "ralph/add-login:mine.txt"]), "mine");
+    assert_eq!(sandbox.status()["phase"], "ready");
+    sandbox.git(&[
+        "worktree",
+        "add",
+        "-q",
+        linked.to_str().unwrap(),
+        "ralph/add-login",
+    ]);
+    there(&["finish", "--cleanup"]);
+    assert_eq!(
+        std::fs::read_to_string(linked.join("mine.txt")).unwrap(),
+        "mine\n"
+    );
+}
+
+#[test]
 fn a_conflict_touches_nothing() {
     let sandbox = half_way();
     commit_elsewhere(&sandbox, "main", "README.md", "# Theirs\n");

@@ -985,6 +985,28 @@ fn no_step_runs_porcelain_and_each_runs_few_commands() {
 }
 
 #[test]
+fn what_git_writes_for_us_is_on_disk_before_it_is_relied_upon() {
+    let sandbox = Sandbox::dirty();
+    let agent = sandbox.failing("echo x >x");
+    for args in [&["start", CHANGE][..], &["next", "--", &agent]] {
+        with_logged_git(&sandbox, sandbox.direct(args)).run();
+        for line in sandbox.noted("git.log").lines() {
+            let writes = [
+                " add ",
+                " commit-tree ",
+                " update-ref ",
+                " symbolic-ref -m",
+                " write-tree",
+            ];
+            if writes.iter().any(|verb| line.contains(verb)) {
+                assert!(line.contains("-c core.fsync=committed,reference "), "{line}");
+                assert!(line.contains("-c gc.auto=0 "), "{line}");
+            }
+        }
+    }
+}
+
+#[test]
 fn branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back() {
     let sandbox = Sandbox::new();
     sandbox.git(&["branch", "other"]);

@@ -390,6 +390,16 @@ fn what_may_not_be_read_is_refused() {
 }
 
 #[test]
+fn a_filter_that_is_missing_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("filter.large.clean", "no-such-filter");
+    sandbox.configure("filter.large.required", "true");
+    sandbox.write(".gitattributes", "*.bin filter=large\n");
+    sandbox.write("a.bin", "x\n");
+    refuses(&sandbox, 1, "a.bin");
+}
+
+#[test]
 fn outside_a_work_tree_is_refused() {
     let sandbox = Sandbox::empty();
     fs::create_dir(&sandbox.top).unwrap();

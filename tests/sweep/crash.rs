@@ -82,7 +82,7 @@ fn installed(program: &str) -> bool {
 
 macro_rules! sweeps {
     ($($name:ident)*) => {
-        const SWEPT: &[&str] = &[$(stringify!($name)),*];
+        pub const SWEPT: &[&str] = &[$(stringify!($name)),*];
         $(mod $name {
             #[test]
             fn killed_around_git() {

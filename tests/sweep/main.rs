@@ -12,6 +12,7 @@
 #[path = "../suite/support/mod.rs"]
 mod support;
 
+mod coverage;
 mod crash;
 mod matrix;
 mod property;

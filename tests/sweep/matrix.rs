@@ -4,8 +4,8 @@
 //! tree without what was ignored at the start. After `finish --cleanup` no file was touched, nothing is
 //! staged, the branch is gone. Nothing outside of the repository is ever written.
 
-mod misdeeds;
-mod states;
+pub mod misdeeds;
+pub mod states;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -70,7 +70,7 @@ macro_rules! states {
 
 states! {
     clean mixed links crlf modes hooks names detached unborn subdirectory linked_worktree lossy_filter
-    flagged sparse nested special_files split_index stale_settings environment no_identity
+    flagged sparse nested special_files split_index many_files lying_monitor stale_settings environment no_identity
 }
 
 #[test]

@@ -125,7 +125,7 @@ pub const MISDEEDS: &[Misdeed] = &[
         "cherry_pick",
         "echo B >o; g add o; g commit -qm B; g cherry-pick other",
     ),
-    harmless("bisect", "echo e >>src/f1; true"),
+    grave("bisect", "echo e >>src/f1; g bisect start"),
     harmless(
         "index_lock",
         "touch \"$(git rev-parse --git-path index.lock)\"; echo e >>src/f1",
@@ -226,6 +226,15 @@ pub const MISDEEDS: &[Misdeed] = &[
     harmless(
         "gc",
         "echo e >>src/f1; g add -A; g commit -qm agent; g gc -q --prune=now",
+    ),
+    harmless(
+        "unstorable",
+        "echo e >>src/f1; mkdir new; echo x >new/.GIT; echo x >git~1; echo x >new/ok",
+    ),
+    harmless(
+        "submodule",
+        "git init -q \"$notes/other\"; (cd \"$notes/other\"; g commit -q --allow-empty -m x)
+         g -c protocol.file.allow=always submodule add -q \"$notes/other\" sub; echo e >>src/f1",
     ),
     harmless("pack_refs", "git pack-refs --all; echo e >>src/f1"),
     harmless(

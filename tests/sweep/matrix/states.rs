@@ -107,6 +107,16 @@ pub const STATES: &[State] = &[
          git config core.untrackedCache true; git config index.skipHash false; echo u >untracked",
     ),
     state(
+        "many_files",
+        "git config feature.manyFiles true; git config core.splitIndex true; git config index.skipHash true
+         git update-index --split-index; echo w >>src/f1; git add src/f1; echo u >untracked",
+    ),
+    state(
+        "lying_monitor",
+        r"printf '#!/bin/sh\nprintf token\\\\0\n' >.git/monitor; chmod +x .git/monitor; git config core.fsmonitor .git/monitor
+         git update-index --fsmonitor; git status >/dev/null; echo w >>src/f1; echo w >>src/f2",
+    ),
+    state(
         "stale_settings",
         "git config color.ui always; git config status.showUntrackedFiles no; git config core.quotePath true
          git config column.ui always; git config core.ignoreStat true; git config core.checkStat minimal

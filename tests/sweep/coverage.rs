@@ -1,0 +1,612 @@
+//! Which test covers which hazard: the rows of the catalogue of what git, users and agents do to a tree,
+//! each with where it is tried, or the words of the manual's LIMITS that say that it is not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::matrix::{misdeeds, states};
+
+/// How many rows each part has: the user's state, the repository's, configuration, agents, the end.
+const PARTS: &[(char, usize)] = &[('A', 21), ('B', 16), ('C', 15), ('D', 25), ('E', 11)];
+
+/// Where a row is tried.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// `module::test` of the suite or of the sweeps.
+    Test(&'static str),
+    /// A state of the user's tree, with every misdeed.
+    State(&'static str),
+    /// Something that an agent does, in every state.
+    Misdeed(&'static str),
+    /// The manual says that it is not prevented.
+    Limit(&'static str),
+}
+
+use By::{Limit, Misdeed, State, Test};
+
+/// Number, a few words, and where it is tried.
+const ROWS: &[(&str, &str, &[By])] = &[
+    (
+        "A1",
+        "content under assume-unchanged",
+        &[
+            Test("start::what_git_is_told_not_to_look_at_is_kept_and_comes_back"),
+            State("flagged"),
+        ],
+    ),
+    (
+        "A2",
+        "skip-worktree on a file that is there",
+        &[State("flagged"), Misdeed("flags")],
+    ),
+    (
+        "A3",
+        "edits outside a sparse cone",
+        &[
+            State("sparse"),
+            Test("next::a_users_sparse_checkout_stays_sparse"),
+        ],
+    ),
+    (
+        "A4",
+        "ignored files force-added, then failed",
+        &[
+            Misdeed("add_ignored"),
+            Test("next::the_users_ignored_files_survive"),
+        ],
+    ),
+    (
+        "A5",
+        "ignored files taken in and completed",
+        &[
+            Misdeed("unignore"),
+            Misdeed("commit_ignored"),
+            Test("next::what_was_ignored_when_the_loop_began_never_enters_a_checkpoint"),
+        ],
+    ),
+    (
+        "A6",
+        "filters that lose bytes",
+        &[
+            State("lossy_filter"),
+            Test("next::bytes_that_git_would_not_give_back_come_back"),
+        ],
+    ),
+    (
+        "A7",
+        "line endings",
+        &[State("crlf"), Test("next::line_endings_survive")],
+    ),
+    (
+        "A8",
+        "partly staged files",
+        &[
+            Test("start::what_was_staged_is_kept"),
+            Test("property::no_content_is_ever_lost"),
+        ],
+    ),
+    (
+        "A9",
+        "what was staged and how",
+        &[
+            State("mixed"),
+            Test("abort::everything_is_as_it_was_before_the_loop"),
+            Test("finish::what_was_staged_can_be_staged_again_where_the_loop_has_not_changed_it"),
+        ],
+    ),
+    (
+        "A10",
+        "permissions and times",
+        &[
+            State("modes"),
+            Test("next::permissions_that_an_attempt_took_or_gave_are_undone"),
+            Test("next::only_files_that_differ_are_touched"),
+        ],
+    ),
+    (
+        "A11",
+        "empty directories",
+        &[State("modes"), Test("next::what_git_does_not_keep_comes_back")],
+    ),
+    (
+        "A12",
+        "nested repositories of the user",
+        &[
+            State("nested"),
+            Test("start::nested_repositories_stay_as_they_are"),
+        ],
+    ),
+    (
+        "A13",
+        "dirty submodules, submodule.recurse",
+        &[
+            State("stale_settings"),
+            Test("start::a_dirty_submodule_is_refused"),
+        ],
+    ),
+    (
+        "A14",
+        "what an agent does in a submodule",
+        &[Limit("What an agent does inside a submodule stays done")],
+    ),
+    (
+        "A15",
+        "a home directory as work tree",
+        &[Test("start::a_home_directory_is_refused")],
+    ),
+    (
+        "A16",
+        "typed in a subdirectory",
+        &[
+            State("subdirectory"),
+            Test("start::it_works_from_a_subdirectory_with_dash_c_and_in_a_linked_work_tree"),
+        ],
+    ),
+    (
+        "A17",
+        "split index without hashes",
+        &[State("split_index"), State("many_files")],
+    ),
+    (
+        "A18",
+        "caches that lie",
+        &[
+            State("lying_monitor"),
+            State("stale_settings"),
+            Misdeed("same_time"),
+        ],
+    ),
+    (
+        "A19",
+        "settings that change git's answers",
+        &[State("stale_settings"), State("environment")],
+    ),
+    (
+        "A20",
+        "what may not be read",
+        &[Test("start::what_may_not_be_read_is_refused")],
+    ),
+    (
+        "A21",
+        "a filter that is not installed",
+        &[Test("start::a_filter_that_is_missing_is_refused")],
+    ),
+    (
+        "B1",
+        "a merge to be committed",
+        &[Test("start::a_git_operation_in_progress_is_refused")],
+    ),
+    (
+        "B2",
+        "a stopped cherry-pick or revert",
+        &[Test("start::a_git_operation_in_progress_is_refused")],
+    ),
+    (
+        "B3",
+        "a stopped rebase",
+        &[Test("start::a_git_operation_in_progress_is_refused")],
+    ),
+    (
+        "B4",
+        "a bisection",
+        &[Test("start::a_git_operation_in_progress_is_refused")],
+    ),
+    (
+        "B5",
+        "unmerged paths",
+        &[Test("start::unmerged_paths_are_refused")],
+    ),
+    (
+        "B6",
+        "no commit yet",
+        &[
+            State("unborn"),
+            Test("start::a_branch_without_commits_is_remembered"),
+        ],
+    ),
+    (
+        "B7",
+        "a detached HEAD",
+        &[State("detached"), Test("start::a_detached_head_is_remembered")],
+    ),
+    (
+        "B8",
+        "the branch checked out elsewhere",
+        &[Test("start::a_branch_in_the_way_is_refused")],
+    ),
+    (
+        "B9",
+        "the original checked out elsewhere",
+        &[Test(
+            "finish::an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person",
+        )],
+    ),
+    (
+        "B10",
+        "a leftover branch",
+        &[Test("start::a_leftover_branch_is_replaced_and_its_tip_kept")],
+    ),
+    (
+        "B11",
+        "already on the branch",
+        &[Test("start::a_branch_in_the_way_is_refused")],
+    ),
+    (
+        "B12",
+        "no work tree",
+        &[Test("start::outside_a_work_tree_is_refused")],
+    ),
+    (
+        "B13",
+        "branches that exclude each other",
+        &[Test("start::a_branch_in_the_way_is_refused")],
+    ),
+    (
+        "B14",
+        "names that are none",
+        &[Test("bad_input::names_that_cannot_be_a_branch_are_refused")],
+    ),
+    (
+        "B15",
+        "a locked index",
+        &[Test("start::a_locked_index_is_refused")],
+    ),
+    ("B16", "the user's hook says no", &[State("hooks")]),
+    (
+        "C1",
+        "merge settings",
+        &[
+            State("hooks"),
+            Test("finish::the_users_merge_settings_cannot_break_it"),
+        ],
+    ),
+    ("C2", "a tag named like the branch", &[State("names")]),
+    (
+        "C3",
+        "files named like revisions",
+        &[
+            State("names"),
+            Test("next::the_users_hooks_signing_and_refs_of_odd_names_do_not_matter"),
+        ],
+    ),
+    ("C4", "hooks", &[State("hooks"), Misdeed("plant_hooks")]),
+    (
+        "C5",
+        "signing",
+        &[
+            State("hooks"),
+            Test("start::no_identity_no_key_and_failing_hooks_do_not_matter"),
+        ],
+    ),
+    (
+        "C6",
+        "no identity",
+        &[State("no_identity"), Test("next::no_identity_does_not_matter")],
+    ),
+    (
+        "C7",
+        "git's variables in the environment",
+        &[
+            State("environment"),
+            Test("next::the_agents_environment"),
+            Test("bad_input::another_git_dir_in_the_environment_is_refused"),
+        ],
+    ),
+    (
+        "C8",
+        "a copied index hides edits",
+        &[Misdeed("same_time"), Test("property::no_content_is_ever_lost")],
+    ),
+    (
+        "C9",
+        "the original branch is gone",
+        &[Test(
+            "finish::an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person",
+        )],
+    ),
+    (
+        "C10",
+        "nothing on disk",
+        &[Test(
+            "next::what_git_writes_for_us_is_on_disk_before_it_is_relied_upon",
+        )],
+    ),
+    (
+        "C11",
+        "git killed in the middle",
+        &[Test("crash::killed_at_any_time")],
+    ),
+    (
+        "C12",
+        "collection of garbage",
+        &[
+            Misdeed("gc"),
+            Misdeed("pack_refs"),
+            Test("next::what_git_writes_for_us_is_on_disk_before_it_is_relied_upon"),
+        ],
+    ),
+    ("C13", "settings of new branches", &[State("stale_settings")]),
+    ("C14", "encodings", &[State("stale_settings")]),
+    ("C15", "a full disk", &[Test("crash::a_full_disk_loses_nothing")]),
+    (
+        "D1",
+        "commits, then fails",
+        &[
+            Misdeed("commit"),
+            Test("next::the_agents_commits_are_undone_and_kept"),
+        ],
+    ),
+    (
+        "D2",
+        "commits or does nothing, and completes",
+        &[
+            Misdeed("commit"),
+            Misdeed("nothing"),
+            Test("next::the_agents_own_commits_stay_below"),
+        ],
+    ),
+    (
+        "D3",
+        "amends the checkpoint",
+        &[
+            Misdeed("amend"),
+            Test("next::an_amended_dropped_or_deleted_checkpoint_is_a_failure"),
+        ],
+    ),
+    (
+        "D4",
+        "drops the checkpoint",
+        &[Misdeed("rewind"), Misdeed("soft_rewind")],
+    ),
+    (
+        "D5",
+        "works on another branch",
+        &[Misdeed("other_branch"), Misdeed("other_branch_moved")],
+    ),
+    (
+        "D6",
+        "its own branch, or none",
+        &[
+            Misdeed("new_branch"),
+            Misdeed("detach"),
+            Test("next::work_done_off_the_branch_is_what_counts"),
+        ],
+    ),
+    ("D7", "deletes the branch", &[Misdeed("delete_branch")]),
+    (
+        "D8",
+        "stashes its work",
+        &[
+            Misdeed("stash"),
+            Test("next::work_in_the_stash_is_no_finished_story"),
+        ],
+    ),
+    (
+        "D9",
+        "drops stashes, branches, tags",
+        &[
+            Misdeed("tags"),
+            Test("next::branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back"),
+            Test("next::stashes_and_cleaned_directories_are_undone"),
+        ],
+    ),
+    (
+        "D10",
+        "an unfinished merge",
+        &[
+            Misdeed("merge"),
+            Test("next::an_unfinished_merge_or_rebase_is_a_failure"),
+        ],
+    ),
+    (
+        "D11",
+        "an unfinished rebase, pick, bisection",
+        &[Misdeed("rebase"), Misdeed("cherry_pick"), Misdeed("bisect")],
+    ),
+    (
+        "D12",
+        "flags, rules, settings",
+        &[
+            Misdeed("flags"),
+            Misdeed("exclude"),
+            Misdeed("sparse_checkout"),
+            Misdeed("bare"),
+            Test("next::git_s_own_files_are_put_back"),
+        ],
+    ),
+    (
+        "D13",
+        "hides files",
+        &[
+            Misdeed("hide"),
+            Misdeed("hide_tracked"),
+            Misdeed("hide_deeper"),
+            Test("next::files_hidden_by_ignore_rules_are_gone"),
+        ],
+    ),
+    (
+        "D14",
+        "deletes ignored files",
+        &[Misdeed("clean_all"), Limit("The content of ignored directories")],
+    ),
+    (
+        "D15",
+        "takes permissions away",
+        &[
+            Test("matrix::permissions_are_no_obstacle"),
+            Test("next::permissions_that_an_attempt_took_or_gave_are_undone"),
+        ],
+    ),
+    (
+        "D16",
+        "makes repositories",
+        &[
+            Misdeed("nested"),
+            Test("next::a_nested_repository_of_the_agent_is_gone"),
+        ],
+    ),
+    (
+        "D17",
+        "what git cannot store",
+        &[Misdeed("unstorable"), Misdeed("fifos")],
+    ),
+    (
+        "D18",
+        "pipes",
+        &[
+            Misdeed("fifos"),
+            State("special_files"),
+            Test("next::read_only_directories_and_pipes_are_no_obstacle"),
+        ],
+    ),
+    (
+        "D19",
+        "no index, or a broken or locked one",
+        &[Misdeed("bad_index"), Misdeed("no_index"), Misdeed("index_lock")],
+    ),
+    (
+        "D20",
+        "deletes where it runs",
+        &[Misdeed("no_directory"), Test("next::the_directory_itself_can_go")],
+    ),
+    (
+        "D21",
+        "leaves writers running",
+        &[
+            Misdeed("background"),
+            Test("next::what_the_agent_leaves_running_is_ended"),
+        ],
+    ),
+    ("D22", "adds a submodule", &[Misdeed("submodule")]),
+    (
+        "D23",
+        "deletes what we know",
+        &[
+            Misdeed("no_state"),
+            Test("next::the_loops_own_files_can_go"),
+            Test("start::a_lost_state_is_rebuilt_from_the_branch_and_the_refs"),
+        ],
+    ),
+    (
+        "D24",
+        "deletes the repository",
+        &[Limit("one that deletes .git deletes everything")],
+    ),
+    ("D25", "pushes", &[Limit("What was pushed is pushed")]),
+    (
+        "E1",
+        "a conflict at the end",
+        &[Test("finish::a_conflict_touches_nothing")],
+    ),
+    (
+        "E2",
+        "the same, seen",
+        &[Test("finish::a_conflict_touches_nothing")],
+    ),
+    (
+        "E3",
+        "edits by hand and leftovers at the end",
+        &[
+            Test("finish::edits_made_by_hand_come_back_too"),
+            Test("crash::finish_after_a_crash_keeps_what_the_attempt_left"),
+        ],
+    ),
+    ("E4", "killed in start", &[Test("crash::start")]),
+    (
+        "E5",
+        "killed in finish",
+        &[
+            Test("crash::finish"),
+            Test("crash::finish_moved"),
+            Test("crash::finish_keep"),
+        ],
+    ),
+    (
+        "E6",
+        "killed between commit and note",
+        &[Test("crash::next_complete"), Test("crash::complete")],
+    ),
+    (
+        "E7",
+        "a shallow history",
+        &[Test("finish::a_shallow_history_is_merged_too")],
+    ),
+    (
+        "E8",
+        "objects that are elsewhere",
+        &[Limit("objects that a partial clone has not fetched")],
+    ),
+    (
+        "E9",
+        "kept, and back on the original",
+        &[Test("finish::keep_moves_nothing")],
+    ),
+    (
+        "E10",
+        "hooks and files in the way at the end",
+        &[
+            State("hooks"),
+            Test("finish::an_ignored_file_in_the_way_is_never_written_over"),
+        ],
+    ),
+    (
+        "E11",
+        "the linked work tree is removed",
+        &[Test("finish::a_loop_outlives_its_linked_work_tree")],
+    ),
+];
+
+/// Every test, as `module::name`, and every step of the crash sweep.
+fn tests() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let steps = crate::crash::SWEPT.iter().map(|step| format!("crash::{step}"));
+    found.extend(steps);
+    for dir in ["tests/suite", "tests/sweep"] {
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(dir)).unwrap() {
+            let path = entry.unwrap().path();
+            let Ok(text) = fs::read_to_string(&path) else {
+                continue;
+            };
+            let module = path.file_stem().unwrap().to_str().unwrap();
+            let mut marked = false;
+            for line in text.lines() {
+                let name = line.strip_prefix("fn ").and_then(|rest| rest.split_once('('));
+                if let (true, Some((name, _))) = (marked, name) {
+                    found.insert(format!("{module}::{name}"));
+                }
+                marked = line == "#[test]" || (marked && line.starts_with("#["));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_hazard_is_covered() {
+    let wanted: Vec<String> = PARTS
+        .iter()
+        .flat_map(|(part, rows)| (1..=*rows).map(move |row| format!("{part}{row}")))
+        .collect();
+    let rows: Vec<&str> = ROWS.iter().map(|(row, ..)| *row).collect();
+    assert_eq!(rows, wanted);
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/git-ralph.1");
+    let manual = fs::read_to_string(manual).unwrap().replace('\n', " ");
+    let tests = tests();
+    let mut missing = Vec::new();
+    for (row, words, covers) in ROWS {
+        assert!(!covers.is_empty(), "nothing covers {row}, {words}");
+        for by in *covers {
+            let is_there = match by {
+                Test(name) => tests.contains(*name),
+                State(name) => states::STATES.iter().any(|state| state.name == *name),
+                Misdeed(name) => misdeeds::MISDEEDS.iter().any(|misdeed| misdeed.name == *name),
+                Limit(text) => manual.contains(text),
+            };
+            if !is_there {
+                missing.push(format!("{row}, {words}: {by:?} is not there"));
+            }
+        }
+    }
+    crate::nothing_of(&missing);
+}
