@@ -177,6 +177,53 @@ fn a_shallow_history_is_merged_too() {
 }
 
 #[test]
+fn objects_that_cannot_be_fetched_stop_it_before_anything_changes() {
+    let sandbox = Sandbox::new();
+    let origin = sandbox.outside("origin");
+    sandbox.git(&["clone", "-q", "--bare", ".", origin.to_str().unwrap()]);
+    sandbox
+        .git_cmd(&["config", "uploadpack.allowFilter", "true"])
+        .dir(&origin)
+        .run()
+        .exits(0);
+    let url = format!("file://{}", origin.display());
+    sandbox.git(&["remote", "add", "origin", &url]);
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo mine >> README.md"))
+        .exits(0);
+    let other = sandbox.outside("other");
+    sandbox.git(&["clone", "-q", &url, other.to_str().unwrap()]);
+    let there = |args: &[&str]| sandbox.git_cmd(args).dir(&other).run().exits(0);
+    std::fs::write(other.join("README.md"), "# Theirs\n\n# Standard\n").unwrap();
+    there(&[
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-qam",
+        "theirs",
+    ]);
+    there(&["push", "-q", "origin", "main"]);
+    sandbox.git(&[
+        "fetch",
+        "-q",
+        "--filter=blob:none",
+        "origin",
+        "+main:refs/heads/main",
+    ]);
+    std::fs::rename(&origin, sandbox.outside("away")).unwrap();
+    let print = sandbox.print();
+    let output = sandbox.ralph(&["finish", "--cleanup"]);
+    assert!([1, 7].contains(&output.code), "{}", output.stderr);
+    assert_eq!(sandbox.print(), print);
+    std::fs::rename(sandbox.outside("away"), &origin).unwrap();
+    let output = sandbox.ralph(&["finish", "--cleanup"]);
+    assert!([0, 7].contains(&output.code), "{}", output.stderr);
+}
+
+#[test]
 fn a_loop_outlives_its_linked_work_tree() {
     let sandbox = Sandbox::new();
     let linked = sandbox.outside("linked");

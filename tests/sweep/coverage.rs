@@ -535,7 +535,9 @@ const ROWS: &[(&str, &str, &[By])] = &[
     (
         "E8",
         "objects that are elsewhere",
-        &[Limit("objects that a partial clone has not fetched")],
+        &[Test(
+            "finish::objects_that_cannot_be_fetched_stop_it_before_anything_changes",
+        )],
     ),
     (
         "E9",

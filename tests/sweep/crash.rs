@@ -172,6 +172,10 @@ fn a_lock_in_the_way_is_told_and_nothing_is_lost() {
         "HEAD.lock",
         "refs/heads/ralph/add-login.lock",
         "packed-refs.lock",
+        "config.lock",
+        "refs/ralph/add-login/start.lock",
+        "refs/ralph/add-login/finished.lock",
+        "refs/ralph/add-login/attempts/1/1.lock",
     ];
     let mut found = Vec::new();
     let steps = STEPS.iter().step_by(if whole() { 1 } else { 4 });

@@ -250,7 +250,7 @@ fn go_through(story: &Story) -> Result<(), TestCaseError> {
     } else {
         &["finish", "--cleanup"]
     };
-    let before = case.files();
+    let before = files(&case.sandbox.top);
     let output = case.sandbox.ralph(args);
     prop_assert_eq!(output.code, 0, "{:?}: {}", args, output.stderr);
     prop_assert_eq!(case.sandbox.git(&["symbolic-ref", "HEAD"]), head);
@@ -259,7 +259,7 @@ fn go_through(story: &Story) -> Result<(), TestCaseError> {
         prop_assert_eq!(case.files(), beginning.0, "abort");
         prop_assert_eq!(case.sandbox.git(&["ls-files", "-s", "-v"]), beginning.1, "abort");
     } else {
-        prop_assert_eq!(case.files(), before, "finish touched files");
+        prop_assert_eq!(files(&case.sandbox.top), before, "finish touched files");
     }
     let kept = case.kept();
     for (content, when) in &case.settled {

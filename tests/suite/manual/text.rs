@@ -162,7 +162,6 @@ After git ralph finish --cleanup nothing is staged; --index stages again what th
 staged before the loop is in refs/ralph/<change>/start.
 
 A submodule with uncommitted changes keeps a loop from starting. What an agent does inside a submodule stays done.
-When the original branch has moved on, finish needs objects that a partial clone has not fetched; without its remote it fails.
 ";
 
 /// What the description of a page goes on with.
