@@ -18,7 +18,7 @@ use crate::support::{CHANGE, Cmd, Print, Sandbox};
 use crate::{nothing_of, stride};
 
 /// The settings that git needs to see a repository through whatever an agent has set.
-const CLEAR_SIGHT: [&str; 8] = [
+const CLEAR_SIGHT: [&str; 12] = [
     "-c",
     "core.bare=false",
     "-c",
@@ -27,6 +27,11 @@ const CLEAR_SIGHT: [&str; 8] = [
     "core.sparseCheckout=false",
     "-c",
     "core.fsmonitor=false",
+    // Together they make git lose entries of indexes that are written.
+    "-c",
+    "core.splitIndex=false",
+    "-c",
+    "index.skipHash=false",
 ];
 
 /// One combination.

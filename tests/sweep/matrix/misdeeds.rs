@@ -32,10 +32,10 @@ pub const LIMITS: &[Limit] = &[
         why: "the content of ignored directories is not kept",
     },
     Limit {
-        misdeeds: &["fifos"],
+        misdeeds: &["fifos", "unstorable"],
         states: &[],
-        what: &["commit", "status"],
-        why: "git cannot store a fifo: a complete story leaves it where the agent made it",
+        what: &["commit", "status", "git~1", ".GIT"],
+        why: "what git cannot store a complete story leaves where the agent made it",
     },
     Limit {
         misdeeds: &["no_state"],
