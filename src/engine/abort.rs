@@ -88,6 +88,12 @@ impl<'o> Session<'o> {
             commit: initial,
             index: self.file(START_INDEX),
         };
+        let place = self.file("trash").join("abort");
+        let now = if self.put_back_submodules_of_start(&kept, &place).await? {
+            None
+        } else {
+            now
+        };
         let touched = self.converge(now, "abort", &destination).await?;
         self.install_working_index().await?;
         self.restore_unversioned_of_start(&touched).await?;

@@ -183,6 +183,7 @@ impl Session<'_> {
             .await?;
         self.install_working_index().await?;
         self.record_touched().await?;
+        self.record_submodules().await?;
         self.state.checkpoint = commit.clone();
         self.state.checkpoint_tree = tree;
         self.state.intent = None;
@@ -242,6 +243,9 @@ impl Session<'_> {
         }
         if let Some(operation) = operations_in_progress(&self.engine.repo).first() {
             return Err(Error::OperationInProgress((*operation).to_owned()));
+        }
+        if let Some(dirty) = self.dirty_submodule().await? {
+            return Err(Error::DirtySubmodule(dirty));
         }
         let checkpoint = self.state.checkpoint.clone();
         let tip = match &standing.tip {

@@ -37,6 +37,12 @@ impl Session<'_> {
             outcome.judgement = Judgement::new(Verdict::Failed, reason);
         }
         if outcome.judgement.verdict == Verdict::Complete
+            && let Some(path) = self.dirty_submodule().await?
+        {
+            let reason = format!("the submodule {path} was left with uncommitted changes; commit them in it");
+            outcome.judgement = Judgement::new(Verdict::Failed, reason);
+        }
+        if outcome.judgement.verdict == Verdict::Complete
             && let Some(refused) = self.gates(story, settings, &begun, &mut outcome).await?
         {
             outcome.judgement = refused;

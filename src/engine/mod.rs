@@ -38,6 +38,7 @@ mod session;
 mod snapshot;
 mod source;
 mod start;
+mod submodules;
 mod touched;
 mod unversioned;
 mod verdict;

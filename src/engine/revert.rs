@@ -143,6 +143,13 @@ impl Session<'_> {
             commit: checkpoint.clone(),
             index: self.file("checkpoint.index"),
         };
+        let name = self.state.change.attempt_ref(&story, attempt);
+        let place = self.file("trash").join(&trash);
+        let now = if self.put_back_submodules(&name, &place).await? {
+            None
+        } else {
+            now
+        };
         let touched = self.converge(now, &trash, &destination).await?;
         self.install_working_index().await?;
         self.restore_unversioned(&touched).await?;
@@ -319,7 +326,7 @@ impl Session<'_> {
     }
 
     /// Moves a path of the work tree to the trash.
-    fn move_to_trash(&self, path: &[u8], trash: &Path) -> Result<(), Error> {
+    pub(super) fn move_to_trash(&self, path: &[u8], trash: &Path) -> Result<(), Error> {
         let name = OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path));
         let below = [name.as_bytes(), b"/"].concat();
         let is_users = |nested: &Vec<u8>| *nested == name.as_bytes() || nested.starts_with(&below);

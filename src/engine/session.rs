@@ -356,7 +356,7 @@ pub(super) fn percent_encode(bytes: &[u8]) -> String {
 }
 
 /// The bytes that [`percent_encode`] made this text of.
-fn percent_decode(text: &str) -> Vec<u8> {
+pub(super) fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

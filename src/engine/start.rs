@@ -325,6 +325,7 @@ impl Session<'_> {
         self.install_working_index().await?;
         self.remember_index()?;
         index::copy(&self.engine.repo.index(), &self.file(START_INDEX))?;
+        self.record_submodules_of_start().await?;
         self.state.intent = None;
         self.save()
     }

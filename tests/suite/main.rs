@@ -37,6 +37,7 @@ mod sources;
 mod start;
 mod status;
 mod stories;
+mod submodules;
 
 /// Whether a program is there; says so when what needs it is left out.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]

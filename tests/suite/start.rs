@@ -287,26 +287,7 @@ fn what_git_is_told_not_to_look_at_is_kept_and_comes_back() {
 #[test]
 fn a_dirty_submodule_is_refused() {
     let sandbox = Sandbox::new();
-    let library = sandbox.outside("library");
-    fs::create_dir(&library).unwrap();
-    sandbox.git_cmd(&["init", "-q"]).dir(&library).run().exits(0);
-    fs::write(library.join("a"), "a\n").unwrap();
-    let commit = [
-        "-c",
-        "user.name=U",
-        "-c",
-        "user.email=u@e",
-        "commit",
-        "-q",
-        "-m",
-        "a",
-    ];
-    sandbox.git_cmd(&["add", "a"]).dir(&library).run().exits(0);
-    sandbox.git_cmd(&commit).dir(&library).run().exits(0);
-    let url = library.to_str().unwrap();
-    let allow = "protocol.file.allow=always";
-    sandbox.git(&["-c", allow, "submodule", "--quiet", "add", url, "lib"]);
-    sandbox.git(&["commit", "-q", "-m", "lib"]);
+    sandbox.add_submodule();
     sandbox.write("lib/a", "edited\n");
     refuses(&sandbox, 1, "uncommitted changes in the submodule lib");
 }

@@ -128,7 +128,12 @@ const ROWS: &[(&str, &str, &[By])] = &[
     (
         "A14",
         "what an agent does in a submodule",
-        &[Limit("What an agent does inside a submodule stays done")],
+        &[
+            Test("submodules::what_a_failed_attempt_did_in_one_is_kept_and_undone"),
+            Test("submodules::uncommitted_changes_in_one_are_no_complete_story"),
+            Test("submodules::commits_in_one_belong_to_the_checkpoint_and_go_with_abort"),
+            Test("submodules::one_that_was_deleted_comes_back"),
+        ],
     ),
     (
         "A15",

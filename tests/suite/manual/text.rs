@@ -161,7 +161,8 @@ Hooks do not run for checkpoints, and checkpoints are not signed.
 After git ralph finish --cleanup nothing is staged; --index stages again what the loop has not changed, and what was
 staged before the loop is in refs/ralph/<change>/start.
 
-A submodule with uncommitted changes keeps a loop from starting. What an agent does inside a submodule stays done.
+A submodule with uncommitted changes keeps a loop from starting, an attempt from beginning, and a story from being
+complete. What a failed attempt left in one is kept in its own refs/ralph/<change>/.
 ";
 
 /// What the description of a page goes on with.

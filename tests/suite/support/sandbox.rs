@@ -57,6 +57,30 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
+    /// A submodule in `lib`, with a file `a`, committed.
+    pub fn add_submodule(&self) {
+        let library = self.outside("library");
+        fs::create_dir(&library).unwrap();
+        self.git_cmd(&["init", "-q"]).dir(&library).run().exits(0);
+        fs::write(library.join("a"), "a\n").unwrap();
+        let commit = [
+            "-c",
+            "user.name=U",
+            "-c",
+            "user.email=u@e",
+            "commit",
+            "-q",
+            "-m",
+            "a",
+        ];
+        self.git_cmd(&["add", "a"]).dir(&library).run().exits(0);
+        self.git_cmd(&commit).dir(&library).run().exits(0);
+        let url = library.to_str().unwrap();
+        let allow = "protocol.file.allow=always";
+        self.git(&["-c", allow, "submodule", "--quiet", "add", url, "lib"]);
+        self.git(&["commit", "-q", "-m", "lib"]);
+    }
+
     /// A copy of the standard repository: one commit on `main`, a clean work tree, an ignored `.env`,
     /// three stories of the change `add-login`.
     pub fn new() -> Self {

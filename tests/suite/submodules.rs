@@ -1,0 +1,108 @@
+//! What an agent does in a submodule.
+
+use std::fs;
+
+use crate::support::{CHANGE, Sandbox};
+
+/// What an agent does to begin with: `git` in the submodule, as somebody.
+const GIT: &str = "in_lib() { git -C lib -c user.name=A -c user.email=a@e \"$@\"; }\n";
+
+fn started() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.start();
+    sandbox
+}
+
+fn in_lib(sandbox: &Sandbox, args: &[&str]) -> String {
+    let dir = sandbox.top.join("lib");
+    let output = sandbox.git_cmd(args).dir(&dir).run().exits(0);
+    output.stdout.trim().to_owned()
+}
+
+#[test]
+fn what_a_failed_attempt_did_in_one_is_kept_and_undone() {
+    let sandbox = started();
+    let (head, branch) = (
+        in_lib(&sandbox, &["rev-parse", "HEAD"]),
+        in_lib(&sandbox, &["symbolic-ref", "HEAD"]),
+    );
+    let before = sandbox.files();
+    let agent = sandbox.failing(&format!(
+        "{GIT} echo committed >lib/b; in_lib add b; in_lib commit -qm b; in_lib checkout -qb side
+         echo edited >lib/a; echo new >lib/c"
+    ));
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("the submodule lib was changed; it is back");
+    assert_eq!(sandbox.files(), before);
+    sandbox.is_at_checkpoint();
+    assert_eq!(in_lib(&sandbox, &["rev-parse", "HEAD"]), head);
+    assert_eq!(in_lib(&sandbox, &["symbolic-ref", "HEAD"]), branch);
+    assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "");
+    let kept = format!("refs/ralph/{CHANGE}/attempts/1/1");
+    for (file, content) in [("a", "edited"), ("b", "committed"), ("c", "new")] {
+        assert_eq!(in_lib(&sandbox, &["show", &format!("{kept}:{file}")]), content);
+    }
+    sandbox.step("retry", &sandbox.completing("true")).exits(0);
+}
+
+#[test]
+fn uncommitted_changes_in_one_are_no_complete_story() {
+    let sandbox = started();
+    let agent = sandbox.completing("echo edited >lib/a");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("the submodule lib was left with uncommitted changes");
+    assert_eq!(fs::read_to_string(sandbox.top.join("lib/a")).unwrap(), "a\n");
+}
+
+#[test]
+fn commits_in_one_belong_to_the_checkpoint_and_go_with_abort() {
+    let sandbox = started();
+    let before = in_lib(&sandbox, &["rev-parse", "HEAD"]);
+    let agent = sandbox.completing(&format!("{GIT} echo b >lib/b; in_lib add b; in_lib commit -qm b"));
+    sandbox.step("next", &agent).exits(0);
+    let made = in_lib(&sandbox, &["rev-parse", "HEAD"]);
+    assert_ne!(made, before);
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD:lib"]), made);
+    // A later failure goes back to that commit, not to the first one.
+    let agent = sandbox.failing(&format!("{GIT} in_lib reset -q --hard HEAD~1"));
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(in_lib(&sandbox, &["rev-parse", "HEAD"]), made);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(in_lib(&sandbox, &["rev-parse", "HEAD"]), before);
+    assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "");
+    assert_eq!(
+        in_lib(
+            &sandbox,
+            &["rev-parse", &format!("refs/ralph/{CHANGE}/finished^")]
+        ),
+        made
+    );
+}
+
+#[test]
+fn one_that_was_deleted_comes_back() {
+    let sandbox = started();
+    let before = sandbox.files();
+    let agent = sandbox.failing("rm -rf lib; echo x >lib");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.files(), before);
+    sandbox.is_at_checkpoint();
+    assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_persons_uncommitted_changes_in_one_stop_the_next_attempt() {
+    let sandbox = started();
+    sandbox.write("lib/a", "edited\n");
+    let agent = sandbox.failing("true");
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("uncommitted changes in the submodule lib");
+    assert_eq!(fs::read_to_string(sandbox.top.join("lib/a")).unwrap(), "edited\n");
+}
