@@ -156,6 +156,8 @@ struct Case {
     sandbox: Sandbox,
     /// Every content of a settled moment, and which it was.
     settled: BTreeMap<String, String>,
+    /// What was ignored when the loop began.
+    ignored_before: BTreeSet<PathBuf>,
 }
 
 impl Case {
@@ -172,14 +174,25 @@ impl Case {
         self.settle(seen(&notes), who);
     }
 
-    /// What has to come back, by path: all but what is ignored, and directories, which are nobody's content.
+    /// What has to come back, by path: all but what is or was ignored, and directories, which are nobody's
+    /// content. An ignored file that a finished story deleted or replaced may come back as it was.
     fn files(&self) -> BTreeMap<PathBuf, String> {
-        let ignored = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
-        let ignored = self.sandbox.git(&ignored);
-        let ignored: BTreeSet<&Path> = ignored.split('\0').map(Path::new).collect();
+        let ignored = self.ignored();
         let mut files = files(&self.sandbox.top);
-        files.retain(|path, what| !what.starts_with('4') && !ignored.contains(path.as_path()));
+        let is_in = |paths: &BTreeSet<PathBuf>, path: &Path| path.ancestors().any(|dir| paths.contains(dir));
+        files.retain(|path, what| {
+            !what.starts_with('4') && !is_in(&ignored, path) && !is_in(&self.ignored_before, path)
+        });
         files
+    }
+
+    /// What is ignored now.
+    fn ignored(&self) -> BTreeSet<PathBuf> {
+        let listed = self
+            .sandbox
+            .git(&["ls-files", "-z", "-o", "-i", "--exclude-standard"]);
+        let paths = listed.split('\0').filter(|path| !path.is_empty());
+        paths.map(PathBuf::from).collect()
     }
 
     /// Every content that can still be had.
@@ -203,8 +216,10 @@ fn go_through(story: &Story) -> Result<(), TestCaseError> {
     let mut case = Case {
         sandbox,
         settled: BTreeMap::new(),
+        ignored_before: BTreeSet::new(),
     };
     case.user(&story.before, "user before");
+    case.ignored_before = case.ignored();
     let staged =
         "git ls-files -s | while read -r mode oid rest; do git cat-file blob $oid >\"$0/$oid\"; done";
     let index = case.sandbox.notes.join("staged");
