@@ -423,6 +423,17 @@ fn line_endings_survive() {
 }
 
 #[test]
+fn a_story_may_delete_files_whose_lines_git_converts() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("core.autocrlf", "input");
+    sandbox.start();
+    let agent = sandbox.completing("rm old.txt; git rm -q --cached tool; echo tool >>.gitignore");
+    sandbox.step("next", &agent).exits(0);
+    let committed = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(!committed.contains("old.txt") && !committed.contains("tool"));
+}
+
+#[test]
 fn a_users_sparse_checkout_stays_sparse() {
     let sandbox = Sandbox::new();
     // Git leaves files alone that it does not know to be unchanged.

@@ -12,6 +12,7 @@ use crate::engine::files::{copy_file, file_error, remove_dir};
 use crate::engine::touched::parent_slices;
 use crate::error::Error;
 use crate::git::Repo;
+use crate::git::index_file::Index;
 
 /// The bytes that are kept, as files.
 #[derive(Clone, Debug)]
@@ -42,7 +43,15 @@ impl RawBytes {
         if !repo.may_convert(index, oid).await? {
             return Ok(());
         }
-        let converted = repo.converted_paths(index, paths).await?;
+        // What a story deleted, or has git forget, has no content that git could write.
+        let bytes = fs::read(index).unwrap_or_default();
+        let known = Index::parse(&bytes, oid);
+        let is_known = |path: &&Vec<u8>| {
+            let entries = known.as_ref().map(|index| &index.entries);
+            entries.is_none_or(|entries| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok())
+        };
+        let known: Vec<Vec<u8>> = paths.iter().filter(is_known).cloned().collect();
+        let converted = repo.converted_paths(index, &known).await?;
         remove_dir(&self.scratch)?;
         repo.write_copies(index, &converted, &self.scratch).await?;
         for path in paths {
