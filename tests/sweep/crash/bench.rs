@@ -22,7 +22,11 @@ until { true >"$SHIM_COUNT/$n"; } 2>/dev/null; do n=$((n + 1)); done
 case $SHIM_WHEN in
 after) "$SHIM_GIT" "$@" >/dev/null 2>&1 ;;
 locked)
-    [ -z "$GIT_INDEX_FILE" ] || : >|"$GIT_INDEX_FILE.lock"
+    # The real index is only ever read by git.
+    case $GIT_INDEX_FILE in
+    '' | */.git/index) ;;
+    *) : >|"$GIT_INDEX_FILE.lock" ;;
+    esac
     case " $* " in
     *' update-ref '*) : >|.git/HEAD.lock; : >|.git/packed-refs.lock
         mkdir -p .git/refs/heads/ralph; : >|.git/refs/heads/ralph/add-login.lock ;;
