@@ -186,7 +186,6 @@ impl Session<'_> {
         trash: &str,
         destination: &Destination,
     ) -> Result<Vec<Vec<u8>>, Error> {
-        self.open_directories();
         let target = destination.tree.clone();
         let trash = self.file("trash").join(trash);
         let work = self.file("work.index");
@@ -240,6 +239,7 @@ impl Session<'_> {
                     return Ok(touched);
                 }
             } else {
+                self.open_directories();
                 make_accessible(&self.engine.repo.top);
             }
         }

@@ -24,7 +24,7 @@ use self::raw_bytes::RawBytes;
 use self::survey::survey;
 use super::Session;
 use super::files::file_error;
-use super::touched::{directories, tracked_paths};
+use super::touched::{tracked_directories, tracked_paths};
 use crate::error::Error;
 use crate::git::Repo;
 use crate::git::index::{self, Entries};
@@ -191,12 +191,11 @@ impl Session<'_> {
             self.engine.repo.update_index(&work, &["--add"], &written).await?;
             self.install_working_index().await?;
         }
-        let tracked = tracked_paths(&self.engine.repo.index(), self.oid_length());
+        let tracked = tracked_directories(&self.engine.repo.index(), self.oid_length());
         let empty = unversioned.paths("empty")?;
         let bare = |dir: &Vec<u8>| dir.strip_suffix(b"/").unwrap_or(dir).to_vec();
         let empty: Vec<_> = empty.iter().map(bare).collect();
-        let mut dirs = directories(tracked.iter().map(Vec::as_slice));
-        dirs.extend(empty.iter().map(Vec::as_slice));
+        let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         unversioned.restore_modes(modes, touched, &dirs)
     }
 

@@ -1,6 +1,6 @@
 //! Permissions other than those that git gives (hazards A10, D15).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -26,12 +26,7 @@ impl Unversioned {
     }
 
     /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
-    pub(super) fn restore_modes(
-        &self,
-        name: &str,
-        touched: &[Vec<u8>],
-        dirs: &BTreeSet<&[u8]>,
-    ) -> Result<(), Error> {
+    pub(super) fn restore_modes(&self, name: &str, touched: &[Vec<u8>], dirs: &[&[u8]]) -> Result<(), Error> {
         let odd = self.modes(name)?;
         let usual = Usual::now();
         // What had unusual ones may have lost them without being touched otherwise.

@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::{Paths, Unversioned};
+use super::Unversioned;
 use crate::engine::Session;
-use crate::engine::touched::{directories, tracked_paths};
+use crate::engine::touched::directories;
 use crate::error::Error;
+use crate::git::index_file::Index;
 
 /// File systems stamp with the clock of the last tick: a file made after a moment may look older than it.
 const CLOCK_LAG: Duration = Duration::from_millis(100);
@@ -18,30 +19,31 @@ const CLOCK_LAG: Duration = Duration::from_millis(100);
 impl Unversioned {
     /// Moves files that are no files (pipes, sockets), and ignore rules that hide themselves, out of the
     /// directories of tracked files, where they were made since `since`.
-    fn made_unseen(&self, tracked: &Paths, since: SystemTime) -> Result<Vec<Vec<u8>>, Error> {
+    fn made_unseen(&self, index: &Index<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>, Error> {
         let ignored = self.paths("ignored")?;
-        let mut dirs: Paths = directories(tracked.iter().map(Vec::as_slice))
-            .into_iter()
-            .map(<[u8]>::to_vec)
-            .collect();
-        dirs.insert(Vec::new());
+        let is_tracked = |path: &[u8]| {
+            let found = index.entries.binary_search_by(|entry| (*entry.path).cmp(path));
+            found.is_ok()
+        };
+        let mut dirs = directories(index.entries.iter().map(|entry| &*entry.path));
+        dirs.insert(b"");
         let mut found = Vec::new();
         for dir in dirs {
-            let path = self.top.join(OsStr::from_bytes(&dir));
+            let path = self.top.join(OsStr::from_bytes(dir));
             let changed = path.metadata().and_then(|metadata| metadata.modified());
             if changed.is_ok_and(|changed| changed < since) {
                 continue;
             }
             for entry in fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok) {
                 let Ok(kind) = entry.file_type() else { continue };
-                let mut name = dir.clone();
+                let mut name = dir.to_vec();
                 if !name.is_empty() {
                     name.push(b'/');
                 }
                 name.extend_from_slice(entry.file_name().as_bytes());
                 let special = !(kind.is_file() || kind.is_dir() || kind.is_symlink());
                 let rules =
-                    entry.file_name() == ".gitignore" && !tracked.contains(&name) && !ignored.contains(&name);
+                    entry.file_name() == ".gitignore" && !is_tracked(&name) && !ignored.contains(&name);
                 let made = entry.metadata().and_then(|metadata| metadata.created());
                 if rules || (special && made.is_ok_and(|made| made >= since)) {
                     found.push(name);
@@ -56,13 +58,14 @@ impl Session<'_> {
     /// What an attempt made that git does not list; see [`Unversioned::made_unseen`]. `index` describes
     /// the work tree.
     pub(in crate::engine) fn made_unseen(&self, index: &Path) -> Result<Vec<Vec<u8>>, Error> {
-        let tracked = tracked_paths(index, self.oid_length());
+        let bytes = fs::read(index).unwrap_or_default();
+        let index = Index::parse(&bytes, self.oid_length()).unwrap_or_default();
         let since = self
             .state
             .running
             .as_ref()
             .map_or(self.state.started, |running| running.since);
         self.unversioned()
-            .made_unseen(&tracked, SystemTime::from(since) - CLOCK_LAG)
+            .made_unseen(&index, SystemTime::from(since) - CLOCK_LAG)
     }
 }
