@@ -1,7 +1,7 @@
 //! The one door for short child processes (git and the adapters' commands).
 //!
 //! A child runs in a process group of its own, so that Ctrl-C on the terminal ends the loop and never
-//! a git command half way. Its output goes to unnamed temporary files: a grandchild that keeps them
+//! a git command half way. Its output goes to unnamed files: a grandchild that keeps them
 //! open cannot hold us. The time limit and the kill of the whole group live inside the blocking
 //! closure, where they really reach the child. Knows nothing of git or of agents.
 
@@ -15,6 +15,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -214,8 +216,8 @@ fn run_blocking(command: &Command) -> Result<Output, CommandError> {
         program: command.program_name(),
         source,
     };
-    let out = tempfile::tempfile().map_err(read_error)?;
-    let err = tempfile::tempfile().map_err(read_error)?;
+    let out = scratch().map_err(read_error)?;
+    let err = scratch().map_err(read_error)?;
     // By its path the child can be spawned; by its name alone the system has to fork for it.
     let here = command.dir.as_deref().unwrap_or(Path::new("."));
     let program = find_program(&command.program, here).ok_or_else(|| CommandError::Spawn {
@@ -264,6 +266,15 @@ fn run_blocking(command: &Command) -> Result<Output, CommandError> {
         stdout: contents(out).map_err(read_error)?,
         stderr: contents(err).map_err(read_error)?,
     })
+}
+
+/// An unnamed file: in memory where the system can, else on disk.
+fn scratch() -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    if let Ok(file) = memfd_create(c"output", MFdFlags::MFD_CLOEXEC) {
+        return Ok(File::from(file));
+    }
+    tempfile::tempfile()
 }
 
 fn end_group(handle: &duct::Handle) -> io::Result<()> {
