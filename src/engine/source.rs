@@ -98,6 +98,9 @@ impl Session<'_> {
         remove_half_written(&list)?;
         let is_regular = list.metadata().is_ok_and(|metadata| metadata.is_file());
         if !is_regular || fs::read(&list).ok().as_ref() != Some(&was) {
+            if !is_regular {
+                self.clear_place_of(&list)?;
+            }
             if let Some(dir) = list.parent() {
                 fs::create_dir_all(dir).map_err(|error| file_error("make", dir, error))?;
             }
@@ -108,6 +111,34 @@ impl Session<'_> {
             fs::write(&list, was).map_err(|error| file_error("write", &list, error))?;
         }
         self.forget_source_copy()
+    }
+
+    /// Moves to the trash what an attempt put in the place of the list, or of a directory above it.
+    fn clear_place_of(&self, list: &Path) -> Result<(), Error> {
+        let is_in_the_way = |path: &&Path| match path.symlink_metadata() {
+            Ok(_) if *path == list => true,
+            Ok(_) => !path.is_dir(),
+            Err(_) => false,
+        };
+        let Some((path, name)) = list
+            .ancestors()
+            .find(is_in_the_way)
+            .and_then(|path| Some((path, path.file_name()?)))
+        else {
+            return Ok(());
+        };
+        let trash = self.file("trash");
+        let error = |source| file_error("move to the trash", path, source);
+        fs::create_dir_all(&trash).map_err(error)?;
+        let place = tempfile::Builder::new().prefix("stories.").tempdir_in(&trash);
+        let moved = fs::rename(path, place.map_err(error)?.keep().join(name));
+        match moved {
+            // The trash may be on another file system.
+            Err(source) if source.kind() == io::ErrorKind::CrossesDevices => {
+                fs::remove_file(path).map_err(error)
+            }
+            moved => moved.map_err(error),
+        }
     }
 
     /// Marks the story as done in its list, which is read again for that; `before` is the list as it was

@@ -121,6 +121,40 @@ fn an_ignored_list_comes_back_after_a_failed_attempt() {
 }
 
 #[test]
+fn an_ignored_list_comes_back_whatever_stands_in_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/exclude", "/lists\n");
+    let list = r#"{"branchName":"mine","stories":[{"id":"a","passes":false}]}"#;
+    sandbox.write("lists/prd.json", list);
+    sandbox.configure("ralph.maxRetries", "9");
+    let path = "lists/prd.json";
+    sandbox.ralph(&["start", "mine", "--stories", path]).exits(0);
+    let mut step = "next";
+    for (promise_kept, edit) in [
+        (false, "rm $p; mkdir $p; echo mine >$p/file"),
+        (true, "rm $p; mkdir $p; echo mine >$p/file"),
+        (false, "rm $p; mkfifo $p"),
+        (false, "rm $p; ln -s nowhere $p"),
+        (false, "rm $p; ln -s . $p"),
+        (false, "rm -r lists; echo >lists"),
+        (false, "rm -r lists; ln -s nowhere lists"),
+    ] {
+        let edit = format!("p={path}; {edit}");
+        let agent = if promise_kept {
+            sandbox.completing(&edit)
+        } else {
+            sandbox.failing(&edit)
+        };
+        sandbox.step(step, &agent).exits(3);
+        assert_eq!(sandbox.read(path), list, "{edit}");
+        step = "retry";
+    }
+    let agent = sandbox.completing("true");
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(sandbox.read(path), list.replace("false", "true"));
+}
+
+#[test]
 fn a_list_outside_of_the_repository_is_marked_and_comes_back_too() {
     let sandbox = Sandbox::new();
     let list = sandbox.outside("plan.md");
