@@ -140,8 +140,7 @@ impl Source {
     /// Marks `story` as done in the file as it is now: ticks its open boxes, the optional ones too, or sets
     /// its mark.
     ///
-    /// The story is found again by id and title, else by id, by title, or by
-    /// the texts of its tasks. The file is replaced in one step, with its mode
+    /// The story is found again as [`find_again`] does. The file is replaced in one step, with its mode
     /// and all its other bytes; a symlink stays one and its target is edited.
     ///
     /// # Errors
@@ -221,13 +220,21 @@ impl Source {
     }
 }
 
-/// The index of `story` in a newer list, by the first rule that names exactly one.
+/// The index of `story` in a newer list, by the first rule that names exactly one: id and title, id,
+/// title, the texts of its tasks. These come before the id when the story that has the id now shares none.
 #[must_use]
 pub fn find_again(stories: &[Story], story: &Story) -> Option<usize> {
     let same_id = |other: &Story| other.id == story.id;
     let same_title = |other: &Story| other.title == story.title;
     let same_tasks = |other: &Story| !story.tasks.is_empty() && texts(other).eq(texts(story));
+    // A story that was put before this one may have taken its number.
+    let moved = || {
+        let numbered = only(stories, same_id).and_then(|index| stories.get(index))?;
+        let shared = texts(numbered).any(|text| texts(story).any(|own| own == text));
+        only(stories, same_tasks).filter(|_| !shared)
+    };
     only(stories, |other| same_id(other) && same_title(other))
+        .or_else(moved)
         .or_else(|| only(stories, same_id))
         .or_else(|| only(stories, same_title))
         .or_else(|| only(stories, same_tasks))

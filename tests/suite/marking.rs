@@ -155,6 +155,15 @@ fn an_ignored_list_comes_back_whatever_stands_in_its_place() {
 }
 
 #[test]
+fn a_story_that_moved_down_by_a_number_is_known_by_its_tasks() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let edit = "printf '## 1. Before\\n- [ ] 1.0 Plan\\n\\n' >new; sed 's/## 1\\./## 2./; s/## 2\\. S/## 3. S/; s/## 3\\. P/## 4. P/' \"$list\" >>new; mv new \"$list\"";
+    next(&sandbox, edit).exits(0);
+    assert_eq!(done(&sandbox), [false, true, false, false]);
+}
+
+#[test]
 fn a_list_outside_of_the_repository_is_marked_and_comes_back_too() {
     let sandbox = Sandbox::new();
     let list = sandbox.outside("plan.md");
