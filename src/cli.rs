@@ -61,7 +61,7 @@ pub enum Command {
     /// Show where a loop stands and which command comes next; without a change, all loops
     Status(Listing),
     /// List the stories of a change as git-ralph sees them, with warnings
-    Stories(Listing),
+    Stories(Stories),
     /// Print the prompt that the next attempt would get; run nothing
     Prompt(Prompt),
     /// List the attempts of a loop
@@ -235,6 +235,20 @@ pub struct Listing {
     /// The change; if left out, that of the current branch or the only loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `git ralph stories`.
+#[derive(Debug, Args)]
+pub struct Stories {
+    /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
+    pub change: Option<String>,
+    /// Another story list than that of the loop.
+    #[command(flatten)]
+    pub from: StoriesFrom,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

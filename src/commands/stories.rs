@@ -1,6 +1,6 @@
 //! `git ralph stories`.
 
-use super::here;
+use super::{here, put_stories_in};
 use crate::adapters::Source;
 use crate::cli;
 use crate::engine::report::Stories;
@@ -10,26 +10,20 @@ use crate::exit::Exit;
 use crate::names::Change;
 use crate::ui::{Screen, tables};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, Error> {
+pub(super) async fn run(mut screen: Screen, args: cli::Stories) -> Result<Exit, Error> {
     let words = screen;
     let engine = Engine::open(&here()?, &mut screen).await?;
-    let stories = match engine.resolve_change(args.change.as_deref()) {
-        Ok(change) => {
+    let is_named = args.from.path.is_some() || args.from.adapter.is_some();
+    let stories = match (engine.resolve_change(args.change.as_deref()), &args.change) {
+        (Ok(change), _) if is_named => as_start_would(&engine, &change, &args.from).await?,
+        (Ok(change), _) => {
             let (engine, state) = look(engine, &change).await?;
             let listing = listing_of(&state, &engine.repo.top).await?;
             Stories::of(&change, &state.source, listing, &state.progress.skipped)
         }
-        // No loop of this name: the list as `start` would find it.
-        Err(error) => {
-            let Some(name) = &args.change else {
-                return Err(error);
-            };
-            let change = Change::new(name)?;
-            let wanted = wanted(&engine.configuration.settings, &change);
-            let source = Source::resolve(&engine.repo.top, change.as_str(), &wanted)?;
-            let listing = source.list(&engine.repo.top).await?;
-            Stories::of(&change, &source, listing, &[])
-        }
+        // No loop of this name.
+        (Err(_), Some(name)) => as_start_would(&engine, &Change::new(name)?, &args.from).await?,
+        (Err(error), None) => return Err(error),
     };
     if args.json {
         words.document(&stories);
@@ -38,4 +32,18 @@ pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, 
         words.say(&tables::warnings(&stories));
     }
     Ok(Exit::Done)
+}
+
+/// The list as `start` would find it.
+async fn as_start_would(
+    engine: &Engine<'_>,
+    change: &Change,
+    from: &cli::StoriesFrom,
+) -> Result<Stories, Error> {
+    let mut settings = engine.configuration.settings.clone();
+    put_stories_in(&mut settings, from);
+    let wanted = wanted(&settings, change);
+    let source = Source::resolve(&engine.repo.top, change.as_str(), &wanted)?;
+    let listing = source.list(&engine.repo.top).await?;
+    Ok(Stories::of(change, &source, listing, &[]))
 }

@@ -54,6 +54,28 @@ fn other_lists_and_groupings_can_be_named() {
 }
 
 #[test]
+fn a_list_can_be_looked_at_before_a_loop_and_beside_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "## A\n- [ ] one\n- [ ] two\n");
+    let ids = |arguments: &[&str]| {
+        let output = sandbox.ralph(&[&["stories", "--json"], arguments].concat());
+        let stories = output.exits(0).json();
+        let stories = stories["stories"].as_array().unwrap().clone();
+        stories
+            .iter()
+            .map(|story| story["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&["todo", "--stories", "TODO.md"]), ["a"]);
+    sandbox.start();
+    assert_eq!(ids(&["--stories", "TODO.md#item"]), ["one", "two"]);
+    assert_eq!(ids(&[]), ["1", "2", "3"]);
+    sandbox
+        .ralph(&["stories", "todo", "--adapter", "nonsense"])
+        .exits(1);
+}
+
+#[test]
 fn a_change_without_a_list_is_told_with_those_that_have_one() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["stories", "nothing"]).exits(1).answers_nothing();

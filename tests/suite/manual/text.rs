@@ -250,7 +250,7 @@ finish and start. Without a change, an array of them.
             "
 Works without a loop too, and shows the list then as git ralph start would find it.
 
-git-ralph(1) says which lists are found and how they are read. #item or #group after the path in ralph.stories asks
+git-ralph(1) says which lists are found and how they are read. #item or #group after the path of --stories or ralph.stories asks
 for a story a box or a story a section.
 
 What the author of the list should look at is told with its line: boxes in code or comments, code fences that are
