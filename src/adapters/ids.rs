@@ -34,13 +34,6 @@ pub(super) struct Repeated<'a> {
 /// Gives each of `titles` its id.
 pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
     let titles: Vec<(&str, Option<&str>)> = titles.map(|title| (title, leading(title))).collect();
-    // Most lists have many stories of one task.
-    if let [(title, leading)] = titles.as_slice() {
-        return Ids {
-            ids: vec![leading.map_or_else(|| slug(title), str::to_owned)],
-            repeated: Vec::new(),
-        };
-    }
     let mut first_with: HashMap<&str, usize> = HashMap::new();
     let mut repeated: Vec<Repeated<'a>> = Vec::new();
     for (index, (_, leading)) in titles.iter().enumerate() {
@@ -67,6 +60,11 @@ pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
         })
         .collect();
     Ids { ids, repeated }
+}
+
+/// The id of a title that has no others beside it.
+pub(super) fn alone(title: &str) -> String {
+    leading(title).map_or_else(|| slug(title), str::to_owned)
 }
 
 /// Names that are taken one after the other; what is taken already gets a number.
@@ -106,8 +104,15 @@ pub(super) fn slug(title: &str) -> String {
     let mut length = 0;
     let words = title.split(|c: char| !c.is_alphanumeric());
     for word in words.filter(|word| !word.is_empty()) {
-        let dash = (length > 0).then_some('-');
-        for c in dash.into_iter().chain(word.chars().flat_map(char::to_lowercase)) {
+        let dash = if length > 0 { "-" } else { "" };
+        if word.is_ascii() && length + dash.len() + word.len() <= SLUG_LENGTH {
+            slug.push_str(dash);
+            slug.push_str(word);
+            slug.make_ascii_lowercase();
+            length += dash.len() + word.len();
+            continue;
+        }
+        for c in dash.chars().chain(word.chars().flat_map(char::to_lowercase)) {
             if length == SLUG_LENGTH {
                 return slug.trim_end_matches('-').to_owned();
             }

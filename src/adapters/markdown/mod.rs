@@ -49,12 +49,13 @@ impl Plan {
         }
         let named = ids::assign(groups.iter().map(|group| group.title.as_str()));
         let warnings = warnings(&groups, &named, &outline, grouping);
+        let named = named.ids;
+        let members = groups.iter().map(|group| group.boxes.clone()).collect();
         let stories = groups
-            .iter()
-            .zip(named.ids)
+            .into_iter()
+            .zip(named)
             .map(|(group, id)| story(&document, &outline.boxes, group, id))
             .collect();
-        let members = groups.into_iter().map(|group| group.boxes).collect();
         Self {
             stories,
             warnings,
@@ -64,29 +65,36 @@ impl Plan {
     }
 }
 
-fn story(document: &Document<'_>, boxes: &[CheckBox], group: &Group, id: String) -> Story {
+fn story(document: &Document<'_>, boxes: &[CheckBox], group: Group, id: String) -> Story {
     let members = boxes.get(group.boxes.clone()).unwrap_or_default();
     let tasks = boxes.get(group.tasks.clone()).unwrap_or_default();
     Story {
         id,
-        title: group.title.clone(),
-        body: document.source(group.body.clone()).into_owned(),
+        title: group.title,
+        body: document.source(group.body).into_owned(),
         done: members.iter().all(|member| member.done || member.optional),
         optional: members.iter().all(|member| member.optional),
         depends_on: Vec::new(),
         line: group.line,
-        tasks: ids::assign(tasks.iter().map(|task| task.text.as_str()))
-            .ids
-            .into_iter()
-            .zip(tasks)
-            .map(|(id, task)| Task {
-                id,
-                text: task.text.clone(),
-                done: task.done,
-                optional: task.optional,
-                line: task.line,
-            })
-            .collect(),
+        tasks: named(tasks),
+    }
+}
+
+fn named(tasks: &[CheckBox]) -> Vec<Task> {
+    let task = |(task, id): (&CheckBox, String)| Task {
+        id,
+        text: task.text.clone(),
+        done: task.done,
+        optional: task.optional,
+        line: task.line,
+    };
+    match tasks {
+        // Long lists have mostly stories of one task.
+        [only] => vec![task((only, ids::alone(&only.text)))],
+        _ => {
+            let ids = ids::assign(tasks.iter().map(|task| task.text.as_str())).ids;
+            tasks.iter().zip(ids).map(task).collect()
+        }
     }
 }
 
