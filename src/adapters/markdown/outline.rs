@@ -128,6 +128,7 @@ impl Prose {
     /// Ends a line of the source; what is skipped up to `end` is left out.
     fn pause(&mut self, document: &Document<'_>, end: usize) {
         let line = self.pending.take().unwrap_or_default();
+        self.text.reserve(line.len());
         for word in document.source(line).split_whitespace() {
             if !self.text.is_empty() {
                 self.text.push(' ');
