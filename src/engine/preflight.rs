@@ -12,7 +12,7 @@ use crate::git::index::{self, Entries};
 use crate::git::{RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::prompt::{self, Template};
-use crate::settings::Settings;
+use crate::settings::{Mark, Settings};
 use crate::state::{self, Store};
 
 /// What the checks found that the procedure needs.
@@ -64,6 +64,9 @@ pub(super) async fn check(
     let listing = source.list(&repo.top).await?;
     if listing.stories.is_empty() {
         return Err(Error::NoStories(source.path));
+    }
+    if options.settings.mark == Mark::Auto && source.commands.is_none() {
+        source.target(&repo.top)?;
     }
     match super::upcoming(&listing, &[]) {
         super::Upcoming::Story(_) => {}

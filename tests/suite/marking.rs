@@ -179,6 +179,19 @@ fn a_list_outside_of_the_repository_is_marked_and_comes_back_too() {
 }
 
 #[test]
+fn a_list_that_a_link_puts_outside_is_refused_before_an_attempt() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.outside("plan.md");
+    fs::write(&list, "- [ ] One\n").unwrap();
+    std::os::unix::fs::symlink(&list, sandbox.top.join("TODO.md")).unwrap();
+    let start = ["start", "out", "--stories", "TODO.md"];
+    sandbox.ralph(&start).exits(1).says("outside the repository");
+    assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+    sandbox.configure("ralph.mark", "never");
+    sandbox.ralph(&start).exits(0);
+}
+
+#[test]
 fn a_change_that_the_agent_archives_is_followed() {
     let sandbox = Sandbox::new();
     sandbox.start();
