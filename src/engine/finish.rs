@@ -258,30 +258,38 @@ impl Session<'_> {
         }
         let moves = merged.is_some() && (standing.head.branch != head.branch || head.branch.is_none());
         let work = self.file("work.index");
-        match merged {
+        // The tree that the working index holds, where that is certain.
+        let held = match merged {
             Some(merged) => {
                 let now = match read {
                     Some(read) => read,
                     None => self.work_tree_now().await?,
                 };
                 self.engine.repo.switch_work_tree(&work, &now, &merged).await?;
+                Some(merged)
             }
             None => {
                 let repo = &self.engine.repo;
                 repo.private_index(&repo.index(), &work, original.as_ref())
                     .await?;
+                index::held_tree(&work, self.oid_length())
             }
-        }
+        };
         if moves {
             self.engine.repo.set_head(&head, &why).await?;
         }
         let repo = &self.engine.repo;
-        match staged.as_ref().or(original.as_ref()) {
-            Some(content) => {
+        match (staged.as_ref().or(original.as_ref()), held) {
+            // Only what differs: a tree of many files takes long to read.
+            (Some(content), Some(held)) => {
+                let entries = repo.git.staged_between(&held, content).await?;
+                repo.set_entries(&work, &entries).await?;
+            }
+            (Some(content), None) => {
                 let args = ["--no-sparse-checkout", "--reset", content.as_str()];
                 repo.git.cmd("read-tree", args).index(&work).done().await?;
             }
-            None => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,
+            (None, _) => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,
         }
         self.hide_again(&work).await?;
         let repo = &self.engine.repo;

@@ -47,7 +47,7 @@ fn sweep(name: &str) {
     let number = STATES.iter().position(|state| state.name == name).unwrap();
     let state = &STATES[number];
     let mut found = Vec::new();
-    let step = stride(4 * STATES.len(), 5);
+    let step = stride(4 * STATES.len(), 8);
     for (place, misdeed) in MISDEEDS.iter().enumerate() {
         for complete in [false, true] {
             if (2 * place + usize::from(complete) + number) % step == 0 {

@@ -300,7 +300,7 @@ fn no_content_is_ever_lost() {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let config = Config {
-        cases: if crate::whole() { 120 } else { 4 },
+        cases: if crate::whole() { 40 } else { 4 },
         max_shrink_iters: 60,
         failure_persistence: None,
         ..Config::default()
