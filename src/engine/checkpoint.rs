@@ -265,7 +265,10 @@ impl Session<'_> {
         }
         let reading = self.read_work_tree().await?;
         if tip == checkpoint && reading.tree == self.state.checkpoint_tree {
-            return Ok(());
+            // Permissions that a person changed are no edit for git, but not the attempt's to take along.
+            let work = self.file("work.index");
+            let touched = self.touched_between(&self.file("checkpoint.index"), &work);
+            return self.unversioned().record_modes(&touched);
         }
         self.tell(format!(
             "edits made since the last checkpoint are kept as a checkpoint before {story}"

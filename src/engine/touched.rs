@@ -1,13 +1,15 @@
 //! What was touched since an index was kept, told by the file states that it holds: no look at a file.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::Session;
 use crate::error::Error;
 use crate::git::index;
-use crate::git::index_file::{Entry, Index, compare};
+use crate::git::index_file::{Entry, GITLINK, Index, compare, touched};
 
 impl Session<'_> {
     /// Length of an object id in bytes.
@@ -21,7 +23,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether the real index holds what the one of the last checkpoint holds, and hides nothing.
+    /// Whether the real index holds what the one of the last checkpoint holds, hides nothing, and no file was
+    /// touched since: git would not tell of one that only got other permissions. A look at every file.
     pub(super) fn index_is_as_left(&self) -> bool {
         let oid = self.oid_length();
         let now = fs::read(self.engine.repo.index()).unwrap_or_default();
@@ -35,7 +38,12 @@ impl Session<'_> {
         compare(&was, &now, |was, is| {
             same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
         });
-        same
+        let top = &self.engine.repo.top;
+        let untouched = |entry: &Entry<'_>| {
+            let file = top.join(OsStr::from_bytes(&entry.path)).symlink_metadata();
+            entry.mode == GITLINK || file.is_ok_and(|file| touched(&file) == entry.touched)
+        };
+        same && now.entries.iter().all(untouched)
     }
 
     /// Paths whose files differ between two indexes, or may: they were touched in between.

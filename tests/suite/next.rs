@@ -1130,3 +1130,13 @@ fn what_git_does_not_list_does_not_stay() {
     assert_eq!(sandbox.files(), files);
     assert!(!sandbox.top.join("pipe").exists() && !sandbox.top.join("src/pipe").exists());
 }
+
+#[test]
+fn permissions_that_a_person_changed_between_steps_are_no_attempts_to_take_along() {
+    let sandbox = started();
+    let path = sandbox.top.join("README.md");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let agent = sandbox.failing("chmod 644 README.md; echo x >>README.md");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}

@@ -21,7 +21,7 @@ pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 
 impl Unversioned {
     /// Records the permissions of what was touched since the last checkpoint.
-    pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), Error> {
+    pub(in crate::engine) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), Error> {
         self.save_modes(MODES, &self.odd_modes(self.modes(MODES)?, touched))
     }
 
