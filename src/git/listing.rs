@@ -67,16 +67,6 @@ impl Repo {
         self.git.cmd("ls-files", args).index(index).fields().await
     }
 
-    /// Untracked entries of the work tree, not ignored; whole directories where nothing inside is
-    /// tracked, empty ones too.
-    ///
-    /// # Errors
-    /// When git cannot read the work tree.
-    pub async fn untracked_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
-        let args = ["-z", "-o", "--exclude-standard", "--directory"];
-        self.git.cmd("ls-files", args).index(index).fields().await
-    }
-
     /// Which of these paths the ignore rules of the work tree cover, tracked or not.
     ///
     /// # Errors

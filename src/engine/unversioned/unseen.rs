@@ -17,8 +17,8 @@ use crate::git::index_file::Index;
 const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 impl Unversioned {
-    /// Moves files that are no files (pipes, sockets), and ignore rules that hide themselves, out of the
-    /// directories of tracked files, where they were made since `since`.
+    /// Files that are no files (pipes, sockets), and ignore rules that hide themselves, in the directories of
+    /// the files that `index` knows, where they were made since `since`.
     fn made_unseen(&self, index: &Index<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>, Error> {
         let ignored = self.paths("ignored")?;
         let is_tracked = |path: &[u8]| {
