@@ -1,4 +1,4 @@
-//! What a shell offers for a word that names a change: looks into the repository around the current
+//! What a shell offers for a word that names a change or an agent: for a change it looks into the repository around the current
 //! directory, and offers nothing where there is none.
 
 use std::env;
@@ -6,6 +6,7 @@ use std::env;
 use clap_complete::engine::CompletionCandidate;
 
 use crate::adapters;
+use crate::agent::presets;
 use crate::git::{Repo, discover};
 use crate::state;
 
@@ -40,6 +41,15 @@ pub fn changes_and_loops() -> Vec<CompletionCandidate> {
     found.sort();
     found.dedup();
     found
+}
+
+/// The agents that are known by name.
+#[must_use]
+pub fn agents() -> Vec<CompletionCandidate> {
+    presets::ALL
+        .iter()
+        .map(|preset| CompletionCandidate::new(preset.name))
+        .collect()
 }
 
 fn repository() -> Option<Repo> {

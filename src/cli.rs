@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::SignedDuration;
 
-use crate::candidates::{changes, changes_and_loops, loops};
+use crate::candidates::{agents, changes, changes_and_loops, loops};
 use crate::settings::parse_duration;
 
 /// Drive a coding agent through the stories of a change, with git as the safety net.
@@ -85,6 +85,11 @@ pub enum Command {
     Restore(Restore),
     /// Remove what finished loops left and nobody needs any more (ralph.keepAttempts)
     Prune(Named),
+    /// Check what a loop needs: git, and an agent; list the agents that are known by name
+    ///
+    /// Shows which of them are installed, their versions and command lines, and which one a loop would work
+    /// with. Each thing that needs mending comes with what to type.
+    Doctor(Doctor),
     /// Show the whole loop on a throwaway repository, with a scripted agent
     Demo(Demo),
     /// The scripted agent of the demo
@@ -159,6 +164,14 @@ pub struct Run {
     pub agent: Vec<OsString>,
 }
 
+/// `git ralph doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `git ralph finish`.
 #[derive(Debug, Args)]
 pub struct Finish {
@@ -191,8 +204,8 @@ pub struct Choice {
 /// Settings that hold for this command (for `start` and `run`: for the loop).
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// The agent's command as a shell line (ralph.agent)
-    #[arg(long = "agent", value_name = "COMMAND")]
+    /// The agent: a name that git ralph doctor lists, or a shell line (ralph.agent)
+    #[arg(long = "agent", value_name = "AGENT", add = ArgValueCandidates::new(agents))]
     pub agent_line: Option<String>,
     /// Retries after the first attempt, a story (ralph.maxRetries)
     #[arg(long, value_name = "N")]

@@ -191,6 +191,14 @@ pub enum Error {
         /// The story list.
         source_file: String,
     },
+    /// Stories are complete by word only.
+    #[error("{stories} stories in a row were said to be complete, but nothing was changed for them")]
+    NothingChanged {
+        /// The change.
+        change: String,
+        /// How many.
+        stories: u32,
+    },
     /// No agent was named.
     #[error("no agent is named")]
     NoAgent(String),
@@ -208,6 +216,8 @@ pub enum Error {
         verdict: Verdict,
         /// What it said.
         reason: Option<String>,
+        /// What a person can do about it.
+        advice: Option<&'static str>,
     },
 
     /// HEAD is not where the loop left it.
@@ -349,6 +359,7 @@ impl Error {
             Self::RetriesSpent { .. } => Exit::RetriesSpent,
             Self::NoChoice(_) => Exit::Usage,
             Self::Blocked(_)
+            | Self::NothingChanged { .. }
             | Self::HeadElsewhere { .. }
             | Self::CheckpointGone { .. }
             | Self::OriginalGone { .. }
@@ -404,15 +415,19 @@ impl Error {
             Self::LoopFinished(change) => format!("git ralph start {change}"),
             Self::Blocked(_) => "git ralph stories, then: git ralph skip <change> <story>".to_owned(),
             Self::UnknownStory { .. } | Self::StillOpen { .. } => "git ralph stories".to_owned(),
+            Self::NothingChanged { change, .. } => format!(
+                "see whether the agent may write files (git ralph log {change}), then the same command again"
+            ),
             Self::NoAgent(command) => {
                 format!(
-                    "git ralph {command} -- <agent command>, or: git config ralph.agent '<agent command>'"
+                    "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; names: git ralph doctor"
                 )
             }
             Self::AgentMissing(_) => "install it, or name another after --".to_owned(),
-            Self::AgentUnable { change, .. } => {
+            Self::AgentUnable { change, advice, .. } => {
+                let advice = advice.unwrap_or("mend that");
                 format!(
-                    "mend that, then the same command again; what the agent printed: git ralph log {change}"
+                    "{advice}, then the same command again; what the agent printed: git ralph log {change}"
                 )
             }
             Self::HeadElsewhere { branch, .. } => format!("git checkout {branch}"),

@@ -1,6 +1,8 @@
 //! What happens in a loop, as data (contract section 9): one JSON object a line, the same in
 //! `events.jsonl` and on standard output with `--json`. Decides nothing and prints nothing.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +96,15 @@ pub enum What {
         max_retries: u32,
         /// Why the last attempt failed.
         reason: Option<String>,
+    },
+    /// The agent's service cannot answer; the same attempt is made again later.
+    Waiting {
+        /// What the agent said of it.
+        reason: String,
+        /// For how many seconds.
+        seconds: u64,
+        /// Until when.
+        until: Timestamp,
     },
     /// How far the loop is.
     StoryProgress {
@@ -192,6 +203,9 @@ pub trait Observer {
 
     /// The agent did this, in a readable line; for agents whose raw output is not made for people.
     fn activity(&mut self, line: &str);
+
+    /// The loop waits for this much longer; nothing is left at its end.
+    fn countdown(&mut self, left: Duration);
 }
 
 impl Event {

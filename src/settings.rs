@@ -3,9 +3,12 @@
 //! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file.
 //! Knows the keys and their defaults; the table here is the one the manual prints.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Pieces;
 use crate::git::{Git, GitError};
 
 /// What `run` does when the loop has come to its end.
@@ -46,12 +49,26 @@ impl Mark {
     }
 }
 
+/// What a gate that was red before any work means for a story.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerifyBaseline {
+    /// It is not held against the story as long as it is red in the same way.
+    #[default]
+    Same,
+    /// It fails the attempt like any other.
+    Strict,
+}
+
 /// The settings that a loop works with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The agent's shell command line, or the name of a preset.
+    /// The agent's name, or its shell command line; the first known one on PATH when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// What is set of agents by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Pieces>,
     /// Retries after the first attempt, a story.
     pub max_retries: u32,
     /// Wall time of an attempt.
@@ -63,9 +80,18 @@ pub struct Settings {
     /// Shell commands that must succeed before a checkpoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
+    /// Wall time of a gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify_timeout: Option<SignedDuration>,
+    /// What a gate means that was red before any work.
+    #[serde(default)]
+    pub verify_baseline: VerifyBaseline,
     /// Wall time of the whole loop, checked between attempts of `run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<SignedDuration>,
+    /// How long the agent's service is waited for in a row; for ever when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_wait: Option<SignedDuration>,
     /// Attempts that one `run` may start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
@@ -109,11 +135,15 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             agent: None,
+            agents: BTreeMap::new(),
             max_retries: 3,
             timeout: None,
             idle_timeout: Some(SignedDuration::from_mins(30)),
             verify: Vec::new(),
+            verify_timeout: Some(SignedDuration::from_mins(30)),
+            verify_baseline: VerifyBaseline::Same,
             max_duration: None,
+            max_wait: Some(SignedDuration::from_hours(6)),
             max_attempts: None,
             max_cost: None,
             finish: FinishChoice::Ask,
@@ -135,8 +165,18 @@ impl Default for Settings {
 pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.agent",
-        "none",
-        "the agent: a shell command line that reads the prompt on standard input",
+        "first on PATH",
+        "the agent: a name that git ralph doctor lists, or a shell command line that reads the prompt on standard input",
+    ),
+    (
+        "ralph.agent.<name>.command",
+        "of the preset",
+        "the shell command line of the agent of this name",
+    ),
+    (
+        "ralph.agent.<name>.format",
+        "of the preset",
+        "what it prints: auto, text, claude, codex, gemini, opencode, copilot, qwen or pi",
     ),
     (
         "ralph.maxRetries",
@@ -154,10 +194,21 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "none",
         "a gate: shell command that must succeed before a checkpoint; may be given several times",
     ),
+    ("ralph.verifyTimeout", "30m", "wall time of a gate"),
+    (
+        "ralph.verifyBaseline",
+        "same",
+        "a gate that is red before any work: same (it does not fail a story as long as it prints the same) or strict",
+    ),
     (
         "ralph.maxDuration",
         "none",
-        "wall time of the loop; git ralph run stops there with exit code 6",
+        "age of the loop at which no more attempts are started (exit code 6)",
+    ),
+    (
+        "ralph.maxWait",
+        "6h",
+        "how long the agent's service is waited for when it cannot answer; 0: not at all (exit code 6)",
     ),
     (
         "ralph.maxAttempts",
@@ -350,7 +401,10 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         // As in git's own lists, an empty value forgets those before it.
         "ralph.verify" if value.is_empty() => settings.verify.clear(),
         "ralph.verify" => settings.verify.push(value.to_owned()),
+        "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
+        "ralph.verifybaseline" => settings.verify_baseline = verify_baseline(key, value)?,
         "ralph.maxduration" => settings.max_duration = duration(key, value)?,
+        "ralph.maxwait" => settings.max_wait = wait(key, value)?,
         "ralph.maxattempts" => settings.max_attempts = Some(number(key, value)?),
         "ralph.maxcost" => settings.max_cost = Some(dollars(key, value)?),
         "ralph.finish" => settings.finish = finish_choice(key, value)?,
@@ -366,8 +420,37 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.mark" => settings.mark = mark(key, value)?,
         "ralph.prompt" => settings.prompt = text(value),
         "ralph.retryoutput" => settings.retry_output = truth(key, value)?,
+        _ => match key
+            .strip_prefix("ralph.agent.")
+            .and_then(|rest| rest.rsplit_once('.'))
+        {
+            Some((name, piece)) => return set_piece(settings, key, name, piece, value),
+            None => return Ok(false),
+        },
+    }
+    Ok(true)
+}
+
+/// Puts in what is said of an agent by name.
+fn set_piece(
+    settings: &mut Settings,
+    key: &str,
+    name: &str,
+    piece: &str,
+    value: &str,
+) -> Result<bool, SettingsError> {
+    let mut pieces = settings.agents.get(name).cloned().unwrap_or_default();
+    match piece {
+        "command" => pieces.command = text(value),
+        "format" => {
+            let format = value.parse();
+            let format =
+                format.map_err(|_| wrong(key, value, "the name of a format, like claude or text"))?;
+            pieces.format = Some(format);
+        }
         _ => return Ok(false),
     }
+    settings.agents.insert(name.to_owned(), pieces);
     Ok(true)
 }
 
@@ -420,6 +503,14 @@ fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
     }
 }
 
+fn verify_baseline(key: &str, value: &str) -> Result<VerifyBaseline, SettingsError> {
+    match value {
+        "same" => Ok(VerifyBaseline::Same),
+        "strict" => Ok(VerifyBaseline::Strict),
+        _ => Err(wrong(key, value, "same or strict")),
+    }
+}
+
 /// A truth value as git reads it.
 fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
     match value.to_ascii_lowercase().as_str() {
@@ -433,6 +524,14 @@ fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
 fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
     match value.strip_suffix('d').map(str::parse::<u32>) {
         Some(Ok(days)) => Ok(Some(SignedDuration::from_hours(i64::from(days) * 24))),
+        _ => duration(key, value),
+    }
+}
+
+/// How long something may be waited for; 0 is not at all.
+fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+    match value.trim() {
+        "0" => Ok(Some(SignedDuration::ZERO)),
         _ => duration(key, value),
     }
 }

@@ -54,6 +54,28 @@ impl AgentCommand {
             None => Some(program.to_string_lossy().into_owned()),
         }
     }
+
+    /// Whether this program, wherever it lies, is a word of the command.
+    pub(super) fn runs(&self, program: &str) -> bool {
+        self.words()
+            .any(|word| word.rsplit('/').next().is_some_and(|name| name == program))
+    }
+
+    /// Whether this is a word of the command.
+    pub(super) fn has_word(&self, wanted: &str) -> bool {
+        self.words().any(|word| word == wanted)
+    }
+
+    fn words(&self) -> impl Iterator<Item = String> {
+        let words: Vec<String> = match self {
+            Self::Args(args) => args
+                .iter()
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
+            Self::Shell(line) => line.split_whitespace().map(ToOwned::to_owned).collect(),
+        };
+        words.into_iter()
+    }
 }
 
 impl fmt::Display for AgentCommand {

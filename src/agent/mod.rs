@@ -1,13 +1,16 @@
 //! The agent: how its command is found and run, what it prints, what it promised.
 //!
-//! `command` finds it, `process` runs it until nothing of it is alive (`survivors`), `decode` reads its output,
+//! `choice` says which one is meant, by name from the table of `presets` or by its `command`; `process` runs it until nothing of it is alive (`survivors`), `decode` reads its output,
 //! `promise` its last word and `learnings` what it wants others to know. Knows nothing of git, of story lists or of the loop's state.
 
+mod choice;
 mod command;
 pub mod decode;
 mod learnings;
+pub mod presets;
 pub mod process;
 pub mod promise;
 pub mod survivors;
 
+pub use choice::{Agent, Pieces};
 pub use command::AgentCommand;

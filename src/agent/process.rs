@@ -101,6 +101,7 @@ pub async fn run(
     stop: &mut Stop,
     listener: &mut dyn Listener,
 ) -> Result<Ended, ProcessError> {
+    survivors::adopt_orphans();
     let mut child = match spawn(&job) {
         Ok(child) => child,
         Err(error) => {
@@ -114,6 +115,7 @@ pub async fn run(
     let mark = Mark {
         session: pid,
         run: job.run,
+        since: pid.and_then(survivors::started_at),
     };
     if let Some(pid) = pid {
         listener.started(pid);

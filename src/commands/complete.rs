@@ -13,6 +13,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Hand) -> Result<Exit, Err
     let options = AttemptOptions {
         settings: Some(settings),
         agent: Vec::new(),
+        started: 0,
     };
     let end = session.complete(&options).await?;
     Ok(step_exit(&session, end))

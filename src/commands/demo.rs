@@ -57,22 +57,25 @@ pub(super) async fn run(mut screen: Screen, args: cli::Demo) -> Result<Exit, Err
         &format!("git ralph start {CHANGE}: remembers where we are and makes a branch; no file is touched."),
     );
     let engine = Engine::open(&top, &mut screen).await?;
+    let program = env::current_exe().map_err(demo_error)?;
+    let agent = vec![program.into_os_string(), OsString::from("demo-agent")];
     let options = StartOptions {
         settings: Settings::default(),
-        agent: Vec::new(),
+        agent: agent.clone(),
         restart: false,
     };
-    let mut session = start(engine, &Change::new(CHANGE)?, &options).await?.session;
+    let change = Change::new(CHANGE)?;
+    let mut session = Box::pin(start(engine, &change, &options)).await?.session;
     explain(
         words,
         "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",
     );
-    let program = env::current_exe().map_err(demo_error)?;
     let agent = AttemptOptions {
-        agent: vec![program.into_os_string(), OsString::from("demo-agent")],
+        agent,
         settings: None,
+        started: 0,
     };
-    let stopped = driver::run(&mut session, &agent).await?;
+    let stopped = Box::pin(driver::run(&mut session, &agent)).await?;
     if let Stopped::Signal(signal) = stopped {
         return Err(Error::Stopped(signal));
     }

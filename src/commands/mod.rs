@@ -4,6 +4,7 @@ mod abort;
 mod complete;
 mod demo;
 mod diff;
+mod doctor;
 mod fail;
 mod finish;
 mod log;
@@ -57,6 +58,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Diff(args) => diff::run(screen, args).await,
         Command::Restore(args) => restore::run(screen, args).await,
         Command::Prune(args) => prune::run(screen, args).await,
+        Command::Doctor(args) => doctor::run(screen, args).await,
         Command::Demo(args) => demo::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
@@ -95,8 +97,12 @@ async fn attempt(mut screen: Screen, step: Step, args: cli::Step) -> Result<Exit
     let options = AttemptOptions {
         agent: args.agent,
         settings: Some(settings),
+        started: 0,
     };
     let end = session.attempt(step, &options).await?;
+    if let StepEnd::Limited(limit) = &end {
+        session.tell(format!("stopped at a limit: {limit}"));
+    }
     Ok(step_exit(&session, end))
 }
 
@@ -142,7 +148,7 @@ fn step_exit(session: &Session<'_>, end: StepEnd) -> Exit {
         (StepEnd::Checkpointed, None) => Exit::Done,
         (StepEnd::Failed { retries_left: true }, None) => Exit::RetriesLeft,
         (StepEnd::Failed { retries_left: false }, None) => Exit::RetriesSpent,
-        (StepEnd::Limited, None) => Exit::Limit,
+        (StepEnd::Limited(_), None) => Exit::Limit,
     }
 }
 

@@ -4,7 +4,7 @@ use super::finish::{by_flag, question};
 use super::{here, put_in, put_stories_in, step_settings, tell_ignored};
 use crate::cli;
 use crate::engine::driver::{self, Stopped};
-use crate::engine::{AttemptOptions, Engine, Finish, Session, StartOptions, start};
+use crate::engine::{AttemptOptions, Engine, Finish, Session, StartOptions, agent_of, start};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
@@ -25,7 +25,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Run) -> Result<Exit, Erro
     let mut settings = engine.configuration.settings.clone();
     put_in(&mut settings, &args.settings);
     put_stories_in(&mut settings, &args.stories);
-    if args.agent.is_empty() && settings.agent.is_none() && !goes_on(&engine, &change) {
+    if agent_of(&args.agent, &settings, &engine.repo.top).is_none() && !goes_on(&engine, &change) {
         return Err(Error::NoAgent(format!("run {change}")));
     }
     let options = StartOptions {
@@ -33,12 +33,13 @@ pub(super) async fn run(mut screen: Screen, args: cli::Run) -> Result<Exit, Erro
         agent: args.agent.clone(),
         restart: false,
     };
-    let mut session = start(engine, &change, &options).await?.session;
+    let mut session = Box::pin(start(engine, &change, &options)).await?.session;
     let step = AttemptOptions {
         settings: Some(step_settings(&session, &args.settings)?),
         agent: args.agent,
+        started: 0,
     };
-    let stopped = driver::run(&mut session, &step).await?;
+    let stopped = Box::pin(driver::run(&mut session, &step)).await?;
     if let Stopped::Limit(limit) = &stopped {
         session.tell(format!("stopped at a limit: {limit}"));
     }

@@ -3,7 +3,7 @@
 use super::{here, put_in, put_stories_in, tell_ignored};
 use crate::cli;
 use crate::engine::report::Status;
-use crate::engine::{Engine, StartOptions, preview, resume, start};
+use crate::engine::{Engine, StartOptions, agent_of, preview, resume, start};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
@@ -49,9 +49,9 @@ pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Er
     };
     if already {
         words.say("the loop goes on already; nothing was changed\n");
-    } else if session.state.settings.agent.is_none() {
+    } else if agent_of(&[], &session.state.settings, &session.engine.repo.top).is_none() {
         words.say(
-            "no agent is named: git ralph next -- <agent command>, or do it by hand: git ralph complete\n",
+            "no agent is named, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or do it by hand: git ralph complete\n",
         );
     }
     if !words.json {

@@ -6,11 +6,13 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
+use super::conclude::Concluded;
 use super::machine::{Event, Step};
-use super::run_agent::Begun;
-use super::{Session, agent_command};
+use super::run_agent::{Begun, run_name};
+use super::waiting::{Patience, Waited};
+use super::{Session, agent_of};
 use crate::adapters::{Listing, Story};
-use crate::agent::AgentCommand;
+use crate::agent::Agent;
 use crate::error::Error;
 use crate::events::What;
 use crate::settings::Settings;
@@ -23,6 +25,8 @@ pub struct AttemptOptions {
     pub agent: Vec<OsString>,
     /// Settings that hold for this step; `None`: the frozen ones.
     pub settings: Option<Settings>,
+    /// How many attempts this command has begun before.
+    pub started: u32,
 }
 
 /// What a step came to.
@@ -35,8 +39,9 @@ pub enum StepEnd {
         /// Retries are left.
         retries_left: bool,
     },
-    /// The agent's service limits us; the attempt does not count.
-    Limited,
+    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and
+    /// is not waited for any longer. Attempts that it did not answer do not count.
+    Limited(String),
     /// We were asked to stop by this signal; the attempt does not count.
     Interrupted(i32),
 }
@@ -55,7 +60,7 @@ impl Session<'_> {
         self.decide(Event::Limit {
             max_retries: settings.max_retries,
         })?;
-        let end = self.attempt_within(step, options, &settings).await;
+        let end = self.attempt_patiently(step, options, &settings).await;
         if settings.max_retries != frozen_retries && self.state.progress.phase != Phase::Running {
             self.decide(Event::Limit {
                 max_retries: frozen_retries,
@@ -72,13 +77,37 @@ impl Session<'_> {
             .unwrap_or_else(|| self.state.settings.clone())
     }
 
-    async fn attempt_within(
+    /// Attempts until the agent's service answers, or is not to be waited for.
+    async fn attempt_patiently(
         &mut self,
         step: Step,
         options: &AttemptOptions,
         settings: &Settings,
     ) -> Result<StepEnd, Error> {
+        let mut patience = Patience::default();
+        loop {
+            let unavailable = match Box::pin(self.attempt_within(step, options, settings)).await? {
+                Concluded::End(end) => return Ok(end),
+                Concluded::Unavailable(unavailable) => unavailable,
+            };
+            match self.wait_for_service(&mut patience, &unavailable, settings).await {
+                Waited::Over => {}
+                Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
+                Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
+            }
+        }
+    }
+
+    async fn attempt_within(
+        &mut self,
+        step: Step,
+        options: &AttemptOptions,
+        settings: &Settings,
+    ) -> Result<Concluded, Error> {
         let (listing, story) = self.begin_story(step).await?;
+        if let Some(limit) = self.limit_reached(settings, options.started)? {
+            return Ok(Concluded::End(StepEnd::Limited(limit)));
+        }
         let agent = self.require_agent(step, &options.agent, settings)?;
         self.settle(&story.id).await?;
         self.settled = false;
@@ -113,16 +142,11 @@ impl Session<'_> {
         Ok((listing, story))
     }
 
-    fn require_agent(
-        &self,
-        step: Step,
-        given: &[OsString],
-        settings: &Settings,
-    ) -> Result<AgentCommand, Error> {
+    fn require_agent(&self, step: Step, given: &[OsString], settings: &Settings) -> Result<Agent, Error> {
         let command = if step == Step::Retry { "retry" } else { "next" };
-        let agent = agent_command(given, settings.agent.as_deref())
-            .ok_or_else(|| Error::NoAgent(command.to_owned()))?;
-        match agent.missing_program(&self.engine.repo.top) {
+        let top = &self.engine.repo.top;
+        let agent = agent_of(given, settings, top).ok_or_else(|| Error::NoAgent(command.to_owned()))?;
+        match agent.command.missing_program(top) {
             Some(missing) => Err(Error::AgentMissing(missing)),
             None => Ok(agent),
         }
@@ -147,7 +171,7 @@ impl Session<'_> {
             number,
             since,
             log,
-            run: format!("{}-{}", std::process::id(), since.as_nanosecond()),
+            run: run_name(since),
         };
         self.decide(Event::Begin {
             step,

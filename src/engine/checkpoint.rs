@@ -5,6 +5,7 @@ use super::machine;
 use super::other_refs::OtherRefs;
 use crate::error::Error;
 use crate::events::What;
+use crate::git::worktree::Reading;
 use crate::git::{Head, operations_in_progress};
 use crate::names::Oid;
 use crate::refs::Update;
@@ -119,6 +120,7 @@ impl Session<'_> {
     /// Makes a checkpoint of the work tree as it is. One scan of the work tree.
     pub(super) async fn save_checkpoint(&mut self, saving: Saving, standing: &Standing) -> Result<(), Error> {
         let reading = self.read_work_tree().await?;
+        self.count_unchanged(&saving, &reading);
         if !reading.unstorable.is_empty() {
             let names: Vec<_> = reading
                 .unstorable
@@ -130,6 +132,29 @@ impl Session<'_> {
             self.tell(told);
         }
         self.commit_checkpoint(saving, standing, reading.tree).await
+    }
+
+    /// Counts complete stories of agents that changed nothing but the story list.
+    fn count_unchanged(&mut self, saving: &Saving, reading: &Reading) {
+        let list = self.state.source.path.as_bytes();
+        let only_list = match &reading.changes {
+            Some(changes) => changes.iter().all(|(_, path)| path == list),
+            None => reading.tree == self.state.checkpoint_tree,
+        };
+        let by_agent = self
+            .state
+            .running
+            .as_ref()
+            .is_some_and(|running| !running.by_hand);
+        if by_agent && only_list {
+            self.state.unchanged += 1;
+            let story = saving.story.as_deref().unwrap_or_default();
+            self.tell(format!(
+                "warning: {story} is said to be complete, but nothing was changed for it"
+            ));
+        } else {
+            self.state.unchanged = 0;
+        }
     }
 
     /// Makes a checkpoint of a tree that the working index was just read into.

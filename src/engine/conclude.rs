@@ -1,16 +1,33 @@
 //! From an attempt's verdict on: gates, mark and checkpoint, or back to the checkpoint.
 
+use std::fs;
+
 use super::attempt::StepEnd;
 use super::checkpoint::Saving;
+use super::files::file_error;
 use super::revert::Undoing;
 use super::run_agent::{Begun, Outcome};
+use super::touched::tracked_paths;
 use super::verdict::Judgement;
+use super::waiting::Unavailable;
 use super::{Session, progress_of};
 use crate::adapters::{Listing, Story};
 use crate::error::Error;
 use crate::events::What;
+use crate::names::ref_component;
 use crate::settings::Settings;
 use crate::state::{Phase, Verdict};
+
+/// So many complete stories in a row without a change mean that the agent cannot do what it says.
+const MOST_UNCHANGED: u32 = 3;
+
+/// What an attempt was concluded with.
+pub(super) enum Concluded {
+    /// The step is over.
+    End(StepEnd),
+    /// The agent's service did not answer; the work tree is at the checkpoint, and nothing was counted.
+    Unavailable(Unavailable),
+}
 
 impl Session<'_> {
     /// From the verdict on: gates, mark and checkpoint, or back to the checkpoint.
@@ -21,9 +38,15 @@ impl Session<'_> {
         mut outcome: Outcome,
         settings: &Settings,
         begun: Begun,
-    ) -> Result<StepEnd, Error> {
+    ) -> Result<Concluded, Error> {
         self.repair_after_attempt().await?;
         let standing = self.standing().await?;
+        if let Some(litter) = outcome.litter
+            && outcome.judgement.verdict == Verdict::Complete
+        {
+            self.clear_litter(litter, &format!("{}.{}", ref_component(&story.id), begun.number))
+                .await?;
+        }
         let mut parent = None;
         if outcome.judgement.verdict == Verdict::Complete {
             match self.parent_for_checkpoint(&standing).await? {
@@ -52,7 +75,7 @@ impl Session<'_> {
         {
             outcome.judgement = Judgement::new(Verdict::Failed, reason);
         }
-        let Judgement { verdict, reason } = outcome.judgement.clone();
+        let Judgement { verdict, reason, .. } = outcome.judgement.clone();
         self.emit(What::AttemptEnded(begun.ended(story, &outcome)));
         if let (Verdict::Complete, Some(parent)) = (verdict, parent) {
             let saving = Saving {
@@ -63,7 +86,7 @@ impl Session<'_> {
             };
             self.save_checkpoint(saving, &standing).await?;
             self.forget_refs();
-            return self.after_checkpoint(story).await;
+            return self.after_checkpoint(story).await.map(Concluded::End);
         }
         // The reason of a missing promise is about the form, not the work: the story is just repeated.
         let told = match (&reason, verdict) {
@@ -80,7 +103,40 @@ impl Session<'_> {
             reason: told,
         };
         self.undo(undoing, &standing).await?;
-        self.after_failure(verdict, reason, outcome.signal)
+        self.after_failure(outcome.judgement, outcome.signal)
+    }
+
+    /// Moves to the trash what an agent has left in the top directory for itself; what was there before stays.
+    async fn clear_litter(&mut self, prefix: &str, trash: &str) -> Result<(), Error> {
+        let top = &self.engine.repo.top;
+        let tracked = tracked_paths(&self.file("checkpoint.index"), self.oid_length());
+        let is_new = |name: &[u8]| {
+            let inside = [name, b"/"].concat();
+            name.starts_with(prefix.as_bytes())
+                && !tracked.contains(name)
+                && !tracked.iter().any(|path| path.starts_with(&inside))
+        };
+        let entries = fs::read_dir(top).map_err(|error| file_error("read", top, error))?;
+        let mut names: Vec<Vec<u8>> = entries
+            .filter_map(Result::ok)
+            .map(|entry| entry.file_name().into_encoded_bytes())
+            .filter(|name| is_new(name))
+            .collect();
+        // What is ignored is in nobody's way, and may be the user's.
+        let repo = &self.engine.repo;
+        let ignored = repo.ignored_among(&repo.index(), &names).await?;
+        names.retain(|name| !ignored.contains(name));
+        let place = self.file("trash").join(trash);
+        for name in &names {
+            self.move_to_trash(name, &place)?;
+        }
+        if !names.is_empty() {
+            self.tell(format!(
+                "the agent's own files ({prefix}*) are no part of the story; they are in {}",
+                place.display()
+            ));
+        }
+        Ok(())
     }
 
     async fn after_checkpoint(&mut self, story: &Story) -> Result<StepEnd, Error> {
@@ -102,26 +158,42 @@ impl Session<'_> {
                 source_file: self.state.source.path.clone(),
             });
         }
+        if self.state.unchanged >= MOST_UNCHANGED && self.state.progress.phase != Phase::Complete {
+            // Whoever types the same command again has looked.
+            self.state.unchanged = 0;
+            self.save()?;
+            return Err(Error::NothingChanged {
+                change: self.change().to_string(),
+                stories: MOST_UNCHANGED,
+            });
+        }
         Ok(StepEnd::Checkpointed)
     }
 
-    fn after_failure(
-        &mut self,
-        verdict: Verdict,
-        reason: Option<String>,
-        signal: Option<i32>,
-    ) -> Result<StepEnd, Error> {
+    fn after_failure(&mut self, judgement: Judgement, signal: Option<i32>) -> Result<Concluded, Error> {
         let Some(current) = self.state.progress.story.clone() else {
             return Err(Error::WrongPhase(self.change().to_string()));
         };
+        let Judgement {
+            verdict,
+            reason,
+            retry_after,
+            advice,
+        } = judgement;
         match verdict {
-            Verdict::RateLimited | Verdict::Overloaded => Ok(StepEnd::Limited),
-            Verdict::Interrupted if signal.is_some() => Ok(StepEnd::Interrupted(signal.unwrap_or_default())),
+            Verdict::RateLimited | Verdict::Overloaded => Ok(Concluded::Unavailable(Unavailable {
+                reason: reason.unwrap_or_else(|| verdict.to_string()),
+                retry_after,
+            })),
+            Verdict::Interrupted if signal.is_some() => {
+                Ok(Concluded::End(StepEnd::Interrupted(signal.unwrap_or_default())))
+            }
             Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted => Err(Error::AgentUnable {
                 change: self.change().to_string(),
                 story: current.id,
                 verdict,
                 reason,
+                advice,
             }),
             _ => {
                 let retries_left = self.state.progress.phase == Phase::Failed;
@@ -133,7 +205,7 @@ impl Session<'_> {
                         reason: current.reason,
                     });
                 }
-                Ok(StepEnd::Failed { retries_left })
+                Ok(Concluded::End(StepEnd::Failed { retries_left }))
             }
         }
     }

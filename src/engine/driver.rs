@@ -1,13 +1,10 @@
 //! The driver of `run`: the very steps that the commands are, one after the other, until a stop.
 
-use jiff::Timestamp;
-
 use super::machine::Step;
-use super::{AttemptOptions, Session, StepEnd, progress_of, report};
+use super::{AttemptOptions, Session, StepEnd, progress_of};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
-use crate::settings::Settings;
 use crate::state::Phase;
 
 /// Why the driver stopped.
@@ -41,31 +38,23 @@ impl Stopped {
 /// # Errors
 /// What a step fails with; the loop can be resumed by the same command.
 pub async fn run(session: &mut Session<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
-    let settings = options
-        .settings
-        .clone()
-        .unwrap_or_else(|| session.state.settings.clone());
-    let mut attempts = 0;
+    let mut options = options.clone();
     loop {
         if let Some(signal) = session.engine.stop.signal() {
             return Ok(Stopped::Signal(signal));
-        }
-        if let Some(limit) = limit_reached(session, &settings, attempts)? {
-            return Ok(Stopped::Limit(limit));
         }
         let step = match session.state.progress.phase {
             Phase::Failed => Step::Retry,
             _ => Step::Next,
         };
-        attempts += 1;
-        match session.attempt(step, options).await {
+        let end = session.attempt(step, &options).await;
+        options.started += 1;
+        match end {
             Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => {}
             Ok(StepEnd::Failed { retries_left: false }) | Err(Error::RetriesSpent { .. }) => {
                 return Ok(Stopped::RetriesSpent);
             }
-            Ok(StepEnd::Limited) => {
-                return Ok(Stopped::Limit("the agent's service limits the rate".to_owned()));
-            }
+            Ok(StepEnd::Limited(limit)) => return Ok(Stopped::Limit(limit)),
             Ok(StepEnd::Interrupted(signal)) => return Ok(Stopped::Signal(signal)),
             Err(Error::NothingLeft { .. }) => {
                 let listing = session.listing().await?;
@@ -79,29 +68,4 @@ pub async fn run(session: &mut Session<'_>, options: &AttemptOptions) -> Result<
             Err(error) => return Err(error),
         }
     }
-}
-
-/// The limit that was reached, in words.
-fn limit_reached(session: &Session<'_>, settings: &Settings, attempts: u32) -> Result<Option<String>, Error> {
-    if let Some(most) = settings.max_attempts
-        && attempts >= most
-    {
-        return Ok(Some(format!("{most} attempts (ralph.maxAttempts)")));
-    }
-    if let Some(longest) = settings.max_duration {
-        let age = Timestamp::now().duration_since(session.state.started);
-        if age >= longest {
-            return Ok(Some(format!("the loop is {age:#} old (ralph.maxDuration)")));
-        }
-    }
-    if let Some(most) = settings.max_cost {
-        let spent: f64 = report::attempts(&session.file("events.jsonl"))?
-            .iter()
-            .filter_map(|entry| entry.attempt.cost_usd)
-            .sum();
-        if spent >= most {
-            return Ok(Some(format!("${spent:.2} spent (ralph.maxCost)")));
-        }
-    }
-    Ok(None)
 }

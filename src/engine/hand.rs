@@ -2,13 +2,16 @@
 
 use super::Session;
 use super::attempt::{AttemptOptions, StepEnd};
+use super::conclude::Concluded;
 use super::files::write_private;
 use super::machine::{Event, Step};
 use super::revert::Undoing;
-use super::run_agent::Outcome;
+use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
+use crate::adapters::{Listing, Story};
 use crate::error::Error;
 use crate::git::operations_in_progress;
+use crate::settings::Settings;
 use crate::state::Verdict;
 
 impl Session<'_> {
@@ -23,11 +26,9 @@ impl Session<'_> {
         let (listing, story) = self.begin_story(Step::Hand).await?;
         let begun = self.begin(Step::Hand, &story)?;
         self.copy_source()?;
-        let outcome = Outcome::by_hand(Judgement {
-            verdict: Verdict::Complete,
-            reason: None,
-        });
-        self.conclude(&story, &listing, outcome, &settings, begun).await
+        let outcome = Outcome::by_hand(Judgement::complete());
+        self.conclude_by_hand(&story, &listing, outcome, &settings, begun)
+            .await
     }
 
     /// A person or a driver says that the story failed: counted, kept, and undone.
@@ -41,10 +42,26 @@ impl Session<'_> {
         let (listing, story) = self.begin_story(Step::Hand).await?;
         let begun = self.begin(Step::Hand, &story)?;
         let outcome = Outcome::by_hand(Judgement {
-            verdict: Verdict::Failed,
             reason,
+            ..Judgement::bare(Verdict::Failed)
         });
-        self.conclude(&story, &listing, outcome, &settings, begun).await
+        self.conclude_by_hand(&story, &listing, outcome, &settings, begun)
+            .await
+    }
+
+    async fn conclude_by_hand(
+        &mut self,
+        story: &Story,
+        listing: &Listing,
+        outcome: Outcome,
+        settings: &Settings,
+        begun: Begun,
+    ) -> Result<StepEnd, Error> {
+        match self.conclude(story, listing, outcome, settings, begun).await? {
+            Concluded::End(end) => Ok(end),
+            // No agent has run whose service could be limited.
+            Concluded::Unavailable(unavailable) => Ok(StepEnd::Limited(unavailable.reason)),
+        }
     }
 
     /// Back to the checkpoint without a new attempt; says whether there was anything to undo.

@@ -3,24 +3,28 @@
 //! - `machine` decides (pure); `session` holds an open loop, which `start` begins (after the refusals of
 //!   `preflight`, upon a `snapshot`) or `resume` rebuilds.
 //! - An `attempt` runs an agent (`run_agent`, told by `prompting`), mends what it broke (`repair`, `rights`),
-//!   and is concluded (`conclude`: `verdict`, `gates`, `source`) by a `checkpoint` or a `revert`. `hand` does
+//!   and is concluded (`conclude`: `verdict`, `gates`, `source`) by a `checkpoint` or a `revert`; `limits` and
+//!   `waiting` say whether and when there is another. `hand` does
 //!   the same at a person's word.
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
-//! - `driver` chains the steps, `report` looks.
+//! - `driver` chains the steps, `report` and `doctor` look.
 //!
 //! Nothing here knows the command line or prints: what happens goes to an [`Observer`].
 
 mod abort;
 mod attempt;
+mod baseline;
 mod checkpoint;
 mod conclude;
+pub mod doctor;
 pub mod driver;
 mod files;
 mod finish;
 mod gates;
 mod hand;
 mod learnings;
+mod limits;
 pub mod machine;
 mod other_refs;
 mod preflight;
@@ -42,6 +46,7 @@ mod submodules;
 mod touched;
 mod unversioned;
 mod verdict;
+mod waiting;
 
 use std::env;
 use std::ffi::OsString;
@@ -51,12 +56,12 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use crate::adapters::{Listing, Story};
-use crate::agent::{AgentCommand, survivors};
+use crate::agent::{Agent, survivors};
 use crate::error::Error;
 use crate::events::Observer;
 use crate::git::{Git, GitError, Head, Repo, discover};
 use crate::names::Change;
-use crate::settings::Configuration;
+use crate::settings::{Configuration, Settings};
 use crate::signal::Stop;
 use crate::state::{self, Store};
 
@@ -252,11 +257,8 @@ pub fn progress_of(listing: &Listing) -> (usize, usize) {
     (done, done + open)
 }
 
-/// Finds the agent: the command given, else the one frozen in the settings.
-fn agent_command(given: &[OsString], configured: Option<&str>) -> Option<AgentCommand> {
-    if given.is_empty() {
-        configured.map(|line| AgentCommand::Shell(line.to_owned()))
-    } else {
-        Some(AgentCommand::Args(given.to_vec()))
-    }
+/// The agent of a step or of a loop that begins: the command given, else what the settings name.
+#[must_use]
+pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<Agent> {
+    Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }

@@ -5,7 +5,7 @@ use std::env;
 
 use super::session::path_text;
 use super::start::StartOptions;
-use super::{Engine, agent_command, progress_of, wanted};
+use super::{Engine, agent_of, progress_of, wanted};
 use crate::adapters::{Listing, Source};
 use crate::error::Error;
 use crate::git::index::{self, Entries};
@@ -82,8 +82,8 @@ pub(super) async fn check(
         }
     }
     check_template(engine, change, &options.settings, &source, &listing)?;
-    let agent = agent_command(&options.agent, options.settings.agent.as_deref());
-    if let Some(missing) = agent.and_then(|agent| agent.missing_program(&repo.top)) {
+    let agent = agent_of(&options.agent, &options.settings, &repo.top);
+    if let Some(missing) = agent.and_then(|agent| agent.command.missing_program(&repo.top)) {
         return Err(Error::AgentMissing(missing));
     }
     let mut tips: Vec<Oid> = refs

@@ -41,6 +41,11 @@ impl Session<'_> {
         }
         if self.state.progress.phase == Phase::Running {
             self.end_interrupted_attempt().await?;
+        } else if self.state.running.is_some() {
+            // The gates that are run before any attempt.
+            self.end_orphans().await?;
+            self.state.running = None;
+            self.save()?;
         }
         Ok(())
     }
@@ -115,7 +120,13 @@ impl Session<'_> {
         };
         let session = pid.filter(|pid| survivors::is_same(*pid, started) || started.is_none());
         let mut stop = self.engine.stop.clone();
-        let found = survivors::end(&Mark { session, run }, async move {
+        // Its orphans went to somebody else when its git-ralph died.
+        let mark = Mark {
+            session,
+            run,
+            since: None,
+        };
+        let found = survivors::end(&mark, async move {
             stop.asked(1).await;
         })
         .await;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{listing_of, progress_of};
 use crate::adapters::{Listing, Source, Story, Warning};
+use crate::agent::Agent;
 use crate::error::Error;
 use crate::events::{Attempt, Event, What};
 use crate::names::{Change, Oid};
@@ -169,8 +170,33 @@ pub struct Preview {
     /// The stories.
     #[serde(flatten)]
     pub stories: Stories,
-    /// The settings, agent and gates among them.
+    /// The agent that would work; absent when none is named and none is installed.
+    pub agent: Option<ChosenAgent>,
+    /// The settings, gates among them.
     pub settings: Settings,
+}
+
+/// The agent that a loop would work with.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChosenAgent {
+    /// Its name, when it was chosen by one.
+    pub name: Option<String>,
+    /// Its command line.
+    pub command: String,
+    /// The argument by which it no longer asks before it acts, as far as that is known.
+    pub unasked: Option<&'static str>,
+}
+
+impl ChosenAgent {
+    /// What is shown of an agent.
+    #[must_use]
+    pub fn of(agent: Agent) -> Self {
+        Self {
+            command: agent.command.to_string(),
+            unasked: agent.unasked,
+            name: agent.name,
+        }
+    }
 }
 
 /// The attempts of a loop: `git ralph log --json`.

@@ -106,6 +106,7 @@ pub async fn resume<'o>(
             nested: Vec::new(),
         },
         running: None,
+        unchanged: 0,
         intent: None,
     };
     store.save(&state)?;

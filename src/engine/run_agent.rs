@@ -10,7 +10,7 @@ use super::gates::Tail;
 use super::verdict::{Judgement, judge};
 use super::{Session, wall};
 use crate::adapters::Story;
-use crate::agent::AgentCommand;
+use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::{self, Ended, Ending, Job, Listener};
 use crate::agent::survivors;
@@ -23,7 +23,7 @@ use crate::state::{State, Store};
 impl Session<'_> {
     pub(super) async fn run_agent(
         &mut self,
-        agent: &AgentCommand,
+        agent: &Agent,
         story: &Story,
         text: &str,
         settings: &Settings,
@@ -31,7 +31,11 @@ impl Session<'_> {
     ) -> Result<Outcome, Error> {
         let prompt_file = self.file("prompt.md");
         write_private(&prompt_file, text)?;
-        let (argv, from_file) = agent.argv(&prompt_file);
+        let (argv, from_file) = agent.command.argv(&prompt_file);
+        let mut job = self.job(story, begun);
+        let variables = agent.env.iter();
+        job.env
+            .extend(variables.map(|(name, value)| variable(name, value)));
         let job = Job {
             argv,
             stdin: if from_file {
@@ -41,9 +45,9 @@ impl Session<'_> {
             },
             timeout: settings.timeout.map(wall),
             idle_timeout: settings.idle_timeout.map(wall),
-            ..self.job(story, begun)
+            ..job
         };
-        let mut decoder = Decoder::new(Format::Auto, text);
+        let mut decoder = Decoder::new(agent.format, text);
         let (ended, tail) = self.run_job(job, begun, &mut decoder).await?;
         let report = decoder.finish();
         self.learn(&report.learnings);
@@ -66,12 +70,23 @@ impl Session<'_> {
             },
             report: Some(report),
             tail,
+            litter: agent.litter,
         })
     }
 
     /// What every process of an attempt is started with.
     pub(super) fn job(&self, story: &Story, begun: &Begun) -> Job {
-        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let mut job = self.plain_job(&begun.run);
+        job.env.extend([
+            variable("RALPH_STORY", &story.id),
+            variable("RALPH_STORY_TITLE", &story.title),
+            variable("RALPH_ATTEMPT", &begun.number.to_string()),
+        ]);
+        job
+    }
+
+    /// What every process of the loop is started with that is about no story.
+    pub(super) fn plain_job(&self, run: &str) -> Job {
         let path = |name: &str, file: &str| (OsString::from(name), self.file(file).into_os_string());
         let mut env_remove = REPOSITORY_VARIABLES.to_vec();
         env_remove.push("GIT_CONFIG_PARAMETERS");
@@ -80,9 +95,6 @@ impl Session<'_> {
             dir: self.engine.repo.top.clone(),
             env: vec![
                 variable("RALPH_CHANGE", self.change().as_str()),
-                variable("RALPH_STORY", &story.id),
-                variable("RALPH_STORY_TITLE", &story.title),
-                variable("RALPH_ATTEMPT", &begun.number.to_string()),
                 variable("RALPH_BRANCH", &self.state.branch),
                 // What an attempt leaves must not be packed or pruned while it is judged.
                 variable("GIT_CONFIG_COUNT", "2"),
@@ -95,7 +107,7 @@ impl Session<'_> {
             ],
             env_remove,
             stdin: Vec::new(),
-            run: begun.run.clone(),
+            run: run.to_owned(),
             timeout: None,
             idle_timeout: None,
         }
@@ -123,6 +135,15 @@ impl Session<'_> {
         let ended = process::run(job, &mut log, &mut stop, &mut ears).await?;
         Ok((ended, ears.tail.text()))
     }
+}
+
+fn variable(name: &str, value: &str) -> (OsString, OsString) {
+    (OsString::from(name), OsString::from(value))
+}
+
+/// The mark of the processes of an attempt that begins now.
+pub(super) fn run_name(now: Timestamp) -> String {
+    format!("{}-{}", std::process::id(), now.as_nanosecond())
 }
 
 /// An attempt that has begun.
@@ -160,6 +181,8 @@ pub(super) struct Outcome {
     report: Option<Report>,
     /// The last lines of what the agent printed.
     pub tail: String,
+    /// How the names of files begin that the agent leaves in the top directory for itself.
+    pub litter: Option<&'static str>,
 }
 
 impl Outcome {
@@ -170,6 +193,7 @@ impl Outcome {
             signal: None,
             report: None,
             tail: String::new(),
+            litter: None,
         }
     }
 }

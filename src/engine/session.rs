@@ -56,7 +56,7 @@ impl<'o> Session<'o> {
             refs: None,
         };
         session.require_own_work_tree()?;
-        let at_rest = session.state.intent.is_none() && session.state.progress.phase != Phase::Running;
+        let at_rest = session.state.intent.is_none() && session.state.running.is_none();
         session.recover().await?;
         session.head_is_known = at_rest;
         Ok(session)

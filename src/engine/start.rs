@@ -11,11 +11,11 @@ use jiff::Timestamp;
 
 use super::abort::{ORIGINAL_INDEX, START_INDEX};
 use super::preflight::{Found, check, refuse_index_state, refuse_other_loops};
-use super::report::{Preview, Stories};
+use super::report::{ChosenAgent, Preview, Stories};
 use super::session::{path_text, percent_encode};
 use super::snapshot::{anchor, snapshot_message, staged_commit};
 use super::unversioned::Unversioned;
-use super::{Engine, Session, progress_of};
+use super::{Engine, Session, agent_of, progress_of};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::RefInfo;
@@ -99,6 +99,8 @@ pub async fn start<'o>(
             found.source.path, warning.line, warning.message
         ));
     }
+    session.tell_agent(options);
+    session.record_baseline(&options.settings).await?;
     Ok(Started {
         session,
         already: false,
@@ -122,6 +124,7 @@ pub async fn preview(
     let found = check(engine, change, options).await?;
     Ok(Some(Preview {
         stories: Stories::of(change, &found.source, found.listing, &[]),
+        agent: agent_of(&options.agent, &options.settings, &engine.repo.top).map(ChosenAgent::of),
         settings: options.settings.clone(),
     }))
 }
@@ -238,6 +241,7 @@ async fn compute(
             nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
         },
         running: None,
+        unchanged: 0,
         intent: Some(Intent::Start {
             tip: found.leftover.clone(),
             kept,
@@ -284,6 +288,21 @@ async fn kept_from_before(
 }
 
 impl Session<'_> {
+    /// Says which agent will work, where nobody has just typed it, and what it is allowed.
+    fn tell_agent(&mut self, options: &StartOptions) {
+        let Some(agent) = agent_of(&options.agent, &options.settings, &self.engine.repo.top) else {
+            return;
+        };
+        if options.agent.is_empty() {
+            self.tell(format!("agent: {}", agent.described()));
+        }
+        if let Some(argument) = agent.unasked {
+            self.tell(format!(
+                "with {argument} it acts without asking, and may do whatever you may do"
+            ));
+        }
+    }
+
     /// Applies the intent of `start`; doing it again is harmless.
     pub(super) async fn finish_start(&mut self) -> Result<(), Error> {
         let Some(Intent::Start { tip, kept }) = self.state.intent.clone() else {

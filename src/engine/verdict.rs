@@ -17,13 +17,31 @@ pub(super) struct Judgement {
     pub verdict: Verdict,
     /// Why; for `no signal` it is told and logged, but not put into the next prompt.
     pub reason: Option<String>,
+    /// In how many seconds the agent's service answers again, if that was told.
+    pub retry_after: Option<u64>,
+    /// What a person can do about it, where no retry helps.
+    pub advice: Option<&'static str>,
 }
 
 impl Judgement {
     pub fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
         Self {
-            verdict,
             reason: Some(reason.into()),
+            ..Self::bare(verdict)
+        }
+    }
+
+    pub fn complete() -> Self {
+        Self::bare(Verdict::Complete)
+    }
+
+    /// Without a reason.
+    pub fn bare(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            reason: None,
+            retry_after: None,
+            advice: None,
         }
     }
 }
@@ -58,10 +76,7 @@ pub(super) fn judge(ending: &Ending, report: &Report) -> Judgement {
         _ => String::new(),
     };
     match &report.heard {
-        Heard::Promise(Promise::Complete) => Judgement {
-            verdict: Verdict::Complete,
-            reason: None,
-        },
+        Heard::Promise(Promise::Complete) => Judgement::complete(),
         Heard::Promise(Promise::Failed(reason)) if reason.is_empty() => {
             Judgement::new(Verdict::Failed, "the agent gave no reason")
         }
@@ -83,14 +98,31 @@ fn is_promise(report: &Report) -> bool {
 }
 
 fn fault_verdict(fault: &Fault) -> Judgement {
-    let verdict = match fault.kind {
-        FaultKind::Auth | FaultKind::Billing => Verdict::Auth,
-        FaultKind::RateLimited => Verdict::RateLimited,
-        FaultKind::Overloaded | FaultKind::Network => Verdict::Overloaded,
-        FaultKind::Setup | FaultKind::UnknownModel => Verdict::NotStarted,
-        FaultKind::ContextTooLong | FaultKind::Other => Verdict::AgentError,
+    let (verdict, advice) = match fault.kind {
+        FaultKind::Auth => (Verdict::Auth, Some("sign in to the agent")),
+        // A plan's limit that says when it ends is waited for like any other.
+        FaultKind::Billing if fault.retry_after.is_some() => (Verdict::RateLimited, None),
+        FaultKind::Billing => (
+            Verdict::Auth,
+            Some("see to the plan or the credit of the agent's account"),
+        ),
+        FaultKind::RateLimited => (Verdict::RateLimited, None),
+        FaultKind::Overloaded | FaultKind::Network => (Verdict::Overloaded, None),
+        FaultKind::UnknownModel => (
+            Verdict::NotStarted,
+            Some("name a model that the agent's account can use"),
+        ),
+        FaultKind::Setup => (
+            Verdict::NotStarted,
+            Some("start the agent once by hand in this directory, and do what it asks for"),
+        ),
+        FaultKind::ContextTooLong | FaultKind::Other => (Verdict::AgentError, None),
     };
-    Judgement::new(verdict, fault.message.clone())
+    Judgement {
+        retry_after: fault.retry_after,
+        advice,
+        ..Judgement::new(verdict, fault.message.clone())
+    }
 }
 
 #[cfg(test)]

@@ -165,6 +165,20 @@ pub struct Running {
     pub started: Option<u64>,
 }
 
+impl Running {
+    /// Gates that run before any attempt.
+    #[must_use]
+    pub fn gates(run: &str) -> Self {
+        Self {
+            run: run.to_owned(),
+            since: Timestamp::now(),
+            by_hand: false,
+            pid: None,
+            started: None,
+        }
+    }
+}
+
 /// What was there before the loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
@@ -305,6 +319,9 @@ pub struct State {
     /// The attempt in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Running>,
+    /// How many stories in a row were complete without any change to the work tree.
+    #[serde(default)]
+    pub unchanged: u32,
     /// The step that has begun to change things.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,

@@ -6,6 +6,7 @@ mod narration;
 pub mod tables;
 
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::events::{Event, Observer, Stream, What};
@@ -98,5 +99,13 @@ impl Observer for Screen {
 
     fn activity(&mut self, line: &str) {
         self.say(&format!("  {line}\n"));
+    }
+
+    fn countdown(&mut self, left: Duration) {
+        // Elsewhere than on a terminal the event has said it all.
+        if io::stderr().is_terminal() {
+            let line = narration::countdown(left);
+            self.say(&format!("\r{line}\x1b[K"));
+        }
     }
 }

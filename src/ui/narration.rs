@@ -1,8 +1,10 @@
 //! Events in words, in git's tone: short, lower-case, one line each.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use jiff::SignedDuration;
 
 use crate::events::{Attempt, What};
 use crate::names::heading;
@@ -64,6 +66,13 @@ pub(super) fn of(what: &What) -> Option<String> {
                 max_retries - retries.min(max_retries)
             ),
         ),
+        What::Waiting { reason, seconds, .. } => {
+            let wait = SignedDuration::from_secs(i64::try_from(*seconds).unwrap_or(i64::MAX));
+            line(
+                &mut text,
+                &format!("the agent's service cannot answer now ({reason}); trying again in {wait:#}"),
+            );
+        }
         What::StoryProgress { done, total } => {
             line(&mut text, &format!("{done} of {total} stories are complete"));
         }
@@ -97,6 +106,16 @@ pub(super) fn of(what: &What) -> Option<String> {
         What::Output { .. } | What::Error { .. } => return None,
     }
     Some(text)
+}
+
+/// What is left of a wait, in one line; empty at its end.
+pub(super) fn countdown(left: Duration) -> String {
+    if left.is_zero() {
+        return String::new();
+    }
+    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+    let left = SignedDuration::from_secs(seconds.saturating_add(1));
+    format!("waiting, {left:#} left (Ctrl-C stops)")
 }
 
 fn ended(attempt: &Attempt) -> String {

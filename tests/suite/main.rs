@@ -10,15 +10,18 @@
 mod support;
 
 mod abort;
+mod agents;
 mod bad_input;
 mod complete;
 mod completions;
 mod crash;
 mod demo;
 mod diff;
+mod doctor;
 mod driver;
 mod fail;
 mod finish;
+mod gates;
 mod json;
 mod log;
 mod manual;
@@ -38,6 +41,7 @@ mod start;
 mod status;
 mod stories;
 mod submodules;
+mod waiting;
 
 /// Whether a program is there; says so when what needs it is left out.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use clap::CommandFactory;
 use clap_mangen::Man;
+use git_ralph::agent::presets::{self, Preset};
 use git_ralph::cli::Cli;
 use git_ralph::{exit, prompt, settings};
 use snapbox::{Data, assert_data_eq};
@@ -108,7 +109,12 @@ fn page(mut command: clap::Command, verb: &str) -> String {
         for (code, meaning, then) in exit::TABLE {
             page.item(code, &format!("{meaning}. What a script does: {then}."));
         }
-        page.prose(text::TOP);
+        let (before, after) = text::TOP.split_once("@presets\n").unwrap();
+        page.prose(before);
+        for preset in presets::ALL {
+            page.item(preset.name, &preset_words(preset));
+        }
+        page.prose(after);
     } else {
         if verb == "prompt" {
             page.section("VARIABLES");
@@ -133,6 +139,21 @@ fn page(mut command: clap::Command, verb: &str) -> String {
     let others: Vec<String> = others.iter().map(|name| format!("{name}(1)")).collect();
     page.text(&others.join(", "));
     page.0
+}
+
+/// A preset in words.
+fn preset_words(preset: &Preset) -> String {
+    let mut words = preset.line();
+    for (name, value) in preset.env {
+        words.push_str(&format!(", with {name}={value}"));
+    }
+    if let Some(argument) = preset.unasked {
+        words.push_str(&format!("; acts without asking ({argument})"));
+    }
+    if !preset.tried {
+        words.push_str("; not tried with the real program");
+    }
+    words + "."
 }
 
 /// A page that is being written, as roff.

@@ -625,7 +625,7 @@ fn what_is_a_promise_and_what_is_not() {
     sandbox.ralph(&["start", CHANGE, "--max-retries", "99"]).exits(0);
     let mut step = "next";
     for (script, verdict) in cases {
-        let agent = sandbox.agent(script);
+        let agent = sandbox.agent(&format!("echo x >>touched\n{script}"));
         let output = sandbox.step(step, &agent);
         let code = if verdict == "complete" { 0 } else { 3 };
         assert_eq!(output.code, code, "of {script}: {}", output.stderr);
@@ -841,6 +841,7 @@ fn the_agents_environment() {
 fn gates_must_succeed() {
     let sandbox = Sandbox::new();
     let gate = "for i in $(seq 1 60); do echo line $i; done; test -f wanted";
+    sandbox.configure("ralph.verifyBaseline", "strict");
     sandbox.ralph(&["start", CHANGE, "--verify", gate]).exits(0);
     let agent = sandbox.completing("cat >\"$notes/prompt\"; echo x >x");
     sandbox.step("next", &agent).exits(3);

@@ -26,8 +26,17 @@ tells mistakes with line and column. In all values promise tags are made harmles
 /// After the exit codes of the page about the whole.
 pub(super) const TOP: &str = "
 = AGENTS
-Any command can be the agent: a program with its arguments after --, or a shell line in ralph.agent or
---agent. It runs in the top directory of the work tree and reads the prompt on standard input; a command
+ralph.agent and --agent name the agent: one of those that git-ralph knows by name, or any shell line; a program with its
+arguments can also be given after --. Where none is named, the first that is found on PATH is taken, in this order:
+
+@presets
+ralph.agent.<name>.command and ralph.agent.<name>.format replace the command line of such an agent and what it prints, or
+make a name of one's own. git ralph doctor shows which are installed.
+
+An agent that acts without asking may do whatever the user may do. git-ralph brings back the work tree and what it knows of the
+repository, nothing else; README.md says how to confine an agent.
+
+The agent runs in the top directory of the work tree and reads the prompt on standard input; a command
 that has {prompt_file} in it gets the path of the prompt there instead.
 
 An attempt is complete when the agent's final message has the line
@@ -130,6 +139,7 @@ fields may be added.
 * checkpoint: story (null for edits of a person), attempt, oid
 * reverted: story, attempt, oid, ref (what keeps the work that was undone)
 * retry: story, retries, max_retries, reason
+* waiting: reason, seconds, until
 * story_progress: done, total
 * max_retries_exceeded: story, max_retries
 * notice: message
@@ -137,6 +147,14 @@ fields may be added.
 * complete: done, total
 * awaiting_choice: options
 * finished: how, branch, ref
+
+An attempt that ends because the agent's service cannot answer (a rate limit, a plan's limit whose end is told, an overloaded service,
+no network) does not count. It is made again when the service said, else after a delay that grows from ten seconds to five
+minutes; nothing waits longer than ralph.maxWait in a row. Where no waiting helps (not signed in, no credit, an unknown model, an agent that
+cannot be started), the command ends at once with exit code 1.
+
+A story that is said to be complete without any change but to the story list gets its checkpoint, and a warning; after three such stories in a row the
+command ends with exit code 7, if stories are left.
 
 Verdicts are complete, failed, no_signal, gate_failed, timed_out, rate_limited, overloaded, auth,
 not_started, agent_error and interrupted. The last of them, and rate_limited, overloaded, auth and
@@ -154,8 +172,6 @@ New branches and tags that a failed attempt made stay, and so do its stash entri
 that are checked out in another work tree are left alone. An agent that deletes .git/ralph deletes permissions,
 empty directories and ignored files that were kept there; one that deletes .git deletes everything.
 What was pushed is pushed. git-ralph does not confine the agent; use a container or another user for that.
-
-A rate limit ends the command with exit code 6; nothing waits for it.
 
 Hooks do not run for checkpoints, and checkpoints are not signed.
 After git ralph finish --cleanup nothing is staged; --index stages again what the loop has not changed, and what was
@@ -190,7 +206,9 @@ branch without commits. A branch ralph/<change> of no loop is replaced; its old 
 refs/ralph/<change>/replaced/<n>.
 
 With --dry-run all is checked and shown, and nothing begins: the stories with warnings, the agent, the gates and the settings. With --json that
-is one document: the one of git ralph stories --json, and settings.
+is one document: the one of git ralph stories --json, agent and settings.
+
+Each gate (ralph.verify) is run once, so that one that is red before any work is known; what gates change then is undone.
 
 With --restart a loop that goes on is aborted first, so that all is as it was before it. With --resume a loop whose state file is
 lost is rebuilt from its branch and refs; HEAD must be on the branch.
@@ -203,7 +221,11 @@ branch is checked out elsewhere, and where no story is left to do.
         "next" => {
             "
 Edits that were made by hand since the last checkpoint are committed first, as a checkpoint of their
-own, so that a failed attempt cannot take them along. After COMPLETE the gates (ralph.verify) run; the checkpoint is made when all succeed.
+own, so that a failed attempt cannot take them along.
+
+After COMPLETE the gates (ralph.verify) run, each for ralph.verifyTimeout at most; the checkpoint is made when all succeed. What they change in the work tree
+is part of it. Each was run once by git ralph start: one that was red then is not held against a story as long as it ends
+alike and prints the same lines, times aside; ralph.verifyBaseline=strict holds it against every story. One that prints nothing always counts.
 "
         }
         "retry" => {
@@ -301,6 +323,14 @@ boxes of a skipped story stay as they are.
 Needs nothing but git: the agent is part of the program, and the network is not used.
 "
         }
+        "doctor" => {
+            "
+Works outside of a repository too. The exit code is 1 if something needs mending.
+= OUTPUT
+With --json: git (its version), agent (name, command, unasked: the argument by which it acts without asking), agents (name, command,
+installed, version, format, unasked, tried), problems (message, hint).
+"
+        }
         "abort" => {
             "
 The original branch must be where it was: when it has moved on, the exit code is 7 and git ralph finish is meant. The
@@ -344,7 +374,7 @@ pub(super) fn exit_codes(verb: &str) -> &'static [&'static str] {
         "prompt" | "skip" => &["0", "1", "2", "5", "7", "75"],
         "revert" | "prune" => &["0", "1", "2", "75"],
         "abort" | "restore" => &["0", "1", "2", "7", "75"],
-        "status" | "stories" | "log" | "diff" => &["0", "1", "2"],
+        "status" | "stories" | "log" | "diff" | "doctor" => &["0", "1", "2"],
         "demo" => &["0", "1", "2", "128+n"],
         _ => panic!("{verb} has no exit codes in the manual"),
     }
@@ -416,7 +446,7 @@ Bring the work back, then look at it:
             "
 Unattended, with the agent from the configuration:
 
-    git config ralph.agent 'claude -p --output-format stream-json --verbose --dangerously-skip-permissions'
+    git config ralph.agent claude
     git -c ralph.maxDuration=4h ralph run add-login --cleanup
 "
         }
@@ -483,6 +513,13 @@ Keep the repository, to look around in it:
     git ralph demo --keep
 "
         }
+        "doctor" => {
+            "
+The agents that are installed:
+
+    git ralph doctor --json | jq -r '.agents[] | select(.installed) | .name'
+"
+        }
         "abort" => {
             "
 Forget the loop, and look at what it had made:
@@ -534,6 +571,7 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "revert" => &["git-ralph-fail"],
         "skip" => &["git-ralph-stories"],
         "demo" => &["git-ralph-run"],
+        "doctor" => &["git-ralph-start", "git-ralph-run"],
         "abort" => &["git-ralph-finish", "git-ralph-start"],
         "diff" => &["git-ralph-log", "git-ralph-restore", "git-diff"],
         "restore" => &["git-ralph-log", "git-ralph-diff", "git-ralph-complete"],

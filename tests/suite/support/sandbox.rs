@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use assert_fs::TempDir;
+use git_ralph::agent::presets;
 
 use super::copy::Copy;
 use super::unprivileged::{self, OtherUser};
@@ -360,8 +361,34 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
 }
 
-/// The directory of the program first, then what the system has.
+/// The directory of the program first, then what the system has, real agents left out.
 fn path() -> std::ffi::OsString {
-    let own = Path::new(PROGRAM).parent().unwrap().to_owned();
-    std::env::join_paths(std::iter::once(own).chain(search_path())).unwrap()
+    static PATH: OnceLock<std::ffi::OsString> = OnceLock::new();
+    let join = || {
+        let own = Path::new(PROGRAM).parent().unwrap().to_owned();
+        let system = search_path().into_iter().map(without_agents);
+        std::env::join_paths(std::iter::once(own).chain(system)).unwrap()
+    };
+    PATH.get_or_init(join).clone()
+}
+
+/// The directory, or one with links to all that is in it but real agents: no test may start one of those.
+fn without_agents(dir: PathBuf) -> PathBuf {
+    let is_agent = |name: &str| presets::ALL.iter().any(|preset| preset.program == name);
+    if !presets::ALL
+        .iter()
+        .any(|preset| dir.join(preset.program).exists())
+    {
+        return dir;
+    }
+    let name = dir.to_string_lossy().replace('/', "+");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::create_dir(&place);
+    for entry in fs::read_dir(&dir).unwrap().filter_map(Result::ok) {
+        if entry.file_name().to_str().is_none_or(|name| !is_agent(name)) {
+            // It is there already when another run has made it.
+            let _ = symlink(entry.path(), place.join(entry.file_name()));
+        }
+    }
+    place
 }

@@ -1,0 +1,193 @@
+//! Which agent is meant: what was given after `--`, a name or a shell line from the settings, or the first
+//! known one on PATH (contract sections 3 and 8).
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::AgentCommand;
+use super::decode::Format;
+use super::presets::{self, Preset};
+use crate::async_cmd::find_program;
+
+/// What the settings say of an agent by name: `ralph.agent.<name>.command` and `.format`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pieces {
+    /// A shell line, instead of the preset's command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What it prints, instead of the preset's format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+}
+
+/// An agent, ready to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// The name by which it was chosen, if it was.
+    pub name: Option<String>,
+    /// What to run.
+    pub command: AgentCommand,
+    /// Variables that it needs.
+    pub env: &'static [(&'static str, &'static str)],
+    /// What it prints.
+    pub format: Format,
+    /// The argument by which it no longer asks before it acts, as far as that is known.
+    pub unasked: Option<&'static str>,
+    /// How the names of files begin that it leaves in the top directory for itself.
+    pub litter: Option<&'static str>,
+}
+
+impl Agent {
+    /// The agent of a step: `given` (after `--`), else `configured` (a name or a shell line), else the first
+    /// preset whose program is on PATH; `None` when there is none of these.
+    #[must_use]
+    pub fn choose(
+        given: &[OsString],
+        configured: Option<&str>,
+        pieces: &BTreeMap<String, Pieces>,
+        dir: &Path,
+    ) -> Option<Self> {
+        if !given.is_empty() {
+            return Some(Self::of_command(AgentCommand::Args(given.to_vec())));
+        }
+        match configured {
+            Some(name) => Some(
+                Self::named(name, pieces)
+                    .unwrap_or_else(|| Self::of_command(AgentCommand::Shell(name.to_owned()))),
+            ),
+            None => presets::ALL
+                .iter()
+                .find(|preset| find_program(OsStr::new(preset.program), dir).is_some())
+                .and_then(|preset| Self::named(preset.name, pieces)),
+        }
+    }
+
+    /// The agent of this name, if there is one.
+    fn named(name: &str, pieces: &BTreeMap<String, Pieces>) -> Option<Self> {
+        let preset = Preset::named(name);
+        let own = pieces.get(name).cloned().unwrap_or_default();
+        let agent = match (own.command, preset) {
+            (Some(line), _) => Self::of_command(AgentCommand::Shell(line)),
+            (None, Some(preset)) => {
+                let words = [preset.program].into_iter().chain(preset.args.iter().copied());
+                Self::of_command(AgentCommand::Args(words.map(OsString::from).collect()))
+            }
+            (None, None) => return None,
+        };
+        Some(Self {
+            name: Some(name.to_owned()),
+            env: preset.map_or(&[], |preset| preset.env),
+            format: own
+                .format
+                .unwrap_or_else(|| preset.map_or(Format::Auto, |preset| preset.format)),
+            litter: preset.and_then(|preset| preset.litter),
+            ..agent
+        })
+    }
+
+    fn of_command(command: AgentCommand) -> Self {
+        let unasked = presets::ALL
+            .iter()
+            .filter_map(|preset| preset.unasked.filter(|_| command.runs(preset.program)))
+            .find(|argument| command.has_word(argument));
+        Self {
+            name: None,
+            command,
+            env: &[],
+            format: Format::Auto,
+            unasked,
+            litter: None,
+        }
+    }
+
+    /// What people are told of it: its name, if it has one, and its command.
+    #[must_use]
+    pub fn described(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{name}: {}", self.command),
+            None => self.command.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(configured: &str, pieces: &[(&str, Pieces)]) -> Agent {
+        let pieces = pieces
+            .iter()
+            .map(|(name, pieces)| ((*name).to_owned(), pieces.clone()))
+            .collect();
+        Agent::choose(&[], Some(configured), &pieces, Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn what_is_given_comes_before_what_is_configured() {
+        let given = ["my-agent".into(), "-x".into()];
+        let agent = Agent::choose(&given, Some("claude"), &BTreeMap::new(), Path::new("/")).unwrap();
+        assert_eq!(agent.command, AgentCommand::Args(given.to_vec()));
+        assert_eq!((agent.name, agent.format), (None, Format::Auto));
+    }
+
+    #[test]
+    fn a_name_is_its_preset_and_anything_else_a_shell_line() {
+        let agent = chosen("gemini", &[]);
+        assert_eq!(
+            agent.command.to_string(),
+            "gemini --yolo --output-format stream-json"
+        );
+        assert_eq!(agent.env, [("GEMINI_CLI_TRUST_WORKSPACE", "true")]);
+        assert_eq!((agent.format, agent.unasked), (Format::Gemini, Some("--yolo")));
+        let line = chosen("gemini --model x", &[]);
+        assert_eq!(line.command, AgentCommand::Shell("gemini --model x".to_owned()));
+        assert_eq!((line.name, line.format, line.unasked), (None, Format::Auto, None));
+    }
+
+    #[test]
+    fn pieces_replace_those_of_a_preset_or_make_a_name_of_ones_own() {
+        let pieces = Pieces {
+            command: Some("claude -p --model y --dangerously-skip-permissions".to_owned()),
+            format: None,
+        };
+        let agent = chosen("claude", &[("claude", pieces.clone())]);
+        assert_eq!(
+            agent.command,
+            AgentCommand::Shell(pieces.command.clone().unwrap())
+        );
+        assert_eq!(agent.format, Format::Claude);
+        assert_eq!(agent.unasked, Some("--dangerously-skip-permissions"));
+        let own = Pieces {
+            format: Some(Format::Codex),
+            ..pieces
+        };
+        let agent = chosen("mine", &[("mine", own)]);
+        assert_eq!(
+            (agent.name.as_deref(), agent.format),
+            (Some("mine"), Format::Codex)
+        );
+        let format = Pieces {
+            command: None,
+            format: Some(Format::Text),
+        };
+        let agent = chosen("pi", &[("pi", format)]);
+        assert_eq!(
+            (agent.command.to_string().as_str(), agent.format),
+            ("pi -p --mode json", Format::Text)
+        );
+    }
+
+    #[test]
+    fn only_the_program_that_has_it_can_have_an_argument_not_to_ask() {
+        assert_eq!(chosen("pi -p", &[]).unasked, Some("-p"));
+        assert_eq!(chosen("/opt/bin/claude -p", &[]).unasked, None);
+        assert_eq!(
+            chosen("X=1 /opt/bin/claude --dangerously-skip-permissions", &[]).unasked,
+            Some("--dangerously-skip-permissions")
+        );
+        assert_eq!(chosen("grep --yolo", &[]).unasked, None);
+    }
+}

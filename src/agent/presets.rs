@@ -1,0 +1,172 @@
+//! The agents that git-ralph knows by name: one table (contract section 8), shown by `git ralph doctor` and by
+//! the manual.
+//!
+//! Each line of it was worked out by running the program without a person in front of it, unless it says
+//! that it was not.
+
+use super::decode::Format;
+
+/// An agent that is known by name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// The name, as in `ralph.agent`.
+    pub name: &'static str,
+    /// The program, as searched on PATH.
+    pub program: &'static str,
+    /// The arguments with which it reads the prompt on standard input and works without a person.
+    pub args: &'static [&'static str],
+    /// Variables that it needs for that.
+    pub env: &'static [(&'static str, &'static str)],
+    /// What it prints with these arguments.
+    pub format: Format,
+    /// The argument by which it no longer asks before it acts, where it has one.
+    pub unasked: Option<&'static str>,
+    /// How its names for files of its own begin, which it leaves in the top directory of the work tree.
+    pub litter: Option<&'static str>,
+    /// Whether this line was tried with the real program.
+    pub tried: bool,
+}
+
+/// Every preset, in the order in which they are searched on PATH when no agent is named.
+pub const ALL: &[Preset] = &[
+    Preset {
+        name: "claude",
+        program: "claude",
+        args: &[
+            "-p",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--dangerously-skip-permissions",
+        ],
+        env: &[],
+        format: Format::Claude,
+        unasked: Some("--dangerously-skip-permissions"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "codex",
+        program: "codex",
+        args: &["exec", "--json", "-s", "workspace-write", "-"],
+        env: &[],
+        format: Format::Codex,
+        unasked: None,
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "gemini",
+        program: "gemini",
+        args: &["--yolo", "--output-format", "stream-json"],
+        // Otherwise it asks whether it may trust the directory.
+        env: &[("GEMINI_CLI_TRUST_WORKSPACE", "true")],
+        format: Format::Gemini,
+        unasked: Some("--yolo"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "opencode",
+        program: "opencode",
+        args: &["run", "--format", "json"],
+        env: &[],
+        format: Format::Opencode,
+        unasked: None,
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "copilot",
+        program: "copilot",
+        args: &["--allow-all-tools", "--no-color", "--output-format", "json"],
+        env: &[],
+        format: Format::Copilot,
+        unasked: Some("--allow-all-tools"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "qwen",
+        program: "qwen",
+        args: &["--yolo", "--output-format", "stream-json"],
+        env: &[],
+        format: Format::Qwen,
+        unasked: Some("--yolo"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "pi",
+        program: "pi",
+        args: &["-p", "--mode", "json"],
+        env: &[],
+        format: Format::Pi,
+        // It never asks.
+        unasked: Some("-p"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "aider",
+        program: "aider",
+        args: &[
+            "--message-file",
+            "/dev/stdin",
+            "--yes-always",
+            "--no-auto-commits",
+            "--no-pretty",
+            "--no-stream",
+            "--no-gitignore",
+        ],
+        env: &[],
+        format: Format::Text,
+        unasked: Some("--yes-always"),
+        litter: Some(".aider."),
+        tried: true,
+    },
+    Preset {
+        name: "amp",
+        program: "amp",
+        args: &["-x", "--stream-json"],
+        env: &[],
+        format: Format::Claude,
+        unasked: None,
+        litter: None,
+        tried: false,
+    },
+];
+
+impl Preset {
+    /// The preset of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|preset| preset.name == name)
+    }
+
+    /// Its command line, for people.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let words: Vec<&str> = [self.program]
+            .into_iter()
+            .chain(self.args.iter().copied())
+            .collect();
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_means_one_preset_and_its_own_argument() {
+        for preset in ALL {
+            assert_eq!(Preset::named(preset.name), Some(preset));
+            if let Some(unasked) = preset.unasked {
+                assert!(preset.args.contains(&unasked), "{}", preset.name);
+            }
+        }
+        assert_eq!(Preset::named("claude -p"), None);
+    }
+}

@@ -1,0 +1,22 @@
+//! `git ralph doctor`.
+
+use super::here;
+use crate::cli;
+use crate::engine::doctor::examine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::{Screen, tables};
+
+pub(super) async fn run(screen: Screen, args: cli::Doctor) -> Result<Exit, Error> {
+    let found = examine(&here()?).await?;
+    if args.json {
+        screen.document(&found);
+    } else {
+        screen.answer(&tables::examination(&found));
+    }
+    Ok(if found.problems.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Error
+    })
+}

@@ -1,0 +1,35 @@
+//! Limits that the user set for the loop: time, attempts, cost (contract section 3). They are looked at
+//! between attempts and before a wait; the loop can go on later.
+
+use jiff::Timestamp;
+
+use super::{Session, report};
+use crate::error::Error;
+use crate::settings::Settings;
+
+impl Session<'_> {
+    /// The limit that was reached, in words; `started` is how many attempts this command has begun.
+    pub(super) fn limit_reached(&self, settings: &Settings, started: u32) -> Result<Option<String>, Error> {
+        if let Some(most) = settings.max_attempts
+            && started >= most
+        {
+            return Ok(Some(format!("{most} attempts (ralph.maxAttempts)")));
+        }
+        if let Some(longest) = settings.max_duration {
+            let age = Timestamp::now().duration_since(self.state.started);
+            if age >= longest {
+                return Ok(Some(format!("the loop is {age:#} old (ralph.maxDuration)")));
+            }
+        }
+        if let Some(most) = settings.max_cost {
+            let spent: f64 = report::attempts(&self.file("events.jsonl"))?
+                .iter()
+                .filter_map(|entry| entry.attempt.cost_usd)
+                .sum();
+            if spent >= most {
+                return Ok(Some(format!("${spent:.2} spent (ralph.maxCost)")));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,147 @@
+//! Agents by name: which one is meant, what it is started with, what it leaves.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use git_ralph::agent::presets;
+
+use crate::support::{CHANGE, Cmd, Sandbox};
+
+/// A program of this name on PATH that writes down its arguments, its prompt and a variable, then does this.
+fn install(sandbox: &Sandbox, name: &str, script: &str) {
+    let dir = sandbox.outside("programs");
+    let _ = fs::create_dir(&dir);
+    let program = sandbox.agent(&format!(
+        r#"[ "$1" = --version ] && {{ echo '{name} 1.2.3 (fake)'; exit; }}
+echo "$*" >"$notes/arguments"
+cat >"$notes/prompt"
+echo "$GEMINI_CLI_TRUST_WORKSPACE" >"$notes/trusted"
+{script}"#
+    ));
+    symlink(program, dir.join(name)).unwrap();
+}
+
+/// `git ralph <args>` with these programs on PATH.
+fn ralph(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    let cmd = sandbox.ralph_cmd(args);
+    let path = cmd.variable("PATH").unwrap();
+    let mut dirs = vec![sandbox.outside("programs")];
+    dirs.extend(std::env::split_paths(&path));
+    cmd.env("PATH", std::env::join_paths(dirs).unwrap())
+}
+
+/// The end of a stream of claude.
+const STREAM: &str = r#"echo x >"x-$RALPH_STORY"
+echo '{"type":"system","subtype":"init","session_id":"s"}'
+printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"Done.\n<promise>COMPLETE</promise>","total_cost_usd":0.5}'"#;
+
+#[test]
+fn the_first_one_on_path_is_taken_where_none_is_named() {
+    let sandbox = Sandbox::new();
+    install(&sandbox, "gemini", "echo x >x; complete");
+    install(&sandbox, "claude", STREAM);
+    ralph(&sandbox, &["start", CHANGE])
+        .run()
+        .exits(0)
+        .says("agent: claude: claude -p --output-format stream-json")
+        .says("with --dangerously-skip-permissions it acts without asking");
+    ralph(&sandbox, &["next"]).run().exits(0);
+    let arguments = "-p --output-format stream-json --verbose --dangerously-skip-permissions\n";
+    assert_eq!(sandbox.noted("arguments"), arguments);
+    assert!(sandbox.noted("prompt").starts_with("# Story 1. Database"));
+    assert_eq!(sandbox.attempts()[0]["cost_usd"], 0.5);
+}
+
+#[test]
+fn a_name_brings_arguments_and_environment() {
+    let sandbox = Sandbox::new();
+    install(&sandbox, "claude", STREAM);
+    let answer = r#"echo x >x
+echo '{"type":"init","session_id":"s","model":"m"}'
+echo '{"type":"message","role":"assistant","content":"<promise>COMPLETE</promise>","delta":true}'
+echo '{"type":"result","status":"success","stats":{}}'"#;
+    install(&sandbox, "gemini", answer);
+    ralph(&sandbox, &["start", CHANGE]).run().exits(0);
+    ralph(&sandbox, &["next", "--agent", "gemini"]).run().exits(0);
+    assert_eq!(sandbox.noted("arguments"), "--yolo --output-format stream-json\n");
+    assert_eq!(sandbox.noted("trusted"), "true\n");
+}
+
+#[test]
+fn pieces_of_an_agent_can_be_set_and_hold_for_the_loop() {
+    let sandbox = Sandbox::new();
+    install(&sandbox, "claude", STREAM);
+    sandbox.configure("ralph.agent", "claude");
+    sandbox.configure("ralph.agent.claude.command", "claude -p --model 'a b'");
+    ralph(&sandbox, &["start", CHANGE]).run().exits(0);
+    sandbox.git(&["config", "--unset", "ralph.agent.claude.command"]);
+    ralph(&sandbox, &["next"]).run().exits(0);
+    assert_eq!(sandbox.noted("arguments"), "-p --model a b\n");
+    // What it prints is plain text then, and holds no promise on a line of its own.
+    ralph(&sandbox, &["-q", "next"])
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "ralph.agent.claude.format")
+        .env("GIT_CONFIG_VALUE_0", "text")
+        .run()
+        .exits(3);
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.configure("ralph.agent.claude.format", "xml");
+    sandbox
+        .ralph(&["status"])
+        .exits(1)
+        .says("ralph.agent.claude.format is 'xml', but must be the name of a format");
+}
+
+#[test]
+fn a_name_without_its_program_is_refused_at_start() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.print();
+    for preset in presets::ALL {
+        sandbox
+            .ralph(&["start", CHANGE, "--agent", preset.name])
+            .exits(1)
+            .says(&format!("the agent '{}' cannot be found", preset.program));
+    }
+    assert_eq!(sandbox.print(), before);
+}
+
+#[test]
+fn what_an_agent_leaves_for_itself_is_no_part_of_the_story() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".aider.conf.yml", "mine\n");
+    let work = "echo x >x; echo edited >.aider.conf.yml; echo chat >.aider.chat.history.md
+mkdir -p .aider.tags.cache.v4; echo y >.aider.tags.cache.v4/y; complete";
+    install(&sandbox, "aider", work);
+    ralph(&sandbox, &["start", CHANGE, "--agent", "aider"])
+        .run()
+        .exits(0);
+    ralph(&sandbox, &["next"])
+        .run()
+        .exits(0)
+        .says("the agent's own files (.aider.*) are no part of the story");
+    let changed = sandbox.git(&["diff", "--name-only", "HEAD~1", "HEAD"]);
+    assert_eq!(changed, ".aider.conf.yml\nopenspec/changes/add-login/tasks.md\nx");
+    let trash = sandbox.top.join(format!(".git/ralph/{CHANGE}/trash/1.1"));
+    assert_eq!(
+        fs::read_to_string(trash.join(".aider.chat.history.md")).unwrap(),
+        "chat\n"
+    );
+    assert!(trash.join(".aider.tags.cache.v4/y").exists());
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn an_orphan_without_session_and_mark_is_ended_all_the_same() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let escape = r#"setsid sh -c 'env -i PATH="$PATH" sleep 7654 & echo $! >"$0/pid"' "$notes"
+while [ ! -s "$notes/pid" ]; do :; done; echo x >x"#;
+    let agent = sandbox.completing(escape);
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("left a process running");
+    let pid = sandbox.noted("pid");
+    let alive = fs::read(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+    assert!(!alive.windows(4).any(|part| part == b"7654"), "it is still alive");
+}

@@ -1,0 +1,141 @@
+//! Gates: what they say before any work, what they change, and how long they may take.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
+
+/// A gate that is red as long as there is the file `broken`, and names each file that is wrong.
+const GATE: &str = "if [ -f broken ]; then echo 'FAILED old (0.3s)'; ls | grep wrong; exit 4; fi";
+
+#[test]
+fn what_was_red_before_is_not_held_against_a_story() {
+    let sandbox = Sandbox::new();
+    sandbox.write("broken", "");
+    sandbox.configure("ralph.verify", GATE);
+    sandbox.start().says("is red before any work (exit code 4)");
+    let agent = sandbox.completing("echo x >x");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("in the same way as before the loop");
+    // Another line is another failure.
+    let agent = sandbox.completing("echo x >wrong");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox.is_at_checkpoint();
+    // Mended, and then red again: that is seen too, because it was known to be red.
+    let agent = sandbox.completing("rm broken");
+    sandbox.step("retry", &agent).exits(0);
+}
+
+#[test]
+fn strictly_it_is_held_against_every_story() {
+    let sandbox = Sandbox::new();
+    sandbox.write("broken", "");
+    sandbox.configure("ralph.verify", GATE);
+    sandbox.configure("ralph.verifyBaseline", "strict");
+    sandbox.start().says("is red before any work");
+    let agent = sandbox.completing("echo x >x");
+    sandbox.step("next", &agent).exits(3);
+}
+
+#[test]
+fn a_silent_gate_always_counts() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "test -f wanted");
+    sandbox.start().says("is red before any work");
+    let agent = sandbox.completing("echo x >x");
+    sandbox.step("next", &agent).exits(3);
+}
+
+#[test]
+fn start_undoes_what_gates_change() {
+    let sandbox = Sandbox::dirty();
+    let files = sandbox.files();
+    sandbox.configure("ralph.verify", "echo formatted >README.md; echo new >built");
+    sandbox.start().says("the gates changed files; that is undone");
+    assert_eq!(sandbox.files(), files);
+    sandbox.is_at_checkpoint();
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+}
+
+#[test]
+fn what_gates_change_is_part_of_the_story_and_told() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "if [ -f x ]; then echo formatted >x; fi");
+    sandbox.start();
+    let agent = sandbox.completing("echo raw >x");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the gates changed files, which goes into the checkpoint: x");
+    assert_eq!(sandbox.git(&["show", "HEAD:x"]), "formatted");
+}
+
+#[test]
+fn a_gate_has_a_time_limit_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verifyTimeout", "1s");
+    sandbox.configure("ralph.verify", "if [ -f x ]; then echo waiting; sleep 1000; fi");
+    sandbox.start();
+    let agent = sandbox.completing("echo x >x");
+    sandbox.step("next", &agent).exits(3).says("its time limit");
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox.nothing_is_alive();
+}
+
+#[test]
+fn gates_that_outlive_a_killed_start_are_ended_by_the_next_command() {
+    let sandbox = Sandbox::new();
+    let there = sandbox.notes.join("there");
+    let gate = format!("echo >'{}'; sleep 1000", there.display());
+    sandbox.configure("ralph.verify", &gate);
+    let running = sandbox.direct(&["start", CHANGE]).start();
+    wait_for(&there);
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    assert!(!sandbox.alive().is_empty());
+    sandbox.ralph(&["revert", CHANGE]).exits(0);
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.status()["phase"], "ready");
+}
+
+#[test]
+fn three_stories_in_a_row_without_a_change_need_a_person() {
+    let sandbox = Sandbox::new();
+    let list: String = (1..=5).map(|n| format!("- [ ] {n}. Story\n")).collect();
+    sandbox.write(TASKS, &list);
+    let agent = sandbox.agent("count; [ $n != 4 ] || echo x >x; complete");
+    let run = ["run", CHANGE, "--", &agent];
+    sandbox
+        .ralph(&run)
+        .exits(7)
+        .says("warning: 1 is said to be complete, but nothing was changed for it")
+        .says("3 stories in a row");
+    assert_eq!(sandbox.noted("count"), "3\n");
+    assert_eq!(sandbox.status()["stories_done"], 3);
+    sandbox.ralph(&run).exits(0);
+    assert_eq!(sandbox.noted("count"), "5\n");
+}
+
+#[test]
+fn logs_of_gates_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "echo secret");
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}"));
+    let logs = [
+        dir.join("baseline.log"),
+        dir.join("attempts/1.1.log"),
+        dir.join("prompt.md"),
+    ];
+    for file in logs.iter().chain([&sandbox.state_file()]) {
+        let mode = fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+}

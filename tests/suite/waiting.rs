@@ -1,0 +1,143 @@
+//! Agents whose service cannot answer: waited for, not counted; and those that no waiting helps.
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, wait_until};
+
+/// What claude prints when its service answers with an error.
+fn fault(status: u16, words: &str) -> String {
+    format!(
+        r#"echo '{{"type":"system","subtype":"init","session_id":"s"}}'
+echo '{{"type":"result","subtype":"success","is_error":true,"api_error_status":{status},"result":"API Error: {words}"}}'
+exit 1"#
+    )
+}
+
+/// An agent that meets this the first time, and does its work the second time.
+fn recovering(sandbox: &Sandbox, fault: &str) -> String {
+    sandbox.agent(&format!(
+        "count\nif [ $n = 1 ]; then echo x >half\n{fault}\nfi\necho x >done-$n\ncomplete"
+    ))
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_and_does_not_count() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = recovering(&sandbox, &fault(429, "rate limit, try again in 1 second"));
+    let output = sandbox.ralph(&["next", "--json", "--", &agent]).exits(0);
+    let events = output.events();
+    let waiting = events.iter().find(|event| event["event"] == "waiting").unwrap();
+    assert_eq!(waiting["seconds"], 1);
+    assert!(waiting["reason"].as_str().unwrap().contains("rate limit"));
+    let attempts = sandbox.attempts();
+    let verdicts: Vec<_> = attempts.iter().map(|attempt| &attempt["verdict"]).collect();
+    assert_eq!(verdicts, ["rate_limited", "complete"]);
+    assert!(!sandbox.top.join("half").exists());
+    assert!(sandbox.top.join("done-2").exists());
+    assert!(sandbox.state().get("story").is_none());
+    let started: Vec<_> = events
+        .iter()
+        .filter(|event| event["event"] == "attempt_started")
+        .map(|event| event["retries"].as_u64().unwrap())
+        .collect();
+    assert_eq!(started, [0, 0]);
+}
+
+#[test]
+fn an_overloaded_service_is_waited_for_by_run() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxAttempts", "3");
+    let agent = recovering(&sandbox, &fault(529, "Overloaded. Please retry after 1"));
+    sandbox
+        .ralph(&["run", CHANGE, "--cleanup", "--", &agent])
+        .exits(0)
+        .says("the agent's service cannot answer now (API Error: Overloaded. Please retry after 1)")
+        .says("trying again in 1s");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+}
+
+#[test]
+fn nothing_waits_longer_than_it_may() {
+    for (setting, value, words, says) in [
+        ("ralph.maxWait", "0", "try again in 1s", "ralph.maxWait"),
+        ("ralph.maxWait", "1h", "try again in 61 minutes", "ralph.maxWait"),
+        (
+            "ralph.maxDuration",
+            "1h",
+            "try again in 61 minutes",
+            "ralph.maxDuration",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.configure(setting, value);
+        sandbox.start();
+        let agent = recovering(&sandbox, &fault(429, words));
+        sandbox.step("next", &agent).exits(6).says(says);
+        assert_eq!(sandbox.verdict(), "rate_limited");
+        sandbox.is_at_checkpoint();
+        assert_eq!(sandbox.status()["next"], "next");
+        assert_eq!(sandbox.status()["current"]["retries"], 0);
+        // Later, the same command.
+        sandbox.step("next", &agent).exits(0);
+    }
+}
+
+#[test]
+fn a_plan_s_limit_is_waited_for_when_its_end_is_told_and_ends_the_command_otherwise() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = recovering(
+        &sandbox,
+        &fault(429, "usage limit reached, try again in 1 second"),
+    );
+    sandbox.step("next", &agent).exits(0).says("trying again in 1s");
+    let agent = sandbox.agent(&fault(400, "Your credit balance is too low"));
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("credit balance is too low")
+        .says("hint: see to the plan or the credit");
+    assert_eq!(sandbox.verdict(), "auth");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn waiting_can_be_interrupted() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = recovering(&sandbox, &fault(429, "try again in 300 seconds"));
+    let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
+    let events = sandbox.top.join(format!(".git/ralph/{CHANGE}/events.jsonl"));
+    wait_until("it waits", || {
+        std::fs::read_to_string(&events).is_ok_and(|text| text.contains("\"waiting\""))
+    });
+    running.signal(Signal::SIGINT);
+    running.end().exits(130);
+    sandbox.is_at_checkpoint();
+    sandbox.step("next", &agent).exits(0);
+}
+
+#[test]
+fn where_no_waiting_helps_the_command_ends_and_says_what_to_do() {
+    for (status, words, verdict, hint) in [
+        (401, "Invalid API key", "auth", "sign in to the agent"),
+        (404, "model: no-such-model", "not_started", "name a model"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let agent = sandbox.agent(&fault(status, words));
+        sandbox.step("next", &agent).exits(1).says(words).says(hint);
+        assert_eq!(sandbox.verdict(), verdict);
+        assert_eq!(sandbox.status()["current"]["retries"], 0);
+    }
+}
+
+#[test]
+fn a_conversation_that_grew_too_long_fails_the_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(&fault(400, "prompt is too long"));
+    sandbox.step("next", &agent).exits(3).says("prompt is too long");
+    assert_eq!(sandbox.verdict(), "agent_error");
+}
