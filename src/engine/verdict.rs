@@ -68,13 +68,14 @@ pub(super) fn judge(ending: &Ending, report: &Report) -> Judgement {
     if let Some(fault) = &report.fault {
         return fault_verdict(fault);
     }
-    if !report.ended {
-        return Judgement::new(Verdict::Interrupted, "the agent's output ends in the middle");
-    }
     let exit = match ending {
         Ending::Exited(code) if *code != 0 => format!(" (exit code {code})"),
         _ => String::new(),
     };
+    if !report.ended {
+        let why = format!("the agent's output ends in the middle{exit}");
+        return Judgement::new(Verdict::Interrupted, why);
+    }
     match &report.heard {
         Heard::Promise(Promise::Complete) => Judgement::complete(),
         Heard::Promise(Promise::Failed(reason)) if reason.is_empty() => {

@@ -27,6 +27,7 @@ mod log;
 mod manual;
 mod marking;
 mod next;
+mod processes;
 mod prompt;
 mod prune;
 mod readme;

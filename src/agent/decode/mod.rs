@@ -35,6 +35,8 @@ use std::{fmt, str::FromStr};
 
 /// How much of the end of stderr is kept.
 const STDERR_KEPT: usize = 16 * 1024;
+/// How much is kept of lines that are no JSON.
+const PLAIN_KEPT: usize = 4 * 1024;
 
 /// What an agent prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,6 +168,32 @@ pub struct Decoder {
     stage: Stage,
     draft: Draft,
     stderr: Vec<u8>,
+    plain: Plain,
+}
+
+/// What stands in a stream of JSON lines but is none: where there is nothing else, it says why.
+#[derive(Default)]
+struct Plain {
+    words: Vec<u8>,
+    /// Whether a line of JSON was seen.
+    is_stream: bool,
+}
+
+impl Plain {
+    fn line(&mut self, line: &str) {
+        self.is_stream |= line.trim_start().starts_with('{');
+        if !self.is_stream {
+            keep_end(&mut self.words, line.as_bytes(), PLAIN_KEPT);
+            self.words.push(b'\n');
+        }
+    }
+
+    /// The fault of a program that ended before it printed a single line of its format.
+    fn fault(&self, stderr: &str) -> Option<Fault> {
+        let words = format!("{}{stderr}", String::from_utf8_lossy(&self.words));
+        let fault = Fault::new(None, None, &words);
+        (!self.is_stream && fault.kind != FaultKind::Other).then_some(fault)
+    }
 }
 
 enum Stage {
@@ -193,6 +221,7 @@ impl Decoder {
             stage: Stage::of(format),
             draft: Draft::new(prompt),
             stderr: Vec::new(),
+            plain: Plain::default(),
         }
     }
 
@@ -215,7 +244,10 @@ impl Decoder {
                 ending.push(stdout);
             }
             Stage::Lines(reader, dialect) => {
-                reader.push(stdout, |line| dialect.line(line, &mut self.draft));
+                reader.push(stdout, |line| {
+                    self.plain.line(line);
+                    dialect.line(line, &mut self.draft);
+                });
             }
         }
     }
@@ -243,9 +275,15 @@ impl Decoder {
             Stage::Undecided(_) => self.draft.report(self.format),
             Stage::Text(ending) => ending.report(self.draft),
             Stage::Lines(mut reader, mut dialect) => {
-                reader.finish(|line| dialect.line(line, &mut self.draft));
+                reader.finish(|line| {
+                    self.plain.line(line);
+                    dialect.line(line, &mut self.draft);
+                });
                 let stderr = String::from_utf8_lossy(&self.stderr);
                 dialect.end(&stderr, &mut self.draft);
+                if !self.draft.ended && self.draft.fault.is_none() {
+                    self.draft.fault = self.plain.fault(&stderr);
+                }
                 self.draft.report(self.format)
             }
         }

@@ -94,6 +94,22 @@ fn stderr_is_never_heard() {
 }
 
 #[test]
+fn a_program_that_never_began_its_stream_says_why_in_plain_words() {
+    let fault = |stdout: &str, stderr: &str| {
+        let mut decoder = Decoder::new(Format::Claude, "");
+        decoder.push(stdout.as_bytes());
+        decoder.push_stderr(stderr.as_bytes());
+        decoder.finish().fault.map(|fault| fault.kind)
+    };
+    let signed_out = "Invalid API key \u{b7} Please run /login\n";
+    assert_eq!(fault(signed_out, ""), Some(FaultKind::Auth));
+    assert_eq!(fault("", "error: unknown option '-x'\n"), Some(FaultKind::Setup));
+    assert_eq!(fault("", "something else\n"), None);
+    let begun = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
+    assert_eq!(fault(&format!("{begun}{signed_out}"), ""), None);
+}
+
+#[test]
 fn of_a_stream_only_the_end_is_kept() {
     let mut kept = Vec::new();
     for piece in [&b"abc"[..], b"d", b"efghijk", b""] {
