@@ -1,4 +1,4 @@
-//! Finds out the format from the first line.
+//! Finds out the format from the first line; of a document over several lines from the first two.
 //!
 //! Invariant: not a byte is lost while it is being found out. What is not known for certain is
 //! text. It must not know what the lines mean.
@@ -37,14 +37,21 @@ impl Detection {
                 return Some(self.decide(Format::Text));
             }
         }
-        let line_end = memchr(b'\n', &self.held_back[self.seen..]).map(|at| self.seen + at);
-        self.seen = line_end.unwrap_or(self.held_back.len());
-        if self.seen > FIRST_LINE_LIMIT {
-            return Some(self.decide(Format::Text));
+        loop {
+            let line_end = memchr(b'\n', &self.held_back[self.seen..]).map(|at| self.seen + at);
+            self.seen = line_end.unwrap_or(self.held_back.len());
+            if self.seen > FIRST_LINE_LIMIT {
+                return Some(self.decide(Format::Text));
+            }
+            let begin = self.held_back[..line_end?].trim_ascii();
+            if begin == b"{" {
+                // A document over several lines: the next one tells.
+                self.seen += 1;
+                continue;
+            }
+            let format = format_of(begin);
+            return Some(self.decide(format));
         }
-        let first_line = &self.held_back[..line_end?];
-        let format = format_of(first_line.trim_ascii());
-        Some(self.decide(format))
     }
 
     /// Decides by what there is.
@@ -72,6 +79,12 @@ struct FirstLine {
 }
 
 fn format_of(line: &[u8]) -> Format {
+    if let Some(document) = line.strip_prefix(b"{\n").or(line.strip_prefix(b"{\r\n")) {
+        return match document.trim_ascii_start() {
+            document if document.starts_with(b"\"session_id\":") => Format::Gemini,
+            _ => Format::Text,
+        };
+    }
     let Some(line) = parse::<FirstLine>(&String::from_utf8_lossy(line)) else {
         return Format::Text;
     };
@@ -121,6 +134,8 @@ mod tests {
             (r#"{"type":"session"}"#, Format::Text),
             (r#"{"type":7}"#, Format::Text),
             (r#"{"type":"system""#, Format::Text),
+            ("{\n  \"session_id\": \"s\",", Format::Gemini),
+            ("{\r\n  \"answer\": 1", Format::Text),
             ("{", Format::Text),
             ("Hello", Format::Text),
             ("", Format::Text),
