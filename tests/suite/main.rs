@@ -10,7 +10,7 @@
 mod support;
 
 mod abort;
-mod agents;
+
 mod bad_input;
 mod complete;
 mod completions;
@@ -27,6 +27,7 @@ mod log;
 mod manual;
 mod marking;
 mod next;
+mod presets;
 mod processes;
 mod prompt;
 mod prune;
