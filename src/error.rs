@@ -184,12 +184,16 @@ pub enum Error {
     #[error("the stories that are left wait for others{}", list(": ", .0, ""))]
     Blocked(Vec<String>),
     /// The list still has the story as incomplete after its checkpoint.
-    #[error("the story {story} is complete, but {source_file} still lists it as open")]
+    #[error("the story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
     StillOpen {
+        /// The change.
+        change: String,
         /// The story's id.
         story: String,
-        /// The story list.
+        /// The story list, or the command that prints it.
         source_file: String,
+        /// Whether a command of the user's has to mark it.
+        by_command: bool,
     },
     /// Stories are complete by word only.
     #[error("{stories} stories in a row were said to be complete, but nothing was changed for them")]
@@ -414,7 +418,20 @@ impl Error {
             Self::NothingFailed(change) => format!("git ralph next {change}"),
             Self::LoopFinished(change) => format!("git ralph start {change}"),
             Self::Blocked(_) => "git ralph stories, then: git ralph skip <change> <story>".to_owned(),
-            Self::UnknownStory { .. } | Self::StillOpen { .. } => "git ralph stories".to_owned(),
+            Self::UnknownStory { .. } => "git ralph stories".to_owned(),
+            Self::StillOpen {
+                change,
+                story,
+                by_command,
+                ..
+            } => {
+                let mend = if *by_command {
+                    "mend ralph.doneCommand"
+                } else {
+                    "mark it as done there"
+                };
+                format!("{mend}, then the same command again; or: git ralph skip {change} {story}")
+            }
             Self::NothingChanged { change, .. } => format!(
                 "see whether the agent may write files (git ralph log {change}), then the same command again"
             ),
@@ -478,6 +495,15 @@ impl Error {
             _ => return None,
         };
         Some(hint)
+    }
+}
+
+/// A story list as a person knows it.
+fn source_name(source_file: &str, by_command: bool) -> String {
+    if by_command {
+        format!("ralph.storiesCommand (`{source_file}`)")
+    } else {
+        source_file.to_owned()
     }
 }
 

@@ -373,6 +373,14 @@ impl Configuration {
         Ok(configuration)
     }
 
+    /// The value that `git -c` gives a setting for this command; the key in lower case.
+    #[must_use]
+    pub fn given(&self, key: &str) -> Option<&str> {
+        let mut given = self.given.iter().rev();
+        let (_, value) = given.find(|(other, _)| other == key)?;
+        Some(value)
+    }
+
     /// The settings for one step of a loop: the frozen ones, with what `git -c` gave put in. An agent
     /// that was named only after `start` is used too.
     ///

@@ -37,6 +37,45 @@ pub struct Commands {
     pub limit: u64,
 }
 
+/// What a command is told of a story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// It is to be marked as done.
+    Done,
+    /// Its checkpoint is made.
+    Closed,
+}
+
+impl Commands {
+    /// Runs the command that is told such news of `story`, where there is one; `env` goes into its
+    /// environment.
+    ///
+    /// # Errors
+    /// When the command fails.
+    pub async fn tell(
+        &self,
+        top: &Path,
+        news: News,
+        story: &Story,
+        env: &[(&str, String)],
+    ) -> Result<(), SourceError> {
+        let (key, line) = match news {
+            News::Done => ("ralph.doneCommand", &self.done),
+            News::Closed => ("ralph.closedCommand", &self.closed),
+        };
+        let Some(line) = line else { return Ok(()) };
+        let object = serde_json::json!({
+            "id": story.id,
+            "title": story.title,
+            "body": story.body,
+            "done": story.done,
+            "depends_on": story.depends_on,
+        });
+        let stdin = format!("{object}\n").into_bytes();
+        run(top, self, (key, line), env, stdin).await.map(drop)
+    }
+}
+
 /// The stories that the commands list, in the order in which they are to be worked on.
 ///
 /// # Errors
@@ -59,28 +98,6 @@ pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, Sou
     }
     Records::read(&text, &values)
         .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
-}
-
-/// Runs one of the commands about a story, which it gets as an object.
-///
-/// # Errors
-/// When it fails.
-pub(super) async fn tell(
-    top: &Path,
-    commands: &Commands,
-    command: (&'static str, &str),
-    env: &[(&str, String)],
-    story: &Story,
-) -> Result<(), SourceError> {
-    let object = serde_json::json!({
-        "id": story.id,
-        "title": story.title,
-        "body": story.body,
-        "done": story.done,
-        "depends_on": story.depends_on,
-    });
-    let stdin = format!("{object}\n").into_bytes();
-    run(top, commands, command, env, stdin).await.map(drop)
 }
 
 async fn run(

@@ -23,7 +23,7 @@ mod source;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::command::Commands;
+pub use self::command::{Commands, News};
 pub use self::error::SourceError;
 pub use self::layout::{Wanted, changes};
 pub use self::source::{Marked, Source, find_again};

@@ -179,45 +179,6 @@ impl Source {
         file::replace(&target, &self.path, &new)?;
         Ok(Marked::Ticked(count))
     }
-
-    /// Runs the command that marks `story` as done, where one is named for that; `env` goes into its
-    /// environment.
-    ///
-    /// # Errors
-    /// When the command fails.
-    pub async fn tell_done(
-        &self,
-        top: &Path,
-        story: &Story,
-        env: &[(&str, String)],
-    ) -> Result<(), SourceError> {
-        let commands = self.commands.as_ref();
-        match commands.and_then(|commands| Some((commands, commands.done.as_ref()?))) {
-            Some((commands, done)) => {
-                command::tell(top, commands, ("ralph.doneCommand", done), env, story).await
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Says that the checkpoint of `story` is made, where a command is named for that.
-    ///
-    /// # Errors
-    /// When the command fails.
-    pub async fn tell_closed(
-        &self,
-        top: &Path,
-        story: &Story,
-        env: &[(&str, String)],
-    ) -> Result<(), SourceError> {
-        let commands = self.commands.as_ref();
-        match commands.and_then(|commands| Some((commands, commands.closed.as_ref()?))) {
-            Some((commands, closed)) => {
-                command::tell(top, commands, ("ralph.closedCommand", closed), env, story).await
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 /// The index of `story` in a newer list, by the first rule that names exactly one: id and title, id,

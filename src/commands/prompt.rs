@@ -19,7 +19,10 @@ pub(super) async fn run(mut screen: Screen, args: cli::Prompt) -> Result<Exit, E
     }
     let listing = session.listing().await?;
     let story = match &args.story {
-        None => session.story_to_do(&listing)?,
+        None => {
+            session.refuse_unmarked(&listing)?;
+            session.story_to_do(&listing)?
+        }
         Some(id) => session.story_called(&listing, id)?,
     };
     let settings = session.engine.configuration.for_step(&session.state.settings)?;

@@ -104,7 +104,7 @@ impl Session<'_> {
         options: &AttemptOptions,
         settings: &Settings,
     ) -> Result<Concluded, Error> {
-        let (listing, story) = self.begin_story(step).await?;
+        let (listing, story) = self.begin_story(step, settings).await?;
         if let Some(limit) = self.limit_reached(settings, options.started)? {
             return Ok(Concluded::End(StepEnd::Limited(limit)));
         }
@@ -122,9 +122,15 @@ impl Session<'_> {
         self.conclude(&story, &listing, judged, settings, begun).await
     }
 
-    /// Reads the list and finds the story that this step is about; nothing is saved yet.
-    pub(super) async fn begin_story(&mut self, step: Step) -> Result<(Listing, Story), Error> {
+    /// Reads the list and finds the story that this step is about. What is complete has to be marked as
+    /// that first; but for that, nothing is saved yet.
+    pub(super) async fn begin_story(
+        &mut self,
+        step: Step,
+        settings: &Settings,
+    ) -> Result<(Listing, Story), Error> {
         let listing = self.list_stories().await?;
+        let listing = self.require_marks(listing, settings).await?;
         // Asks the machine before anything else: the phase may not allow the step at all.
         let probe = self.state.progress.story.clone();
         let before = self.state.progress.clone();

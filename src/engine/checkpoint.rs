@@ -227,6 +227,11 @@ impl Session<'_> {
                 verdict: Verdict::Complete,
                 reason: None,
             })?;
+            // A command is believed only when the list says the same.
+            if self.state.source.commands.is_some() {
+                let done = self.state.progress.completed.last().cloned();
+                self.state.unmarked.extend(done);
+            }
         }
         self.save()?;
         self.settled = true;

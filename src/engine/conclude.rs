@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::names::ref_component;
 use crate::settings::Settings;
-use crate::state::{Phase, Verdict};
+use crate::state::{Completed, Phase, Verdict};
 
 /// So many complete stories in a row without a change mean that the agent cannot do what it says.
 const MOST_UNCHANGED: u32 = 3;
@@ -140,24 +140,15 @@ impl Session<'_> {
     }
 
     async fn after_checkpoint(&mut self, story: &Story) -> Result<StepEnd, Error> {
-        let before = self.state.progress.clone();
+        let before = (self.state.progress.clone(), self.state.unmarked.clone());
         let listing = self.list_stories().await?;
-        if self.state.progress != before {
+        self.note_mark(&listing, Completed::of(story));
+        if (&self.state.progress, &self.state.unmarked) != (&before.0, &before.1) {
             self.save()?;
         }
         let (done, total) = progress_of(&listing);
         self.emit(What::StoryProgress { done, total });
-        let is_it = |other: &Story| other.id == story.id && other.title == story.title;
-        if listing
-            .stories
-            .iter()
-            .any(|other| is_it(other) && !other.done && !other.optional)
-        {
-            return Err(Error::StillOpen {
-                story: story.id.clone(),
-                source_file: self.state.source.path.clone(),
-            });
-        }
+        self.refuse_unmarked(&listing)?;
         if self.state.unchanged >= MOST_UNCHANGED && self.state.progress.phase != Phase::Complete {
             // Whoever types the same command again has looked.
             self.state.unchanged = 0;

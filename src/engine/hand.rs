@@ -23,7 +23,7 @@ impl Session<'_> {
         let settings = self.step_settings(options);
         self.require_on_branch().await?;
         self.forget_records()?;
-        let (listing, story) = self.begin_story(Step::Hand).await?;
+        let (listing, story) = self.begin_story(Step::Hand, &settings).await?;
         let begun = self.begin(Step::Hand, &story)?;
         self.copy_source()?;
         let outcome = Outcome::by_hand(Judgement::complete());
@@ -39,7 +39,7 @@ impl Session<'_> {
         let settings = self.state.settings.clone();
         self.require_on_branch().await?;
         self.forget_records()?;
-        let (listing, story) = self.begin_story(Step::Hand).await?;
+        let (listing, story) = self.begin_story(Step::Hand, &settings).await?;
         let begun = self.begin(Step::Hand, &story)?;
         let outcome = Outcome::by_hand(Judgement {
             reason,

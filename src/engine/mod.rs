@@ -8,6 +8,7 @@
 //!   the same at a person's word.
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
+//! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
 //! - `driver` chains the steps, `report` and `doctor` look.
 //!
 //! Nothing here knows the command line or prints: what happens goes to an [`Observer`].
@@ -44,6 +45,7 @@ mod source;
 mod start;
 mod submodules;
 mod touched;
+mod unmarked;
 mod unversioned;
 mod verdict;
 mod waiting;

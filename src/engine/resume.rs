@@ -61,10 +61,7 @@ pub async fn resume<'o>(
         .iter()
         .filter_map(|(_, subject)| subject.strip_prefix("checkpoint: "))
         .filter_map(|id| listing.stories.iter().find(|story| story.id == id))
-        .map(|story| Completed {
-            id: story.id.clone(),
-            title: story.title.clone(),
-        })
+        .map(Completed::of)
         .collect();
     let store = Store::new(&repo.common_dir, change);
     let lock = store.lock()?;
@@ -98,6 +95,7 @@ pub async fn resume<'o>(
         },
         settings: options.settings.clone(),
         source,
+        unmarked: Vec::new(),
         before: Before {
             snapshot: snapshot.oid.clone(),
             initial,

@@ -8,11 +8,11 @@ use std::path::Path;
 use super::Session;
 use super::files::{copy_file, file_error};
 use crate::adapters::file::TEMPORARY;
-use crate::adapters::{Adapter, Commands, Listing, Marked, SourceError, Story, Wanted, find_again};
+use crate::adapters::{Adapter, Commands, Listing, Marked, News, SourceError, Story, Wanted, find_again};
 use crate::error::Error;
 use crate::names::Change;
 use crate::settings::{Mark, Settings};
-use crate::state::State;
+use crate::state::{Completed, State};
 
 /// The copy, in the loop's directory; it is there only while an attempt is.
 const COPY: &str = "stories.copy";
@@ -39,13 +39,17 @@ pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
 /// When the source cannot be read.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
     let mut listing = state.source.list(top).await?;
-    if state.settings.mark == Mark::Never || !state.source.takes_marks() {
-        let completed = &state.progress.completed;
-        for story in &mut listing.stories {
-            story.done |= completed
-                .iter()
-                .any(|done| done.id == story.id && done.title == story.title);
-        }
+    let is_remembered = state.settings.mark == Mark::Never || !state.source.takes_marks();
+    let remembered = if is_remembered {
+        &state.progress.completed
+    } else {
+        // What waits for a story that is passed over only because nothing marks it need not wait.
+        &state.unmarked
+    };
+    for story in &mut listing.stories {
+        let is_it = |done: &Completed| done.id == story.id && done.title == story.title;
+        story.done |=
+            (is_remembered || state.progress.skipped.contains(&story.id)) && remembered.iter().any(is_it);
     }
     Ok(listing)
 }
@@ -189,24 +193,33 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn mark_in_source(&mut self, story: &Story, now: &Listing, attempt: u32) -> Result<(), String> {
+    pub(super) async fn mark_in_source(
+        &mut self,
+        story: &Story,
+        now: &Listing,
+        attempt: u32,
+    ) -> Result<(), String> {
         let env = self.command_environment(story, attempt);
         let top = self.engine.repo.top.clone();
         let source = &self.state.source;
-        if source.commands.is_none() {
+        let Some(commands) = &source.commands else {
             let marked = source.mark_done(&top, story).map_err(|error| error.to_string())?;
             if marked == Marked::Vanished {
                 self.tell_vanished(story);
             }
             return Ok(());
-        }
+        };
         match find_again(&now.stories, story).and_then(|index| now.stories.get(index)) {
             None => self.tell_vanished(story),
             Some(found) if found.done => {}
             // A command that fails is not the agent's fault: its work gets its checkpoint, and what is
             // still open then stops the loop.
             Some(found) => {
-                if let Err(error) = source.tell_done(&top, found, &env).await {
+                let mut commands = commands.clone();
+                if let Some(line) = self.engine.configuration.given("ralph.donecommand") {
+                    commands.done = (!line.is_empty()).then(|| line.to_owned());
+                }
+                if let Err(error) = commands.tell(&top, News::Done, found, &env).await {
                     self.tell(error.to_string());
                 }
             }
@@ -236,7 +249,10 @@ impl Session<'_> {
         };
         let env = self.command_environment(&story, attempt);
         let top = &self.engine.repo.top;
-        if let Err(error) = self.state.source.tell_closed(top, &story, &env).await {
+        let Some(commands) = &self.state.source.commands else {
+            return;
+        };
+        if let Err(error) = commands.tell(top, News::Closed, &story, &env).await {
             self.tell(error.to_string());
         }
     }

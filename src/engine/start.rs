@@ -233,6 +233,7 @@ async fn compute(
         },
         settings: options.settings.clone(),
         source: found.source.clone(),
+        unmarked: Vec::new(),
         before: Before {
             snapshot,
             initial,

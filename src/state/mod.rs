@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::Source;
+use crate::adapters::{Source, Story};
 use crate::names::{Change, Oid};
 use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
@@ -127,6 +127,17 @@ pub struct Completed {
     pub id: String,
     /// Its title.
     pub title: String,
+}
+
+impl Completed {
+    /// A story that got its checkpoint.
+    #[must_use]
+    pub fn of(story: &Story) -> Self {
+        Self {
+            id: story.id.clone(),
+            title: story.title.clone(),
+        }
+    }
 }
 
 /// The part of the state that the state machine decides about.
@@ -314,6 +325,9 @@ pub struct State {
     pub settings: Settings,
     /// Where the stories come from.
     pub source: Source,
+    /// Stories with a checkpoint that their source has not been seen to list as done since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmarked: Vec<Completed>,
     /// What was there before the loop.
     pub before: Before,
     /// The attempt in flight.

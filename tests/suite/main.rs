@@ -43,6 +43,7 @@ mod start;
 mod status;
 mod stories;
 mod submodules;
+mod trackers;
 mod waiting;
 
 /// Whether a program is there; says so when what needs it is left out.

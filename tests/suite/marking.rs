@@ -250,3 +250,30 @@ fn with_mark_never_the_list_stays_as_it_is_and_the_loop_remembers() {
         .exits(1)
         .says("auto, agent or never");
 }
+
+#[test]
+fn a_list_that_was_left_open_is_marked_before_the_next_story() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo \"$RALPH_STORY\" >>\"$notes/ran\"");
+    let unmarked = ["-c", "ralph.mark=never", "ralph", "next", "--", &agent];
+    for _ in 0..2 {
+        sandbox
+            .git_cmd(&unmarked)
+            .run()
+            .exits(1)
+            .says("the story 1 is complete, but openspec/")
+            .says("mark it as done there, then the same command again; or: git ralph skip add-login 1");
+    }
+    assert_eq!(sandbox.noted("ran"), "1\n");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the story 1 is now marked as done");
+    assert_eq!(done(&sandbox), [true, true, false]);
+    // A person who opens a story that was seen as done wants it done again.
+    let list = sandbox.read(TASKS);
+    sandbox.write(TASKS, &list.replace("[x] 1.1", "[ ] 1.1"));
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.noted("ran"), "1\n2\n1\n");
+}

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::support::{CHANGE, Sandbox, TASKS, wait_until};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 /// The ids of the stories that `git ralph stories` lists, done ones with a `+`.
 fn ids(sandbox: &Sandbox, change: &str) -> Vec<String> {
@@ -173,115 +173,6 @@ fn two_lists_for_one_change_must_be_told_apart() {
 fn ids_of(sandbox: &Sandbox, path: &str) -> Vec<String> {
     sandbox.configure("ralph.stories", path);
     ids(sandbox, CHANGE)
-}
-
-/// A tracker in two files, `list` (JSON lines) and `log`, beside the repository.
-fn tracker(sandbox: &Sandbox) {
-    let list = sandbox.notes.join("list");
-    fs::write(
-        &list,
-        "{\"id\":2,\"title\":\"Second\",\"priority\":2}\n{\"id\":\"1\",\"title\":\"First\",\"body\":\"Do this\\nwell\",\"priority\":1}\n{\"id\":3,\"title\":\"Third\",\"depends_on\":[2],\"priority\":3}\n",
-    )
-    .unwrap();
-    let notes = sandbox.notes.display();
-    sandbox.configure("ralph.adapter", "command");
-    sandbox.configure("ralph.storiesCommand", &format!("cat '{notes}/list'"));
-    sandbox.configure(
-        "ralph.doneCommand",
-        &format!("cat >>'{notes}/done' && echo \"$RALPH_CHANGE/$RALPH_STORY/$RALPH_ATTEMPT\" >>marks.txt && sed \"s/\\\"id\\\":\\\"*$RALPH_STORY\\\"*,/&\\\"done\\\":true,/\" '{notes}/list' >'{notes}/new' && mv '{notes}/new' '{notes}/list'"),
-    );
-}
-
-#[test]
-fn commands_list_and_mark_the_stories_of_a_tracker() {
-    let sandbox = Sandbox::new();
-    tracker(&sandbox);
-    sandbox.configure(
-        "ralph.closedCommand",
-        &format!(
-            "git log -1 --format=%s >>'{}/closed'; cat >>'{0}/closed'",
-            sandbox.notes.display()
-        ),
-    );
-    assert_eq!(ids(&sandbox, "work"), ["1", "2", "3"]);
-    sandbox.ralph(&["start", "work"]).exits(0);
-    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
-    assert!(prompt.contains("Do this\nwell"), "{prompt}");
-    run(&sandbox, "work");
-    assert_eq!(sandbox.read("work.txt"), "1\n2\n3\n");
-    // What the command changed in the repository is part of the checkpoint.
-    assert_eq!(sandbox.read("marks.txt"), "work/1/1\nwork/2/1\nwork/3/1\n");
-    let told = sandbox.noted("done");
-    assert_eq!(told.lines().count(), 3);
-    assert!(told.contains(r#""body":"Do this\nwell""#), "{told}");
-    assert!(
-        sandbox.noted("closed").starts_with("checkpoint: 1\n{"),
-        "{}",
-        sandbox.noted("closed")
-    );
-}
-
-#[test]
-fn a_tracker_that_nothing_marks_is_remembered_by_the_loop() {
-    let sandbox = Sandbox::new();
-    tracker(&sandbox);
-    sandbox.git(&["config", "--unset", "ralph.doneCommand"]);
-    sandbox.ralph(&["start", "work"]).exits(0);
-    let agent = sandbox.completing("echo \"$RALPH_STORY\" >>work.txt");
-    sandbox.step("next", &agent).exits(0);
-    assert_eq!(ids(&sandbox, "work"), ["1+", "2", "3"]);
-    run(&sandbox, "work");
-    assert_eq!(sandbox.read("work.txt"), "1\n2\n3\n");
-}
-
-#[test]
-fn a_story_that_stays_open_after_its_mark_is_never_run_again() {
-    let sandbox = Sandbox::new();
-    tracker(&sandbox);
-    for (command, said) in [
-        ("true", "still lists it as open"),
-        ("echo no network >&2; exit 9", "no network"),
-    ] {
-        sandbox.configure("ralph.doneCommand", command);
-        sandbox.ralph(&["start", "work"]).exits(0);
-        let agent = sandbox.completing("echo x >>work.txt");
-        let output = sandbox.ralph(&["run", "work", "--", &agent]).exits(1);
-        let output = output.says("still lists it as open").says(said);
-        assert!(!output.stderr.contains("story 2"), "{}", output.stderr);
-        assert_eq!(sandbox.read("work.txt"), "x\n");
-        assert_eq!(sandbox.subjects("ralph/work")[0], "checkpoint: 1");
-        sandbox.ralph(&["abort", "work"]).exits(0);
-    }
-}
-
-#[test]
-fn a_command_that_fails_or_prints_nonsense_is_told() {
-    let sandbox = Sandbox::new();
-    sandbox.configure("ralph.adapter", "command");
-    sandbox
-        .ralph(&["start", "work"])
-        .exits(1)
-        .says("hint: git config ralph.storiesCommand");
-    for (command, said) in [
-        ("echo broken >&2; exit 3", "exit code 3\n  broken"),
-        (
-            "printf '{\"id\":1}\\n{\"id\":\\n'",
-            "EOF while parsing a value at line 3 column 0",
-        ),
-        ("echo 7", "a story must be an object at line 1"),
-        ("true", "has no story"),
-    ] {
-        sandbox.configure("ralph.storiesCommand", command);
-        sandbox.ralph(&["start", "work"]).exits(1).says(said);
-    }
-    sandbox.configure("ralph.storiesCommand", "sleep 600");
-    sandbox.configure("ralph.commandTimeout", "1s");
-    sandbox
-        .ralph(&["start", "work"])
-        .exits(1)
-        .says("ran longer than 1 seconds");
-    // What was killed may take a moment to be gone.
-    wait_until("nothing is alive", || sandbox.alive().is_empty());
 }
 
 #[test]

@@ -87,7 +87,8 @@ list stays as it is, and the loop remembers.
 
 With --adapter command, ralph.storiesCommand prints the stories, as one JSON object a line or as one list: id, title, body, done,
 depends_on, priority. ralph.doneCommand marks one as done before its checkpoint, so that what it changes in the work tree is part of that; without it the loop
-remembers what is done. When it fails, the checkpoint is made all the same, and the loop stops if the story is still listed as open. ralph.closedCommand is told
+remembers what is done. When it fails, the checkpoint is made all the same, and the loop stops if the story is still listed as open:
+no agent works on it again. Each later step runs the command once more, and goes on as soon as the story is listed as done; so that is how to mend it, or git ralph skip. ralph.closedCommand is told
 of a story whose checkpoint is made; after a crash it may be told twice. Each is a shell line, runs in the top directory with RALPH_CHANGE, and the last two have
 RALPH_STORY, RALPH_STORY_TITLE, RALPH_ATTEMPT and RALPH_BRANCH too and the story as JSON on standard input. ralph.commandTimeout limits each. README.md has such
 commands for Taskmaster, Backlog.md, beads and GitHub issues.
