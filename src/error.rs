@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use crate::adapters::SourceError;
+use crate::adapters::{Adapter, SourceError};
 use crate::agent::process::ProcessError;
 use crate::exit::Exit;
 use crate::git::{GitError, worktree::WorkTreeError};
@@ -125,8 +125,13 @@ pub enum Error {
     #[error("HEAD points to {0}, which is no branch")]
     OddHead(String),
     /// The list has no story.
-    #[error("{0} has no story")]
-    NoStories(String),
+    #[error("{}", no_stories(source_file, *adapter))]
+    NoStories {
+        /// The story list, or the command that prints it.
+        source_file: String,
+        /// What reads it.
+        adapter: Adapter,
+    },
 
     /// Every story is complete.
     #[error("no story is left to do: {done} of {total} are complete")]
@@ -405,7 +410,7 @@ impl Error {
             Self::BranchInTheWay { branch, .. } => format!("git branch -m {branch} <another name>"),
             Self::TooMuch(_) => "use a repository in a directory of its own".to_owned(),
             Self::OddHead(_) => "git checkout <branch>".to_owned(),
-            Self::NoStories(_) => "add a task like: - [ ] 1.1 Describe the work".to_owned(),
+            Self::NoStories { adapter, .. } => no_stories_hint(*adapter).to_owned(),
             Self::NothingLeft {
                 live: true, change, ..
             } => {
@@ -504,6 +509,23 @@ fn source_name(source_file: &str, by_command: bool) -> String {
         format!("ralph.storiesCommand (`{source_file}`)")
     } else {
         source_file.to_owned()
+    }
+}
+
+fn no_stories(source_file: &str, adapter: Adapter) -> String {
+    match adapter {
+        Adapter::Command => format!("{} printed no story", source_name(source_file, true)),
+        _ => format!("{source_file} has no story"),
+    }
+}
+
+fn no_stories_hint(adapter: Adapter) -> &'static str {
+    match adapter {
+        Adapter::Command => {
+            "run it by hand in the top directory; it must print one object a story, like: {\"id\": \"1\", \"title\": \"Describe the work\"}"
+        }
+        Adapter::Prd => "add a story like: {\"id\": \"1\", \"title\": \"Describe the work\"}",
+        Adapter::Openspec | Adapter::Markdown => "add a task like: - [ ] 1.1 Describe the work",
     }
 }
 

@@ -63,7 +63,10 @@ pub(super) async fn check(
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     if listing.stories.is_empty() {
-        return Err(Error::NoStories(source.path));
+        return Err(Error::NoStories {
+            source_file: source.path,
+            adapter: source.adapter,
+        });
     }
     if options.settings.mark == Mark::Auto && source.commands.is_none() {
         source.target(&repo.top)?;

@@ -140,7 +140,10 @@ fn a_list_where_all_is_done_begins_nothing() {
     sandbox.ralph(&["start", "over"]).exits(5);
     assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
     sandbox.write("prd.json", r#"{"branchName":"over","tasks":[]}"#);
-    sandbox.ralph(&["start", "over"]).exits(1).says("has no story");
+    sandbox
+        .ralph(&["start", "over"])
+        .exits(1)
+        .says("prd.json has no story\nhint: add a story like: {\"id\"");
 }
 
 #[test]

@@ -249,7 +249,8 @@ fn a_command_that_fails_or_prints_nonsense_is_told() {
             "EOF while parsing a value at line 3 column 0",
         ),
         ("echo 7", "a story must be an object at line 1"),
-        ("true", "has no story"),
+        ("true", "printed no story\nhint: run it by hand"),
+        ("echo '[]'", "it must print one object a story, like: {\"id\""),
     ] {
         sandbox.configure("ralph.storiesCommand", command);
         sandbox.ralph(&["start", "work"]).exits(1).says(said);
