@@ -10,7 +10,7 @@
 mod support;
 
 mod abort;
-
+mod agents;
 mod bad_input;
 mod complete;
 mod completions;
@@ -33,6 +33,7 @@ mod prompt;
 mod prune;
 mod readme;
 mod recipes;
+mod repository;
 mod restore;
 mod retry;
 mod revert;
@@ -44,6 +45,7 @@ mod status;
 mod stories;
 mod submodules;
 mod trackers;
+mod undone;
 mod waiting;
 
 /// Whether a program is there; says so when what needs it is left out.

@@ -1,6 +1,7 @@
 //! git-ralph decides what is done, whatever the agent did to the list (contract section 7).
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{CHANGE, Sandbox, TASKS};
 
@@ -276,4 +277,77 @@ fn a_list_that_was_left_open_is_marked_before_the_next_story() {
     sandbox.write(TASKS, &list.replace("[x] 1.1", "[ ] 1.1"));
     sandbox.step("next", &agent).exits(0);
     assert_eq!(sandbox.noted("ran"), "1\n2\n1\n");
+}
+
+#[test]
+fn only_the_box_changes_in_the_list() {
+    let odd = "\u{feff}# T\u{e4}sks\r\n\r\n## 1. One\r\n* [ ] 1.1 a\t\r\n    * [ ] nested \u{1f600}\r\n- [x] 1.2 b\r\n```\r\n- [ ] code\r\n```\r\n## 2. Two\r\n+ [ ] 2.1 c";
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, odd);
+    fs::set_permissions(sandbox.top.join(TASKS), fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.start();
+    let agent = sandbox.completing("true");
+    sandbox.step("next", &agent).exits(0);
+    let one = odd
+        .replace("* [ ] 1.1", "* [x] 1.1")
+        .replace("* [ ] nested", "* [x] nested");
+    assert_eq!(sandbox.read(TASKS), one);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.read(TASKS), one.replace("+ [ ] 2.1", "+ [x] 2.1"));
+    let mode = fs::metadata(sandbox.top.join(TASKS))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o755);
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn the_agent_may_tick_and_may_tick_others() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing(&format!("sed -i 's/\\[ \\] \\([12]\\)/[x] \\1/' {TASKS}"));
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the agent also ticked off: 2");
+    assert_eq!(sandbox.status()["stories_done"], 2);
+    let agent = sandbox.agent("echo $RALPH_STORY >\"$notes/story\"; complete");
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.noted("story"), "3\n");
+}
+
+#[test]
+fn a_list_that_the_agent_destroys_is_a_failure_with_a_reason() {
+    for script in [
+        format!("rm {TASKS}"),
+        format!("rm {TASKS}; mkdir {TASKS}"),
+        format!("rm {TASKS}; mkfifo {TASKS}"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let list = sandbox.read(TASKS);
+        let agent = sandbox.completing(&script);
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.verdict(), "failed");
+        assert_eq!(sandbox.read(TASKS), list);
+        let reason = sandbox.status()["current"]["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(TASKS), "{reason}");
+    }
+}
+
+#[test]
+fn an_ignored_list_is_put_back_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plan.log", "## 1. One\n- [ ] 1.1 a\n\n## 2. Two\n- [ ] 2.1 b\n");
+    sandbox
+        .ralph(&["start", CHANGE, "--stories", "plan.log"])
+        .exits(0);
+    let list = sandbox.read("plan.log");
+    let agent = sandbox.failing("sed -i 's/\\[ \\]/[x]/' plan.log");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.read("plan.log"), list);
+    let agent = sandbox.completing("true");
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(sandbox.read("plan.log"), list.replace("[ ] 1.1", "[x] 1.1"));
 }

@@ -45,7 +45,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "edits outside a sparse cone",
         &[
             State("sparse"),
-            Test("next::a_users_sparse_checkout_stays_sparse"),
+            Test("undone::a_users_sparse_checkout_stays_sparse"),
         ],
     ),
     (
@@ -53,7 +53,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "ignored files force-added, then failed",
         &[
             Misdeed("add_ignored"),
-            Test("next::the_users_ignored_files_survive"),
+            Test("undone::the_users_ignored_files_survive"),
         ],
     ),
     (
@@ -62,7 +62,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         &[
             Misdeed("unignore"),
             Misdeed("commit_ignored"),
-            Test("next::what_was_ignored_when_the_loop_began_never_enters_a_checkpoint"),
+            Test("undone::what_was_ignored_when_the_loop_began_never_enters_a_checkpoint"),
         ],
     ),
     (
@@ -70,13 +70,13 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "filters that lose bytes",
         &[
             State("lossy_filter"),
-            Test("next::bytes_that_git_would_not_give_back_come_back"),
+            Test("undone::bytes_that_git_would_not_give_back_come_back"),
         ],
     ),
     (
         "A7",
         "line endings",
-        &[State("crlf"), Test("next::line_endings_survive")],
+        &[State("crlf"), Test("undone::line_endings_survive")],
     ),
     (
         "A8",
@@ -100,14 +100,14 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "permissions and times",
         &[
             State("modes"),
-            Test("next::permissions_that_an_attempt_took_or_gave_are_undone"),
-            Test("next::only_files_that_differ_are_touched"),
+            Test("undone::permissions_that_an_attempt_took_or_gave_are_undone"),
+            Test("undone::only_files_that_differ_are_touched"),
         ],
     ),
     (
         "A11",
         "empty directories",
-        &[State("modes"), Test("next::what_git_does_not_keep_comes_back")],
+        &[State("modes"), Test("undone::what_git_does_not_keep_comes_back")],
     ),
     (
         "A12",
@@ -294,7 +294,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "git's variables in the environment",
         &[
             State("environment"),
-            Test("next::the_agents_environment"),
+            Test("agents::the_agents_environment"),
             Test("bad_input::another_git_dir_in_the_environment_is_refused"),
         ],
     ),
@@ -339,7 +339,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "commits, then fails",
         &[
             Misdeed("commit"),
-            Test("next::the_agents_commits_are_undone_and_kept"),
+            Test("repository::the_agents_commits_are_undone_and_kept"),
         ],
     ),
     (
@@ -356,7 +356,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "amends the checkpoint",
         &[
             Misdeed("amend"),
-            Test("next::an_amended_dropped_or_deleted_checkpoint_is_a_failure"),
+            Test("repository::an_amended_dropped_or_deleted_checkpoint_is_a_failure"),
         ],
     ),
     (
@@ -375,7 +375,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         &[
             Misdeed("new_branch"),
             Misdeed("detach"),
-            Test("next::work_done_off_the_branch_is_what_counts"),
+            Test("repository::work_done_off_the_branch_is_what_counts"),
         ],
     ),
     ("D7", "deletes the branch", &[Misdeed("delete_branch")]),
@@ -384,7 +384,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "stashes its work",
         &[
             Misdeed("stash"),
-            Test("next::work_in_the_stash_is_no_finished_story"),
+            Test("repository::work_in_the_stash_is_no_finished_story"),
         ],
     ),
     (
@@ -392,8 +392,8 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "drops stashes, branches, tags",
         &[
             Misdeed("tags"),
-            Test("next::branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back"),
-            Test("next::stashes_and_cleaned_directories_are_undone"),
+            Test("repository::branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back"),
+            Test("repository::stashes_and_cleaned_directories_are_undone"),
         ],
     ),
     (
@@ -401,7 +401,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "an unfinished merge",
         &[
             Misdeed("merge"),
-            Test("next::an_unfinished_merge_or_rebase_is_a_failure"),
+            Test("repository::an_unfinished_merge_or_rebase_is_a_failure"),
         ],
     ),
     (
@@ -417,7 +417,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
             Misdeed("exclude"),
             Misdeed("sparse_checkout"),
             Misdeed("bare"),
-            Test("next::git_s_own_files_are_put_back"),
+            Test("repository::git_s_own_files_are_put_back"),
         ],
     ),
     (
@@ -427,7 +427,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
             Misdeed("hide"),
             Misdeed("hide_tracked"),
             Misdeed("hide_deeper"),
-            Test("next::files_hidden_by_ignore_rules_are_gone"),
+            Test("undone::files_hidden_by_ignore_rules_are_gone"),
         ],
     ),
     (
@@ -440,7 +440,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "takes permissions away",
         &[
             Test("matrix::permissions_are_no_obstacle"),
-            Test("next::permissions_that_an_attempt_took_or_gave_are_undone"),
+            Test("undone::permissions_that_an_attempt_took_or_gave_are_undone"),
         ],
     ),
     (
@@ -448,7 +448,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "makes repositories",
         &[
             Misdeed("nested"),
-            Test("next::a_nested_repository_of_the_agent_is_gone"),
+            Test("undone::a_nested_repository_of_the_agent_is_gone"),
         ],
     ),
     (
@@ -462,7 +462,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         &[
             Misdeed("fifos"),
             State("special_files"),
-            Test("next::read_only_directories_and_pipes_are_no_obstacle"),
+            Test("undone::read_only_directories_and_pipes_are_no_obstacle"),
         ],
     ),
     (
@@ -473,14 +473,17 @@ const ROWS: &[(&str, &str, &[By])] = &[
     (
         "D20",
         "deletes where it runs",
-        &[Misdeed("no_directory"), Test("next::the_directory_itself_can_go")],
+        &[
+            Misdeed("no_directory"),
+            Test("undone::the_directory_itself_can_go"),
+        ],
     ),
     (
         "D21",
         "leaves writers running",
         &[
             Misdeed("background"),
-            Test("next::what_the_agent_leaves_running_is_ended"),
+            Test("agents::what_the_agent_leaves_running_is_ended"),
         ],
     ),
     ("D22", "adds a submodule", &[Misdeed("submodule")]),
@@ -489,7 +492,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "deletes what we know",
         &[
             Misdeed("no_state"),
-            Test("next::the_loops_own_files_can_go"),
+            Test("repository::the_loops_own_files_can_go"),
             Test("start::a_lost_state_is_rebuilt_from_the_branch_and_the_refs"),
         ],
     ),

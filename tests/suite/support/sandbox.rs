@@ -108,6 +108,13 @@ impl Sandbox {
         sandbox
     }
 
+    /// The repository of [`Sandbox::dirty`], with a loop that has begun.
+    pub fn started() -> Self {
+        let sandbox = Self::dirty();
+        sandbox.start();
+        sandbox
+    }
+
     /// A sandbox without a repository; `top` does not exist.
     pub fn empty() -> Self {
         let temp = TempDir::new().unwrap();

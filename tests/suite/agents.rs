@@ -1,0 +1,252 @@
+//! The agent of an attempt as a process: what it is given, what it says, and how it ends.
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, COMPLETE, Sandbox, TASKS, wait_for, wait_until};
+
+#[test]
+fn what_is_a_promise_and_what_is_not() {
+    let cases = [
+        ("true", "no_signal"),
+        ("exit 3", "no_signal"),
+        ("complete >&2", "no_signal"),
+        ("complete; exit 1", "complete"),
+        ("failed a; complete", "complete"),
+        ("complete; failed b", "failed"),
+        ("printf '<promise>COMPLETE</prom'", "no_signal"),
+        ("printf 'done: <promise>COMPLETE</promise>'", "complete"),
+        (
+            "echo 'I shall print <promise>COMPLETE</promise> when I am done.'; echo bye",
+            "no_signal",
+        ),
+        (
+            "printf 'a\\377\\376b\\n<promise>COMPLETE</promise>\\n'",
+            "complete",
+        ),
+        ("printf '\\377\\376\\n'", "no_signal"),
+        ("echo '<promise>DONE</promise>'", "no_signal"),
+        ("cat", "no_signal"),
+        ("cat; complete", "complete"),
+        ("printf '**<promise>COMPLETE</promise>**\\r\\n'", "complete"),
+        (
+            "printf '\\033[32m<promise>COMPLETE</promise>\\033[0m\\n'",
+            "complete",
+        ),
+    ];
+    let sandbox = Sandbox::new();
+    let stories: String = (1..=cases.len()).map(|n| format!("- [ ] {n}. Story\n")).collect();
+    sandbox.write(TASKS, &stories);
+    sandbox.ralph(&["start", CHANGE, "--max-retries", "99"]).exits(0);
+    let mut step = "next";
+    for (script, verdict) in cases {
+        let agent = sandbox.agent(&format!("echo x >>touched\n{script}"));
+        let output = sandbox.step(step, &agent);
+        let code = if verdict == "complete" { 0 } else { 3 };
+        assert_eq!(output.code, code, "of {script}: {}", output.stderr);
+        step = if code == 0 { "next" } else { "retry" };
+    }
+    let attempts = sandbox.attempts();
+    let verdicts = attempts.iter().map(|attempt| attempt["verdict"].as_str());
+    for ((script, wanted), verdict) in cases.iter().zip(verdicts) {
+        assert_eq!(verdict, Some(*wanted), "of {script}");
+    }
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn one_line_of_100_megabytes_is_nothing_special() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("head -c 100000000 /dev/zero | tr '\\0' x; echo");
+    let quiet = sandbox.ralph(&["-q", "next", "--", &agent]).exits(0);
+    assert_eq!(quiet.stderr, "");
+}
+
+#[test]
+fn the_final_message_of_claude_decides() {
+    let line = |kind: &str, rest: &str| format!("{{\"type\":\"{kind}\",{rest}}}");
+    let begin = line("system", "\"subtype\":\"init\",\"session_id\":\"s\"");
+    let talk = line(
+        "assistant",
+        "\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"<promise>COMPLETE</promise>\"}]}",
+    );
+    let result = |text: &str| {
+        let text = format!("\"subtype\":\"success\",\"is_error\":false,\"result\":\"{text}\"");
+        line(
+            "result",
+            &format!("{text},\"total_cost_usd\":0.25,\"usage\":{{\"input_tokens\":7,\"output_tokens\":3}}"),
+        )
+    };
+    let print = |lines: &[&str]| format!("cat <<'EOF'\n{}\nEOF", lines.join("\n"));
+
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let red = sandbox.agent(&print(&[
+        &begin,
+        &talk,
+        &result("<promise>FAILED: red</promise>"),
+    ]));
+    sandbox.step("next", &red).exits(3);
+    let attempt = sandbox.attempts().pop().unwrap();
+    assert_eq!(
+        (&attempt["verdict"], &attempt["reason"]),
+        (&"failed".into(), &"red".into())
+    );
+    assert_eq!(attempt["cost_usd"], 0.25);
+    assert_eq!(
+        (&attempt["input_tokens"], &attempt["output_tokens"]),
+        (&7.into(), &3.into())
+    );
+    // Cut off: the result never came.
+    let cut = sandbox.agent(&print(&[&begin, &talk]));
+    let output = sandbox.step("retry", &cut);
+    assert_ne!(output.code, 0, "{}", output.stderr);
+    assert_eq!(sandbox.verdict(), "interrupted");
+    sandbox.is_at_checkpoint();
+    let green = sandbox.agent(&print(&[&begin, &talk, &result(&format!("Done.\\n{COMPLETE}"))]));
+    sandbox.step("retry", &green).exits(0);
+}
+
+#[test]
+fn an_agent_that_cannot_work_stops_the_loop() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("exec no-such-program-at-all");
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("could not work on the story 1");
+    assert_eq!(sandbox.verdict(), "not_started");
+    assert_eq!(sandbox.status()["current"]["retries"], 0);
+    let agent = sandbox.completing("true");
+    sandbox.step("next", &agent).exits(0);
+}
+
+#[test]
+fn a_time_limit_ends_everything_the_agent_started() {
+    let sandbox = Sandbox::started();
+    let before = sandbox.files();
+    let agent = sandbox.agent(
+        "trap '' TERM
+         setsid sh -c 'trap \"\" TERM; echo $$ >\"$0/grandchild\"; while :; do sleep 1; done' \"$notes\" &
+         echo x >x; complete
+         while :; do sleep 1; done",
+    );
+    let output = sandbox.ralph(&["next", "--timeout", "1s", "--", &agent]).exits(3);
+    output
+        .says("timed out")
+        .says("ended after 1 seconds, its time limit");
+    assert!(sandbox.notes.join("grandchild").exists());
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.verdict(), "timed_out");
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn silence_ends_an_attempt_too() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("echo hello; sleep 600");
+    sandbox
+        .ralph(&["next", "--idle-timeout", "1s", "--", &agent])
+        .exits(3)
+        .says("ended after 1 seconds without output");
+    sandbox.nothing_is_alive();
+}
+
+#[test]
+fn an_interruption_does_not_count() {
+    let sandbox = Sandbox::started();
+    let before = sandbox.files();
+    let agent = sandbox.agent("echo x >x; echo >\"$notes/at-work\"; complete; sleep 600");
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&sandbox.notes.join("at-work"));
+    running.signal(Signal::SIGINT);
+    running.end().exits(130);
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.files(), before);
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.verdict(), "interrupted");
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["phase"], &status["next"]),
+        (&"ready".into(), &"next".into())
+    );
+    let agent = sandbox.completing("true");
+    sandbox.step("next", &agent).exits(0);
+}
+
+#[test]
+fn ctrl_c_reaches_git_and_all_it_started() {
+    let sandbox = Sandbox::started();
+    let before = sandbox.files();
+    let agent = sandbox.agent("echo x >x; rm README.md; echo >\"$notes/at-work\"; sleep 600");
+    let running = sandbox.ralph_cmd(&["next", "--", &agent]).start();
+    wait_for(&sandbox.notes.join("at-work"));
+    // As a terminal does: the whole group, git in front included.
+    running.signal_group(Signal::SIGINT);
+    running.end().exits(130);
+    wait_until("git-ralph has ended", || sandbox.alive().is_empty());
+    assert_eq!(sandbox.files(), before);
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.verdict(), "interrupted");
+}
+
+#[test]
+fn what_the_agent_leaves_running_is_ended() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing(
+        "(while :; do echo x >>late; sleep 0.01; done) & setsid sleep 600 >/dev/null 2>&1 &\nsleep 0.1",
+    );
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("processes running; they were ended");
+    sandbox.nothing_is_alive();
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn a_large_prompt_and_an_agent_that_does_not_read_it() {
+    let sandbox = Sandbox::new();
+    let body = "word ".repeat(200_000);
+    sandbox.write(
+        TASKS,
+        &format!("## 1. Long\n\n{body}\n\n- [ ] 1.1 One\n\n## 2. More\n- [ ] 2.1 Two\n"),
+    );
+    sandbox.start();
+    let agent =
+        sandbox.completing("head -c 2000000 /dev/zero | tr '\\0' x; cat | wc -c >\"$notes/size\"; echo");
+    sandbox.ralph(&["-q", "next", "--", &agent]).exits(0);
+    assert!(sandbox.noted("size").trim().parse::<usize>().unwrap() > body.len());
+    sandbox.write(TASKS, &format!("## 3. Long\n\n{body}\n\n- [ ] 3.1 One\n"));
+    let deaf = sandbox.completing("exec <&-");
+    sandbox.ralph(&["-q", "next", "--", &deaf]).exits(0);
+}
+
+#[test]
+fn the_agents_environment() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("env >\"$notes/env\"; cat \"$RALPH_PROMPT_FILE\" >\"$notes/prompt\"; echo use make >>\"$RALPH_LEARNINGS\"");
+    let cmd = sandbox
+        .git_cmd(&["-c", "ralph.maxRetries=5", "ralph", "next", "--", &agent])
+        .env("GIT_DIR", sandbox.top.join(".git"));
+    cmd.run().exits(0);
+    let env = sandbox.noted("env");
+    let has = |line: &str| env.lines().any(|have| have == line);
+    assert!(has("RALPH_CHANGE=add-login") && has("RALPH_STORY=1"), "{env}");
+    assert!(
+        has("RALPH_STORY_TITLE=1. Database") && has("RALPH_ATTEMPT=1"),
+        "{env}"
+    );
+    assert!(has("RALPH_BRANCH=ralph/add-login"), "{env}");
+    assert!(
+        env.lines().any(|line| line.starts_with("GIT_RALPH_RUN=")),
+        "{env}"
+    );
+    for name in ["GIT_DIR=", "GIT_INDEX_FILE=", "GIT_WORK_TREE=", "GIT_PREFIX="] {
+        assert!(!env.lines().any(|line| line.starts_with(name)), "{name} in {env}");
+    }
+    assert!(sandbox.noted("prompt").starts_with("# Story 1. Database"));
+    assert!(sandbox.ralph(&["prompt"]).exits(0).stdout.contains("use make"));
+}

@@ -1,0 +1,200 @@
+//! What an attempt does to the repository itself: commits, branches, HEAD, index and git's own files. A
+//! failed one is undone there too, and a complete one must not have lost a checkpoint.
+
+use crate::support::Sandbox;
+use crate::undone::{fails_without_a_trace, kept};
+
+#[test]
+fn the_agents_commits_are_undone_and_kept() {
+    let sandbox = fails_without_a_trace(
+        "echo x >x; git add -A; git commit -qm mine; echo y >>x; git add x; echo z >>x; git tag -f keep-me HEAD >/dev/null; git tag -d keep-me >/dev/null",
+    );
+    let attempt = "refs/ralph/add-login/attempts/1/1";
+    assert_eq!(kept(&sandbox, "x"), "x\ny\nz");
+    assert_eq!(
+        sandbox.git(&["log", "-1", "--format=%s", &format!("{attempt}^")]),
+        "mine"
+    );
+}
+
+#[test]
+fn staged_files_are_undone() {
+    fails_without_a_trace("echo x >x; git add x; git rm -q --cached README.md; git mv src moved");
+}
+
+#[test]
+fn another_branch_and_a_detached_head_are_undone() {
+    fails_without_a_trace("git checkout -q -f main; echo x >x");
+    fails_without_a_trace("git checkout -q --detach; git commit -q --allow-empty -m lost; echo x >x");
+    fails_without_a_trace("git checkout -q --orphan nothing; git rm -rfq .");
+}
+
+#[test]
+fn branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["branch", "other"]);
+    sandbox.git(&["tag", "v1"]);
+    sandbox.start();
+    let refs = |pattern: &str| sandbox.git(&["for-each-ref", "--format=%(refname) %(objectname)", pattern]);
+    let before = refs("refs/heads") + &refs("refs/tags");
+    let mess = "echo x > x; git add -A; git commit -qm x; git branch -f main HEAD; git branch -D other; git tag -d v1";
+    sandbox
+        .step("next", &sandbox.failing(mess))
+        .exits(3)
+        .says("the attempt moved the branch main")
+        .says("the attempt deleted the branch other")
+        .says("the attempt deleted the tag v1");
+    assert_eq!(refs("refs/heads") + &refs("refs/tags"), before);
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--contains=refs/ralph/add-login/attempts/1/1^",
+        "--format=%(refname)",
+    ]);
+    assert!(kept.contains("refs/ralph/add-login/attempts/1/1"), "{kept}");
+}
+
+#[test]
+fn an_amended_dropped_or_deleted_checkpoint_is_a_failure() {
+    for (script, says) in [
+        (
+            "git commit -q --amend --allow-empty -m mine",
+            "was rewritten or dropped",
+        ),
+        ("git reset -q --hard HEAD^", "was rewritten or dropped"),
+        (
+            "git checkout -q --detach; git branch -qD ralph/add-login",
+            "was deleted",
+        ),
+    ] {
+        let sandbox = Sandbox::started();
+        let before = sandbox.print();
+        let agent = sandbox.completing(&format!("echo x >x; {script}"));
+        sandbox.step("next", &agent).exits(3).says(says);
+        let after = sandbox.print();
+        assert_eq!(
+            (after.files, after.index, after.head),
+            (before.files, before.index, before.head)
+        );
+        sandbox.is_at_checkpoint();
+        let reason = sandbox.status()["current"]["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(says), "{reason}");
+    }
+}
+
+#[test]
+fn an_unfinished_merge_or_rebase_is_a_failure() {
+    for (operation, says) in [
+        ("merge", "a git merge was left"),
+        ("rebase", "a git rebase was left"),
+    ] {
+        let sandbox = Sandbox::started();
+        let before = sandbox.print();
+        let agent = sandbox.completing(&format!(
+            "git checkout -q -b other HEAD^; git checkout -q -f other; echo other >README.md
+             git commit -qam other; git checkout -q -f ralph/add-login; git {operation} other >/dev/null 2>&1
+             git branch -qD other; true"
+        ));
+        sandbox.step("next", &agent).exits(3).says(says);
+        let after = sandbox.print();
+        assert_eq!(
+            (after.files, after.index, after.head),
+            (before.files, before.index, before.head)
+        );
+        sandbox.is_at_checkpoint();
+    }
+}
+
+#[test]
+fn work_done_off_the_branch_is_what_counts() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox
+        .completing("git checkout -q -b mine; echo x >x; git add x; git commit -qm 'on mine'; echo y >y");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("HEAD was on mine and is put back to ralph/add-login");
+    sandbox.is_at_checkpoint();
+    assert_eq!(
+        (sandbox.read("x"), sandbox.read("y")),
+        ("x\n".to_owned(), "y\n".to_owned())
+    );
+    assert_eq!(sandbox.subjects("mine")[0], "on mine");
+    let agent = sandbox.completing("git checkout -q --detach; echo z >z; git add z; git commit -qm detached");
+    sandbox.step("next", &agent).exits(0).says("HEAD was detached");
+    assert_eq!(sandbox.subjects("HEAD")[..2], ["checkpoint: 2", "detached"]);
+}
+
+#[test]
+fn work_in_the_stash_is_no_finished_story() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo x >> README.md; git stash"))
+        .exits(3)
+        .says("put into the stash");
+    assert_eq!(sandbox.git(&["stash", "list"]).lines().count(), 1);
+    sandbox
+        .step("retry", &sandbox.completing("echo y >> README.md"))
+        .exits(0);
+}
+
+#[test]
+fn stashes_and_cleaned_directories_are_undone() {
+    let sandbox = fails_without_a_trace("echo x >>README.md; git stash -q; git stash drop -q");
+    assert_eq!(sandbox.read(".env"), "SECRET=1\n");
+    fails_without_a_trace("git clean -fdq; rm -rf ./*");
+    fails_without_a_trace(
+        "echo '* text eol=crlf' >.gitattributes; echo '* filter=none' >src/.gitattributes; echo x >>README.md",
+    );
+    fails_without_a_trace("git sparse-checkout set --no-cone src 2>/dev/null; echo x >x");
+}
+
+#[test]
+fn a_damaged_index_and_stale_locks_are_mended() {
+    fails_without_a_trace("echo garbage >.git/index; echo x >x");
+    fails_without_a_trace("rm .git/index; echo x >x");
+    fails_without_a_trace("echo x >x; git add x; : >.git/index.lock");
+    fails_without_a_trace("git update-index --assume-unchanged README.md; echo x >>README.md");
+    fails_without_a_trace("git update-index --skip-worktree README.md; rm README.md");
+}
+
+#[test]
+fn flags_do_not_hide_finished_work() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing(
+        "git update-index --assume-unchanged README.md src/lib.txt; git update-index --skip-worktree tool
+         echo work >README.md; echo work >tool",
+    );
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:README.md"]), "work");
+    assert_eq!(sandbox.git(&["show", "HEAD:tool"]), "work");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn git_s_own_files_are_put_back() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let config = sandbox.read(".git/config");
+    let sly = "git config core.hooksPath /tmp/evil; mkdir -p .git/info; echo sly >> .git/info/exclude; echo x > sly; \
+        printf '#!/bin/sh\\nexit 1\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+    sandbox
+        .step("next", &sandbox.failing(sly))
+        .exits(3)
+        .says("it is put back");
+    assert_eq!(sandbox.read(".git/config"), config);
+    assert!(!sandbox.top.join("sly").exists() && !sandbox.top.join(".git/hooks/pre-commit").exists());
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn planted_hooks_and_settings_do_not_matter() {
+    fails_without_a_trace(
+        "mkdir -p .git/hooks; for h in reference-transaction post-index-change post-checkout pre-commit; do printf '#!/bin/sh\nexit 1\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done; echo x >x",
+    );
+}
+
+#[test]
+fn the_loops_own_files_can_go() {
+    fails_without_a_trace("rm -rf .git/ralph; echo x >x");
+}
