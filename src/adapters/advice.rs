@@ -59,34 +59,40 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
 fn for_people(story: &Story) -> Option<&'static str> {
     let mut open = story.tasks.iter().filter(|task| !task.done).peekable();
     word_in(&story.title).or_else(|| {
-        let first = word_in(&open.peek()?.text)?;
+        let first = open.peek().filter(|task| task.text != story.title)?;
+        let first = word_in(&first.text)?;
         open.all(|task| word_in(&task.text).is_some()).then_some(first)
     })
 }
 
 /// The first of the words that a text has; nothing is copied, since lists may be long.
 fn word_in(text: &str) -> Option<&'static str> {
-    let words = || {
-        text.split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-    };
-    let begins_at = |known: &str, rest: usize| {
-        let mut found = words().skip(rest);
-        known
-            .split(' ')
-            .all(|word| found.next().is_some_and(|found| found.eq_ignore_ascii_case(word)))
-    };
-    words().enumerate().find_map(|(at, first)| {
-        let starts = |known: &&&str| {
-            let begin = known.as_bytes().get(..1).unwrap_or_default();
-            first
-                .as_bytes()
-                .get(..1)
-                .is_some_and(|byte| byte.eq_ignore_ascii_case(begin))
-        };
-        let mut known = FOR_PEOPLE.iter().filter(starts);
-        known.find(|known| begins_at(known, at)).copied()
-    })
+    let mut inside = false;
+    for (at, c) in text.char_indices() {
+        let begins = !inside && c.is_ascii_alphabetic();
+        inside = c.is_alphanumeric();
+        if begins
+            && let Some(rest) = text.get(at..)
+            && let Some(known) = FOR_PEOPLE.iter().find(|known| begins_with(rest, known))
+        {
+            return Some(known);
+        }
+    }
+    None
+}
+
+/// Whether the first words of a text are these, whatever stands between them.
+fn begins_with(text: &str, known: &str) -> bool {
+    let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    if first(text) != first(known) {
+        return false;
+    }
+    let mut words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    known
+        .split(' ')
+        .all(|known| words.next().is_some_and(|word| word.eq_ignore_ascii_case(known)))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //!
 //! This module must not know where titles come from.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// The longest slug, in characters; a suffix like `-2` comes on top.
@@ -50,15 +51,32 @@ pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
     let ambiguous: HashSet<&str> = repeated.iter().map(|again| again.leading).collect();
     first_with.retain(|leading, _| !ambiguous.contains(leading));
 
-    let mut taken: HashSet<String> = first_with.keys().map(|&id| id.to_owned()).collect();
-    let mut last_suffix: HashMap<String, usize> = HashMap::new();
-    let ids = titles
+    let own: Vec<Cow<'_, str>> = titles
         .iter()
         .map(|(title, leading)| match leading {
-            Some(leading) if first_with.contains_key(leading) => (*leading).to_owned(),
-            _ => free_slug(slug(title), &mut taken, &mut last_suffix),
+            Some(leading) if first_with.contains_key(leading) => Cow::Borrowed(*leading),
+            _ => Cow::Owned(slug(title)),
         })
         .collect();
+    // Most slugs are free: only those that are not are ever copied.
+    let mut names = Names::default();
+    names.taken.reserve(own.len());
+    names.taken.extend(first_with.keys().copied().map(Cow::Borrowed));
+    let numbered: Vec<(usize, String)> = own
+        .iter()
+        .enumerate()
+        .filter_map(|(index, id)| match id {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(slug) => Some((index, names.number(slug.as_str())?)),
+        })
+        .collect();
+    drop(names);
+    let mut ids: Vec<String> = own.into_iter().map(Cow::into_owned).collect();
+    for (index, id) in numbered {
+        if let Some(own) = ids.get_mut(index) {
+            *own = id;
+        }
+    }
     Ids { ids, repeated }
 }
 
@@ -69,59 +87,68 @@ pub(super) fn alone(title: &str) -> String {
 
 /// Names that are taken one after the other; what is taken already gets a number.
 #[derive(Default)]
-pub(super) struct Names {
-    taken: HashSet<String>,
-    last_suffix: HashMap<String, usize>,
+pub(super) struct Names<'a> {
+    taken: HashSet<Cow<'a, str>>,
+    /// The last number that each name got, so that many equal ones stay cheap.
+    last_suffix: HashMap<Cow<'a, str>, usize>,
 }
 
-impl Names {
-    /// Takes `name`, or the first of `name-2`, `name-3`, … that is free.
-    pub(super) fn take(&mut self, name: String) -> String {
-        free_slug(name, &mut self.taken, &mut self.last_suffix)
-    }
-}
-
-/// Takes `slug`, or the first of `slug-2`, `slug-3`, … that is free.
-///
-/// The last suffix is remembered, so that many equal titles stay cheap.
-fn free_slug(slug: String, taken: &mut HashSet<String>, last_suffix: &mut HashMap<String, usize>) -> String {
-    if taken.insert(slug.clone()) {
-        return slug;
-    }
-    let suffix = last_suffix.entry(slug.clone()).or_insert(1);
-    loop {
-        *suffix += 1;
-        let candidate = format!("{slug}-{suffix}");
-        if taken.insert(candidate.clone()) {
-            return candidate;
+impl<'a> Names<'a> {
+    /// Takes `name`; or else the first of `name-2`, `name-3`, … that is free, and gives that.
+    pub(super) fn number(&mut self, name: impl Into<Cow<'a, str>>) -> Option<String> {
+        let name = name.into();
+        if self.taken.insert(name.clone()) {
+            return None;
+        }
+        let suffix = self.last_suffix.entry(name.clone()).or_insert(1);
+        loop {
+            *suffix += 1;
+            let candidate = format!("{name}-{suffix}");
+            if self.taken.insert(Cow::Owned(candidate.clone())) {
+                return Some(candidate);
+            }
         }
     }
 }
 
 /// The letters and digits of `title` in lower case, the rest as single dashes.
 pub(super) fn slug(title: &str) -> String {
-    let mut slug = String::with_capacity(title.len().min(SLUG_LENGTH));
-    let mut length = 0;
-    let words = title.split(|c: char| !c.is_alphanumeric());
-    for word in words.filter(|word| !word.is_empty()) {
-        let dash = if length > 0 { "-" } else { "" };
-        if word.is_ascii() && length + dash.len() + word.len() <= SLUG_LENGTH {
-            slug.push_str(dash);
-            slug.push_str(word);
-            slug.make_ascii_lowercase();
-            length += dash.len() + word.len();
-            continue;
-        }
-        for c in dash.chars().chain(word.chars().flat_map(char::to_lowercase)) {
-            if length == SLUG_LENGTH {
-                return slug.trim_end_matches('-').to_owned();
-            }
-            slug.push(c);
-            length += 1;
-        }
-    }
+    let mut slug = if title.is_ascii() {
+        ascii_slug(title)
+    } else {
+        let mut slug = String::with_capacity(title.len().min(4 * SLUG_LENGTH));
+        let words = title.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty()).enumerate();
+        let dashed = words.flat_map(|(index, word)| {
+            let dash = (index > 0).then_some('-');
+            dash.into_iter().chain(word.chars().flat_map(char::to_lowercase))
+        });
+        slug.extend(dashed.take(SLUG_LENGTH));
+        slug
+    };
+    slug.truncate(slug.trim_end_matches('-').len());
     if slug.is_empty() {
         return NAMELESS.to_owned();
+    }
+    slug
+}
+
+/// The slug of a title in ASCII, byte by byte, perhaps with a dash behind it.
+fn ascii_slug(title: &str) -> String {
+    let mut slug = String::with_capacity(title.len().min(SLUG_LENGTH));
+    let mut dash = false;
+    for byte in title.bytes() {
+        if !byte.is_ascii_alphanumeric() {
+            dash = !slug.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut dash) && slug.len() < SLUG_LENGTH {
+            slug.push('-');
+        }
+        if slug.len() == SLUG_LENGTH {
+            break;
+        }
+        slug.push(char::from(byte.to_ascii_lowercase()));
     }
     slug
 }

@@ -108,17 +108,16 @@ impl Records {
             let (order, mut record) = members.record(text, &lines, value);
             word = word.or_else(|| members.word());
             let wanted = record.story.id.clone();
-            record.story.id = names.take(wanted.clone());
             let line = record.story.line;
             let first = *first_line.entry(wanted.clone()).or_insert(line);
-            if record.story.id != wanted {
+            if let Some(numbered) = names.number(wanted.clone()) {
                 warnings.push(Warning {
                     line,
                     message: format!(
-                        "'{wanted}' is the id of the story on line {first}, so this one is called {}",
-                        record.story.id
+                        "'{wanted}' is the id of the story on line {first}, so this one is called {numbered}"
                     ),
                 });
+                record.story.id = numbered;
             }
             records.push((order, record));
         }

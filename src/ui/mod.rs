@@ -5,8 +5,11 @@ pub mod choice;
 mod narration;
 pub mod tables;
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
+
+use anstream::ColorChoice;
 
 use crate::error::Error;
 use crate::events::{Event, Observer, Stream, What};
@@ -24,9 +27,17 @@ pub struct Screen {
 impl Screen {
     /// Prints the answer of a command.
     pub fn answer(self, text: &str) {
+        let is_plain = |byte: u8| !byte.is_ascii_control() || byte == b'\n';
+        let stdout = anstream::stdout();
+        let shown = match stdout.current_choice() {
+            ColorChoice::Never if !text.bytes().all(is_plain) => {
+                Cow::Owned(anstream::adapter::strip_str(text).to_string())
+            }
+            _ => Cow::Borrowed(text),
+        };
         // A reader that has gone away wants no more; that is no error of ours.
-        let mut out = anstream::stdout().lock();
-        let _ = out.write_all(text.as_bytes());
+        let mut out = stdout.into_inner().lock();
+        let _ = out.write_all(shown.as_bytes());
         let _ = out.flush();
     }
 

@@ -85,6 +85,7 @@ pub fn stories(stories: &Stories) -> String {
         };
         let done = story.tasks.iter().filter(|task| task.done).count();
         let of = story.tasks.len();
+        let padding = width.saturating_sub(story.id.chars().count());
         let note = if listed.skipped {
             " (skipped)"
         } else if story.optional {
@@ -92,11 +93,15 @@ pub fn stories(stories: &Stories) -> String {
         } else {
             ""
         };
-        let _ = writeln!(
-            text,
-            "  [{mark}] {:width$}  {}  {done}/{of}{note}",
-            story.id, story.title
-        );
+        // The formatting macros would take most of the time of a long list.
+        for part in ["  [", &mark, "] ", &story.id] {
+            text.push_str(part);
+        }
+        text.extend(std::iter::repeat_n(' ', padding));
+        for part in ["  ", &story.title, "  "] {
+            text.push_str(part);
+        }
+        let _ = writeln!(text, "{done}/{of}{note}");
     }
     text
 }

@@ -60,7 +60,10 @@ impl<'a> Document<'a> {
 
     /// The source of `range`, with U+FFFD for what is not UTF-8.
     pub(super) fn source(&self, range: Range<usize>) -> Cow<'a, str> {
-        String::from_utf8_lossy(self.bytes.get(range).unwrap_or_default())
+        match self.text {
+            Cow::Borrowed(text) if text.get(range.clone()).is_some() => Cow::Borrowed(&text[range]),
+            _ => String::from_utf8_lossy(self.bytes.get(range).unwrap_or_default()),
+        }
     }
 
     /// The 1-based line of `offset`.

@@ -129,14 +129,32 @@ impl Prose {
     fn pause(&mut self, document: &Document<'_>, end: usize) {
         let line = self.pending.take().unwrap_or_default();
         self.text.reserve(line.len());
-        for word in document.source(line).split_whitespace() {
-            if !self.text.is_empty() {
-                self.text.push(' ');
-            }
-            self.text.push_str(word);
+        let source = document.source(line);
+        let source = source.trim();
+        if is_tidy(source) {
+            self.push(source);
+        } else {
+            source.split_whitespace().for_each(|word| self.push(word));
         }
         self.end = self.end.max(end);
     }
+
+    fn push(&mut self, words: &str) {
+        if !self.text.is_empty() && !words.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(words);
+    }
+}
+
+/// Whether what stands between the words of a text is certainly one space each.
+fn is_tidy(text: &str) -> bool {
+    let mut behind_space = false;
+    text.bytes().all(|byte| {
+        let doubled = behind_space && byte == b' ';
+        behind_space = byte == b' ';
+        !doubled && byte.is_ascii() && !byte.is_ascii_control()
+    })
 }
 
 struct Walker<'a> {
