@@ -57,7 +57,7 @@ pub async fn resume<'o>(
     let wanted = wanted(&options.settings, change);
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
-    let completed = history
+    let completed: Vec<Completed> = history
         .iter()
         .filter_map(|(_, subject)| subject.strip_prefix("checkpoint: "))
         .filter_map(|id| listing.stories.iter().find(|story| story.id == id))
@@ -76,6 +76,11 @@ pub async fn resume<'o>(
     let anchor = anchor.map(|found| found.oid.clone());
     restore_original_index(git, anchor.as_ref(), &store).await?;
     crate::git::index::discard(&work)?;
+    // Whether a command was told of them is lost too; those that are listed as done are soon forgotten.
+    let unmarked = match &source.commands {
+        Some(_) => completed.clone(),
+        None => Vec::new(),
+    };
     let state = State {
         version: VERSION,
         change: change.clone(),
@@ -95,7 +100,7 @@ pub async fn resume<'o>(
         },
         settings: options.settings.clone(),
         source,
-        unmarked: Vec::new(),
+        unmarked,
         before: Before {
             snapshot: snapshot.oid.clone(),
             initial,

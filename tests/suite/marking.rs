@@ -256,7 +256,7 @@ fn with_mark_never_the_list_stays_as_it_is_and_the_loop_remembers() {
 fn a_list_that_was_left_open_is_marked_before_the_next_story() {
     let sandbox = Sandbox::new();
     sandbox.start();
-    let agent = sandbox.completing("echo \"$RALPH_STORY\" >>\"$notes/ran\"");
+    let agent = sandbox.completing("echo x >>work; echo \"$RALPH_STORY\" >>\"$notes/ran\"");
     let unmarked = ["-c", "ralph.mark=never", "ralph", "next", "--", &agent];
     for _ in 0..2 {
         sandbox
