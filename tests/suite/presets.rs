@@ -1,33 +1,23 @@
 //! Agents by name: which one is meant, what it is started with, what it leaves.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 
 use git_ralph::agent::presets;
 
-use crate::support::{CHANGE, Cmd, Sandbox};
+use crate::support::{CHANGE, Sandbox};
 
-/// A program of this name on PATH that writes down its arguments, its prompt and a variable, then does this.
+/// An agent of this name on PATH, which writes down its arguments, its prompt and a variable, then does this.
 fn install(sandbox: &Sandbox, name: &str, script: &str) {
-    let dir = sandbox.outside("programs");
-    let _ = fs::create_dir(&dir);
-    let program = sandbox.agent(&format!(
-        r#"[ "$1" = --version ] && {{ echo '{name} 1.2.3 (fake)'; exit; }}
+    sandbox.install(
+        name,
+        &format!(
+            r#"[ "$1" = --version ] && {{ echo '{name} 1.2.3 (fake)'; exit; }}
 echo "$*" >"$notes/arguments"
 cat >"$notes/prompt"
 echo "$GEMINI_CLI_TRUST_WORKSPACE" >"$notes/trusted"
 {script}"#
-    ));
-    symlink(program, dir.join(name)).unwrap();
-}
-
-/// `git ralph <args>` with these programs on PATH.
-fn ralph(sandbox: &Sandbox, args: &[&str]) -> Cmd {
-    let cmd = sandbox.ralph_cmd(args);
-    let path = cmd.variable("PATH").unwrap();
-    let mut dirs = vec![sandbox.outside("programs")];
-    dirs.extend(std::env::split_paths(&path));
-    cmd.env("PATH", std::env::join_paths(dirs).unwrap())
+        ),
+    );
 }
 
 /// The end of a stream of claude.
@@ -40,12 +30,12 @@ fn the_first_one_on_path_is_taken_where_none_is_named() {
     let sandbox = Sandbox::new();
     install(&sandbox, "gemini", "echo x >x; complete");
     install(&sandbox, "claude", STREAM);
-    ralph(&sandbox, &["start", CHANGE])
-        .run()
+    sandbox
+        .ralph(&["start", CHANGE])
         .exits(0)
         .says("agent: claude: claude -p --output-format stream-json")
         .says("with --dangerously-skip-permissions it acts without asking");
-    ralph(&sandbox, &["next"]).run().exits(0);
+    sandbox.ralph(&["next"]).exits(0);
     let arguments = "-p --output-format stream-json --verbose --dangerously-skip-permissions\n";
     assert_eq!(sandbox.noted("arguments"), arguments);
     assert!(sandbox.noted("prompt").starts_with("# Story 1. Database"));
@@ -61,8 +51,8 @@ echo '{"type":"init","session_id":"s","model":"m"}'
 echo '{"type":"message","role":"assistant","content":"<promise>COMPLETE</promise>","delta":true}'
 echo '{"type":"result","status":"success","stats":{}}'"#;
     install(&sandbox, "gemini", answer);
-    ralph(&sandbox, &["start", CHANGE]).run().exits(0);
-    ralph(&sandbox, &["next", "--agent", "gemini"]).run().exits(0);
+    sandbox.ralph(&["start", CHANGE]).exits(0);
+    sandbox.ralph(&["next", "--agent", "gemini"]).exits(0);
     assert_eq!(sandbox.noted("arguments"), "--yolo --output-format stream-json\n");
     assert_eq!(sandbox.noted("trusted"), "true\n");
 }
@@ -73,12 +63,13 @@ fn pieces_of_an_agent_can_be_set_and_hold_for_the_loop() {
     install(&sandbox, "claude", STREAM);
     sandbox.configure("ralph.agent", "claude");
     sandbox.configure("ralph.agent.claude.command", "claude -p --model 'a b'");
-    ralph(&sandbox, &["start", CHANGE]).run().exits(0);
+    sandbox.ralph(&["start", CHANGE]).exits(0);
     sandbox.git(&["config", "--unset", "ralph.agent.claude.command"]);
-    ralph(&sandbox, &["next"]).run().exits(0);
+    sandbox.ralph(&["next"]).exits(0);
     assert_eq!(sandbox.noted("arguments"), "-p --model a b\n");
     // What it prints is plain text then, and holds no promise on a line of its own.
-    ralph(&sandbox, &["-q", "next"])
+    sandbox
+        .ralph_cmd(&["-q", "next"])
         .env("GIT_CONFIG_COUNT", "1")
         .env("GIT_CONFIG_KEY_0", "ralph.agent.claude.format")
         .env("GIT_CONFIG_VALUE_0", "text")
@@ -112,11 +103,9 @@ fn what_an_agent_leaves_for_itself_is_no_part_of_the_story() {
     let work = "echo x >x; echo edited >.aider.conf.yml; echo chat >.aider.chat.history.md
 mkdir -p .aider.tags.cache.v4; echo y >.aider.tags.cache.v4/y; complete";
     install(&sandbox, "aider", work);
-    ralph(&sandbox, &["start", CHANGE, "--agent", "aider"])
-        .run()
-        .exits(0);
-    ralph(&sandbox, &["next"])
-        .run()
+    sandbox.ralph(&["start", CHANGE, "--agent", "aider"]).exits(0);
+    sandbox
+        .ralph(&["next"])
         .exits(0)
         .says("the agent's own files (.aider.*) are no part of the story");
     let changed = sandbox.git(&["diff", "--name-only", "HEAD~1", "HEAD"]);

@@ -37,7 +37,7 @@ fn stories(sandbox: &Sandbox) -> Vec<String> {
 
 fn work_through(sandbox: &Sandbox) {
     sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "tracker"]);
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "tracker"]);
     let agent = sandbox.completing("echo \"$RALPH_STORY\" >>work.txt; cat >>\"$notes/prompts\"");
     ralph(sandbox, &["run", "work", "--keep", "--", &agent]);
 }
@@ -99,4 +99,58 @@ fn backlog_is_worked_through() {
     let mut found = stories(&sandbox);
     found.sort();
     assert_eq!(found, ["TASK-1 Second +", "TASK-2 First +"]);
+}
+
+#[test]
+fn beads_are_worked_through() {
+    if !crate::installed("jq") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.install(
+        "bd",
+        r#"case "$*" in
+"list --json --limit 0") cat "$notes/beads" ;;
+"close "*) jq -c --arg id "$2" 'map(if .id == $id then .status = "closed" else . end)' "$notes/beads" >"$notes/new"
+    mv "$notes/new" "$notes/beads" ;;
+*) echo "no such command: $*" >&2; exit 1 ;;
+esac"#,
+    );
+    let beads = r#"[{"id":"b-2","title":"Second","description":"what","status":"open","priority":1,
+"dependencies":[{"type":"blocks","depends_on_id":"b-1"},{"type":"related","depends_on_id":"b-3"}]},
+{"id":"b-1","title":"First","description":"","status":"open","priority":2},
+{"id":"b-3","title":"Old","status":"closed","priority":0}]"#;
+    std::fs::write(sandbox.notes.join("beads"), beads).unwrap();
+    follow(&sandbox, "bd");
+    assert_eq!(stories(&sandbox), ["b-3 Old +", "b-2 Second", "b-1 First"]);
+    work_through(&sandbox);
+    assert_eq!(sandbox.read("work.txt"), "b-1\nb-2\n");
+    assert!(sandbox.noted("prompts").contains("what"));
+    assert_eq!(stories(&sandbox), ["b-3 Old +", "b-2 Second +", "b-1 First +"]);
+}
+
+#[test]
+fn github_issues_are_worked_through() {
+    if !crate::installed("jq") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.install(
+        "gh",
+        r#"case "$*" in
+"issue list --label ralph --state all --limit 500 --json number,title,body,state --jq "*)
+    shift 11; jq -c "$1" "$notes/issues" ;;
+"issue close "*" --comment done on ralph/work") echo "$3" >>"$notes/closed" ;;
+*) echo "no such command: $*" >&2; exit 1 ;;
+esac"#,
+    );
+    let issues = r#"[{"number":12,"title":"Second","body":"what","state":"OPEN"},
+{"number":7,"title":"First","body":"","state":"OPEN"},
+{"number":3,"title":"Old","body":"","state":"CLOSED"}]"#;
+    std::fs::write(sandbox.notes.join("issues"), issues).unwrap();
+    follow(&sandbox, "gh");
+    assert_eq!(stories(&sandbox), ["12 Second", "7 First", "3 Old +"]);
+    work_through(&sandbox);
+    assert_eq!(sandbox.read("work.txt"), "12\n7\n");
+    assert_eq!(sandbox.noted("closed"), "12\n7\n");
 }

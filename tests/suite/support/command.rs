@@ -129,12 +129,6 @@ impl Cmd {
         self
     }
 
-    /// A variable as set so far.
-    pub fn variable(&self, name: &str) -> Option<OsString> {
-        let found = self.env.iter().rev().find(|(set, _)| *set == name);
-        found.map(|(_, value)| value.clone())
-    }
-
     /// Allows for a program that takes much longer than others.
     pub fn patiently(mut self) -> Self {
         self.deadline = 15 * DEADLINE;

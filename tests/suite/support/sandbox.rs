@@ -173,7 +173,7 @@ impl Sandbox {
         let dir = |name: &str| self.temp.path().join(name);
         let cmd = match &self.other_user {
             Some(other) => other.cmd(program, &self.top),
-            None => Cmd::new(program, &self.top).env("PATH", path()),
+            None => Cmd::new(program, &self.top).env("PATH", self.path()),
         };
         cmd.env("HOME", dir("home"))
             .env("XDG_CONFIG_HOME", dir("config"))
@@ -185,6 +185,24 @@ impl Sandbox {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("TZ", "UTC")
             .env("TMPDIR", dir("cache"))
+    }
+
+    /// Where programs are searched: first what this test has installed.
+    fn path(&self) -> std::ffi::OsString {
+        let own = self.outside("programs");
+        if !own.is_dir() {
+            return path();
+        }
+        let system = path();
+        let all = std::iter::once(own).chain(std::env::split_paths(&system));
+        std::env::join_paths(all).unwrap()
+    }
+
+    /// Installs a scripted program (sh) under a name on `PATH`.
+    pub fn install(&self, name: &str, script: &str) {
+        let dir = self.outside("programs");
+        let _ = fs::create_dir(&dir);
+        symlink(self.agent(script), dir.join(name)).unwrap();
     }
 
     /// `git <args>`.
