@@ -333,7 +333,14 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     ("C13", "settings of new branches", &[State("stale_settings")]),
     ("C14", "encodings", &[State("stale_settings")]),
-    ("C15", "a full disk", &[Test("crash::a_full_disk_loses_nothing")]),
+    (
+        "C15",
+        "a full disk",
+        &[
+            Test("crash::a_full_disk_loses_nothing"),
+            Test("crash::a_disk_without_room_loses_nothing"),
+        ],
+    ),
     (
         "D1",
         "commits, then fails",

@@ -164,6 +164,33 @@ fn a_full_disk_loses_nothing() {
     nothing_of(&found);
 }
 
+/// The real thing: a file system with little room left, where we may mount one.
+#[test]
+fn a_disk_without_room_loses_nothing() {
+    let mut found = Vec::new();
+    let rooms = [0, 4, 8, 16, 32, 48, 64, 96, 128]
+        .into_iter()
+        .step_by(stride(4, 3));
+    for step in STEPS.iter().step_by(if whole() { 1 } else { 6 }) {
+        let bench = Bench::new(step);
+        for left in rooms.clone() {
+            bench.restore();
+            let Some(output) = bench.on_full_disk(left) else {
+                return;
+            };
+            let place = format!("with {left} KiB left (exit {})", output.code);
+            if output.code != bench.code && !(output.code == 1 && output.stderr.contains("error: ")) {
+                found.push(format!(
+                    "{} {place}: no clear error:\n{}",
+                    step.name, output.stderr
+                ));
+            }
+            found.extend(bench.judge(&place));
+        }
+    }
+    nothing_of(&found);
+}
+
 /// A lock that nobody seems to hold, where no step was cut off: it is not ours to remove.
 #[test]
 fn a_lock_in_the_way_is_told_and_nothing_is_lost() {

@@ -126,6 +126,46 @@ impl Bench {
             .args(args)
     }
 
+    /// Runs the step's command on a file system of its own, a small one in memory with so many KiB left, and
+    /// brings what came of it back. `None` where we may not mount one.
+    pub fn on_full_disk(&self, left: u32) -> Option<Output> {
+        const SCRIPT: &str = r#"set -e
+top=$1 left=$2
+shift 2
+mount -t tmpfs -o size=48m none "$top" 2>/dev/null || exit 99
+cp -a "$top.saved/." "$top/"
+dd if=/dev/zero of="$top/.git/filler" bs=64k 2>/dev/null || :
+dd if=/dev/zero of="$top/.git/filler" bs=1k oflag=append conv=notrunc 2>/dev/null || :
+truncate -s -"$left"k "$top/.git/filler"
+cd "$top"
+code=0
+"$@" || code=$?
+rm .git/filler
+cp -a "$top" "$top.after"
+exit $code"#;
+        let top = &self.sandbox.top;
+        let beside = |ending: &str| self.sandbox.outside(&format!("repo.{ending}"));
+        for dir in [beside("saved"), beside("after")] {
+            let _ = fs::remove_dir_all(dir);
+        }
+        let copied = self.sandbox.cmd("cp").args(["-a"]).args([top, &beside("saved")]);
+        copied.run().exits(0);
+        let own: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let output = dated(self.sandbox.cmd("unshare"))
+            .dir(&self.sandbox.outside("home"))
+            .args(["--mount", "sh", "-c", SCRIPT, "sh"])
+            .args([top.as_os_str(), left.to_string().as_ref()])
+            .args([env!("CARGO_BIN_EXE_git-ralph")])
+            .args(own)
+            .run();
+        if !beside("after").is_dir() {
+            return None;
+        }
+        fs::remove_dir_all(top).unwrap();
+        fs::rename(beside("after"), top).unwrap();
+        Some(output)
+    }
+
     fn shimmed(&self, at: usize, when: When) -> Cmd {
         let count = self.sandbox.outside("count");
         let _ = fs::remove_dir_all(&count);
