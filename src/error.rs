@@ -253,6 +253,9 @@ pub enum Error {
         /// The checkpoint, abbreviated.
         checkpoint: String,
     },
+    /// The git directory is not where it was.
+    #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
+    RepositoryGone(PathBuf),
     /// The work tree changes while it is put back.
     #[error("the work tree does not come to rest{}: is something still writing to it?", list(" (", .0, ")"))]
     Restless(Vec<String>),
@@ -369,6 +372,7 @@ impl Error {
             Self::NoChoice(_) => Exit::Usage,
             Self::Blocked(_)
             | Self::NothingChanged { .. }
+            | Self::RepositoryGone(_)
             | Self::HeadElsewhere { .. }
             | Self::CheckpointGone { .. }
             | Self::OriginalGone { .. }
@@ -457,6 +461,7 @@ impl Error {
             Self::CheckpointGone { branch, checkpoint } => {
                 format!("git branch rescued {branch} && git reset --keep {checkpoint}")
             }
+            Self::RepositoryGone(_) => "bring it back to that place, then: git ralph status".to_owned(),
             Self::Restless(_) => "end what writes there, then: git ralph revert".to_owned(),
             Self::NoChoice(change) => format!("git ralph finish --cleanup {change}")
                 .trim_end()

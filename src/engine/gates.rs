@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 
 use super::baseline::Baseline;
+use super::home::Home;
 use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
 use super::{Session, wall};
@@ -96,7 +97,9 @@ impl Session<'_> {
             observer: &mut *self.engine.observer,
             tail: &mut tail,
         };
+        let home = Home::of(&self.engine.repo);
         let ended = process::run(job, &mut log, &mut stop, &mut ears).await?;
+        self.come_home(&home)?;
         let why = match ended.ending {
             Ending::Exited(0) => return Ok(Passed::Yes),
             Ending::Interrupted(signal) => return Ok(Passed::Interrupted(signal)),

@@ -2,7 +2,7 @@
 //!
 //! - `machine` decides (pure); `session` holds an open loop, which `start` begins (after the refusals of
 //!   `preflight`, upon a `snapshot`) or `resume` rebuilds.
-//! - An `attempt` runs an agent (`run_agent`, told by `prompting`), mends what it broke (`repair`, `rights`),
+//! - An `attempt` runs an agent (`run_agent`, told by `prompting`), mends what it broke (`home`, `repair`, `rights`),
 //!   and is concluded (`conclude`: `verdict`, `gates`, `source`) by a `checkpoint` or a `revert`; `limits` and
 //!   `waiting` say whether and when there is another. `hand` does
 //!   the same at a person's word.
@@ -24,6 +24,7 @@ mod files;
 mod finish;
 mod gates;
 mod hand;
+mod home;
 mod learnings;
 mod limits;
 pub mod machine;

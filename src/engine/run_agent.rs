@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::files::write_private;
 use super::gates::Tail;
+use super::home::Home;
 use super::verdict::{Judgement, judge};
 use super::{Session, wall};
 use crate::adapters::Story;
@@ -132,8 +133,11 @@ impl Session<'_> {
             decoder,
             tail: Tail::default(),
         };
+        let home = Home::of(&self.engine.repo);
         let ended = process::run(job, &mut log, &mut stop, &mut ears).await?;
-        Ok((ended, ears.tail.text()))
+        let tail = ears.tail.text();
+        self.come_home(&home)?;
+        Ok((ended, tail))
     }
 }
 

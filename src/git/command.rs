@@ -115,6 +115,8 @@ fn quote_words(words: &str) -> String {
 #[derive(Clone, Debug)]
 pub struct Git {
     top: PathBuf,
+    /// Whether `top` is the top of a work tree: no repository above it is meant.
+    is_top: bool,
     limit: Duration,
     own_identity: bool,
 }
@@ -125,8 +127,19 @@ impl Git {
     pub fn at(top: &Path) -> Self {
         Self {
             top: top.to_owned(),
+            is_top: false,
             limit: Duration::from_secs(600),
             own_identity: false,
+        }
+    }
+
+    /// Git in the top directory of a work tree: should its `.git` be gone, no repository above is taken
+    /// instead.
+    #[must_use]
+    pub fn at_top(top: &Path) -> Self {
+        Self {
+            is_top: true,
+            ..Self::at(top)
         }
     }
 
@@ -193,6 +206,9 @@ impl Git {
             ("GIT_OPTIONAL_LOCKS", "0"),
         ] {
             command = command.env(name, value);
+        }
+        if let Some(above) = self.top.parent().filter(|_| self.is_top) {
+            command = command.env("GIT_CEILING_DIRECTORIES", above);
         }
         if self.own_identity {
             for role in ["AUTHOR", "COMMITTER"] {

@@ -85,7 +85,7 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
         return Err(failure("rev-parse", &output));
     };
     let repo = Repo {
-        git: Git::at(Path::new(top)),
+        git: Git::at_top(Path::new(top)),
         top: PathBuf::from(top),
         git_dir: PathBuf::from(git_dir),
         common_dir: PathBuf::from(common_dir),

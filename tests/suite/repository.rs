@@ -1,7 +1,7 @@
 //! What an attempt does to the repository itself: commits, branches, HEAD, index and git's own files. A
 //! failed one is undone there too, and a complete one must not have lost a checkpoint.
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 use crate::undone::{fails_without_a_trace, kept};
 
 #[test]
@@ -197,4 +197,74 @@ fn planted_hooks_and_settings_do_not_matter() {
 #[test]
 fn the_loops_own_files_can_go() {
     fails_without_a_trace("rm -rf .git/ralph; echo x >x");
+}
+
+/// The standard repository with work of the user's, and a linked work tree inside it in which a loop is started.
+fn work_tree_inside() -> (Sandbox, std::path::PathBuf) {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "/inner\n");
+    sandbox.git(&["commit", "-qam", "ignore"]);
+    sandbox.git(&["worktree", "add", "-q", "inner", "-b", "side"]);
+    sandbox.write("README.md", "precious\n");
+    sandbox.write("untracked", "mine\n");
+    let inner = sandbox.top.join("inner");
+    sandbox.ralph_cmd(&["start", CHANGE]).dir(&inner).run().exits(0);
+    (sandbox, inner)
+}
+
+#[test]
+fn a_work_tree_that_loses_its_git_file_is_not_mistaken_for_the_one_above() {
+    for (harm, promise) in [
+        ("rm .git", "complete"),
+        ("mv .git elsewhere", "failed it"),
+        ("rm .git; git init -q; echo y >y; git add y", "failed it"),
+        ("rm .git; ln -s ../.git .git", "complete"),
+        ("d=$PWD; cd ..; rm -rf \"$d\"", "failed it"),
+    ] {
+        let (sandbox, inner) = work_tree_inside();
+        let before = sandbox.print();
+        let agent = sandbox.agent(&format!("echo x >x; {harm}; {promise}"));
+        let output = sandbox
+            .ralph_cmd(&["next", CHANGE, "--", &agent])
+            .dir(&inner)
+            .run();
+        let output = output.says("no longer led to the repository");
+        assert_eq!(output.code, if promise == "complete" { 0 } else { 3 }, "{harm}");
+        let after = sandbox.print();
+        assert_eq!((after.head, after.index), (before.head, before.index), "{harm}");
+        assert_eq!(sandbox.read("README.md"), "precious\n", "{harm}");
+        assert_eq!(sandbox.read("untracked"), "mine\n", "{harm}");
+        let status = sandbox
+            .git_cmd(&["status", "--porcelain"])
+            .dir(&inner)
+            .run()
+            .exits(0);
+        assert_eq!(status.stdout, "", "{harm}");
+        let branch = sandbox.git_cmd(&["branch", "--show-current"]).dir(&inner).run();
+        assert_eq!(branch.stdout, "ralph/add-login\n");
+    }
+}
+
+#[test]
+fn without_its_repository_nothing_is_touched() {
+    for above in [false, true] {
+        let sandbox = Sandbox::new();
+        if above {
+            let outer = sandbox.top.parent().unwrap();
+            sandbox.git_cmd(&["init", "-q"]).dir(outer).run().exits(0);
+        }
+        sandbox.start();
+        let agent = sandbox.completing("echo x >x; mv .git moved");
+        let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
+        output
+            .says("was moved, replaced or deleted")
+            .says("bring it back");
+        assert!(!sandbox.top.join(".git").exists());
+        assert_eq!(sandbox.read("x"), "x\n");
+        std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(".git")).unwrap();
+        sandbox.ralph(&["status"]).exits(0);
+        sandbox.is_at_checkpoint();
+        let kept = "refs/ralph/add-login/attempts/1/1:x";
+        assert_eq!(sandbox.git(&["show", kept]), "x");
+    }
 }
