@@ -217,8 +217,8 @@ pub enum Error {
     /// The agent cannot work at all; more attempts would not help.
     #[error("the agent could not work on the story {story}: {verdict}{}", reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
     AgentUnable {
-        /// The change.
-        change: String,
+        /// What the agent printed.
+        log: PathBuf,
         /// The story's id.
         story: String,
         /// `auth` or `not_started`.
@@ -450,11 +450,10 @@ impl Error {
                 )
             }
             Self::AgentMissing(_) => "install it, or name another after --".to_owned(),
-            Self::AgentUnable { change, advice, .. } => {
+            Self::AgentUnable { log, advice, .. } => {
                 let advice = advice.unwrap_or("mend that");
-                format!(
-                    "{advice}, then the same command again; what the agent printed: git ralph log {change}"
-                )
+                let log = log.display();
+                format!("{advice}, then the same command again; what the agent printed: {log}")
             }
             Self::HeadElsewhere { branch, .. } => format!("git checkout {branch}"),
             Self::OtherWorkTree { path, .. } => format!("cd {path}"),

@@ -98,9 +98,13 @@ const SHELL_WORDS: &[&str] = &[
 ];
 
 fn plain_first_word(line: &str) -> Option<&str> {
-    let word = line
-        .split_whitespace()
-        .find(|word| !word.contains('=') || word.starts_with('='))?;
+    let is_assignment = |word: &&str| word.contains('=') && !word.starts_with('=');
+    // Only a shell knows where a value ends that has one of these in it.
+    let is_plain = |word: &str| !word.contains(['\'', '"', '`', '$', '\\', '(']);
+    if !line.split_whitespace().take_while(is_assignment).all(is_plain) {
+        return None;
+    }
+    let word = line.split_whitespace().find(|word| !is_assignment(word))?;
     let plain = word.chars().all(|c| c.is_alphanumeric() || "-_./+".contains(c));
     (plain && !SHELL_WORDS.contains(&word)).then_some(word)
 }
@@ -142,6 +146,10 @@ mod tests {
             "exec no-such-agent",
             "\"$AGENT\" -p",
             "(cd x; y)",
+            "X='a b c' no-such-agent",
+            "x=$(git rev-parse HEAD) && no-such-agent",
+            "X=\"$(cat f x)\" no-such-agent",
+            "X=a\\ b no-such-agent",
             "",
         ] {
             assert_eq!(shell(line).missing_program(top), None, "{line}");

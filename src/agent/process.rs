@@ -88,6 +88,8 @@ pub trait Listener {
     fn started(&mut self, pid: i32);
     /// It printed these bytes.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+    /// It is asked to end, because we were asked to stop.
+    fn stopping(&mut self);
 }
 
 /// Runs a job until nothing of it is alive. All output goes to `log` and to `listener`.
@@ -132,6 +134,9 @@ pub async fn run(
         job.idle_timeout,
     )
     .await?;
+    if matches!(why, Ending::Interrupted(_)) {
+        tee.listener.stopping();
+    }
     let asked_to_end = !matches!(why, Ending::Exited(_) | Ending::Killed(_));
     let left_running = end_all(&mark, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
     let deadline = Instant::now() + DRAIN;

@@ -88,12 +88,12 @@ impl Session<'_> {
             self.forget_refs();
             return self.after_checkpoint(story).await.map(Concluded::End);
         }
-        // The reason of a missing promise is about the form, not the work: the story is just repeated.
+        // Where nothing was promised, there is nothing to say about the work: the story is just repeated.
         let told = match (&reason, verdict) {
             (Some(reason), Verdict::NoSignal) if settings.retry_output => {
                 Some(format!("{reason}; the end of the output:\n\n{}", outcome.tail))
             }
-            (_, Verdict::NoSignal) => None,
+            (_, Verdict::NoSignal) if !outcome.judgement.wrong_form => None,
             _ => reason.clone().filter(|_| verdict.counts()),
         };
         let undoing = Undoing {
@@ -170,6 +170,7 @@ impl Session<'_> {
             reason,
             retry_after,
             advice,
+            ..
         } = judgement;
         match verdict {
             Verdict::RateLimited | Verdict::Overloaded => Ok(Concluded::Unavailable(Unavailable {
@@ -180,7 +181,7 @@ impl Session<'_> {
                 Ok(Concluded::End(StepEnd::Interrupted(signal.unwrap_or_default())))
             }
             Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted => Err(Error::AgentUnable {
-                change: self.change().to_string(),
+                log: self.attempt_log(&current.id, current.attempt),
                 story: current.id,
                 verdict,
                 reason,

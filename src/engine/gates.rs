@@ -147,6 +147,11 @@ impl Listener for GateEars<'_> {
         self.tail.push(bytes);
         self.observer.output(&self.change, stream, bytes);
     }
+
+    fn stopping(&mut self) {
+        self.observer
+            .activity("asked it to stop; once more (Ctrl-C) kills it");
+    }
 }
 
 /// The end of some output, in bounded memory.

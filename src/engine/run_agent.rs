@@ -244,4 +244,9 @@ impl Listener for Ears<'_> {
             self.observer.activity(&line);
         }
     }
+
+    fn stopping(&mut self) {
+        self.observer
+            .activity("asked it to stop; once more (Ctrl-C) kills it");
+    }
 }

@@ -299,7 +299,7 @@ impl Session<'_> {
         }
         if let Some(argument) = agent.unasked {
             self.tell(format!(
-                "with {argument} it acts without asking, and may do whatever you may do"
+                "with {argument} it acts without asking, and may do whatever its process may do"
             ));
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct Judgement {
     pub retry_after: Option<u64>,
     /// What a person can do about it, where no retry helps.
     pub advice: Option<&'static str>,
+    /// Whether the agent promised something, but in a form that does not count: it is told why.
+    pub wrong_form: bool,
 }
 
 impl Judgement {
@@ -42,6 +44,7 @@ impl Judgement {
             reason: None,
             retry_after: None,
             advice: None,
+            wrong_form: false,
         }
     }
 }
@@ -82,14 +85,20 @@ pub(super) fn judge(ending: &Ending, report: &Report) -> Judgement {
             Judgement::new(Verdict::Failed, "the agent gave no reason")
         }
         Heard::Promise(Promise::Failed(reason)) => Judgement::new(Verdict::Failed, reason.clone()),
-        Heard::InSentence => Judgement::new(
-            Verdict::NoSignal,
-            format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
-        ),
-        Heard::Unknown(text) => Judgement::new(
-            Verdict::NoSignal,
-            format!("the promise was neither COMPLETE nor FAILED but '{text}'{exit}"),
-        ),
+        Heard::InSentence => Judgement {
+            wrong_form: true,
+            ..Judgement::new(
+                Verdict::NoSignal,
+                format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
+            )
+        },
+        Heard::Unknown(text) => Judgement {
+            wrong_form: true,
+            ..Judgement::new(
+                Verdict::NoSignal,
+                format!("the promise was neither COMPLETE nor FAILED but '{text}'{exit}"),
+            )
+        },
         Heard::Nothing => Judgement::new(Verdict::NoSignal, format!("the agent promised nothing{exit}")),
     }
 }

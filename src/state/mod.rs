@@ -52,9 +52,9 @@ pub enum Verdict {
     TimedOut,
     /// The agent's service limits the rate.
     RateLimited,
-    /// The agent's service is overloaded.
+    /// The agent's service is overloaded, or cannot be reached.
     Overloaded,
-    /// The agent is not signed in.
+    /// The agent is not signed in, or its account has no credit.
     Auth,
     /// The agent could not be started.
     NotStarted,
@@ -84,8 +84,8 @@ impl Verdict {
             Self::GateFailed => "gate failed",
             Self::TimedOut => "timed out",
             Self::RateLimited => "rate limited",
-            Self::Overloaded => "overloaded",
-            Self::Auth => "not signed in",
+            Self::Overloaded => "no answer",
+            Self::Auth => "no access",
             Self::NotStarted => "not started",
             Self::AgentError => "agent error",
             Self::Interrupted => "interrupted",

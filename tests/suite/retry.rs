@@ -142,3 +142,25 @@ fn a_reason_of_several_lines_is_quoted_and_harmless() {
     sandbox.step("retry", &parrot).exits(3);
     assert_eq!(sandbox.verdict(), "no_signal");
 }
+
+#[test]
+fn a_promise_in_the_wrong_form_is_told_why_it_did_not_count() {
+    for (said, why) in [
+        (
+            "I am done: <promise>COMPLETE</promise>, I think.",
+            "in the middle of a sentence",
+        ),
+        (
+            "<promise>complete</promise>",
+            "neither COMPLETE nor FAILED but 'complete'",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let agent = sandbox.agent(&format!("echo '{said}'"));
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.verdict(), "no_signal");
+        let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+        assert!(prompt.contains(why), "{prompt}");
+    }
+}

@@ -134,6 +134,17 @@ fn where_no_waiting_helps_the_command_ends_and_says_what_to_do() {
 }
 
 #[test]
+fn the_output_of_an_agent_that_cannot_work_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(&fault(401, "Invalid API key"));
+    let log = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");
+    let says = format!("what the agent printed: {}", log.display());
+    sandbox.step("next", &agent).exits(1).says(&says);
+    assert!(std::fs::read_to_string(log).unwrap().contains("Invalid API key"));
+}
+
+#[test]
 fn a_conversation_that_grew_too_long_fails_the_attempt() {
     let sandbox = Sandbox::new();
     sandbox.start();

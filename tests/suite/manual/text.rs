@@ -33,7 +33,7 @@ arguments can also be given after --. Where none is named, the first that is fou
 ralph.agent.<name>.command and ralph.agent.<name>.format replace the command line of such an agent and what it prints, or
 make a name of one's own. git ralph doctor shows which are installed.
 
-An agent that acts without asking may do whatever the user may do. git-ralph brings back the work tree and what it knows of the
+An agent that acts without asking may do whatever its process may do: whatever the user may do, if nothing confines it. git-ralph brings back the work tree and what it knows of the
 repository, nothing else; README.md says how to confine an agent.
 
 The agent runs in the top directory of the work tree and reads the prompt on standard input; a command
