@@ -68,6 +68,8 @@ impl Session<'_> {
     /// # Errors
     /// When the git directory itself is gone: nothing may be touched then.
     pub(super) fn come_home(&mut self, home: &Home) -> Result<(), Error> {
+        // Behind a closed directory nothing can be seen.
+        self.take_rights_back();
         if let Some((dir, _)) = home.dirs.iter().find(|(dir, was)| identity(dir) != *was) {
             return Err(Error::RepositoryGone(dir.clone()));
         }

@@ -292,3 +292,21 @@ fn a_users_sparse_checkout_stays_sparse() {
 fn the_directory_itself_can_go() {
     fails_without_a_trace("cd ..; for f in repo/* repo/.gitignore; do rm -rf \"$f\"; done");
 }
+
+#[test]
+fn an_ignored_file_that_a_story_deleted_stays_deleted_until_the_loop_is_aborted() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("rm .env; echo x >x");
+    sandbox.step("next", &agent).exits(0);
+    let agent = sandbox.failing("echo y >y");
+    sandbox.step("next", &agent).exits(3);
+    assert!(!sandbox.top.join(".env").exists());
+    sandbox.write(".env", "SECRET=2\n");
+    let agent = sandbox.failing("rm .env");
+    sandbox.step("retry", &agent).exits(3);
+    assert_eq!(sandbox.read(".env"), "SECRET=2\n");
+    std::fs::remove_file(sandbox.top.join(".env")).unwrap();
+    sandbox.ralph(&["abort"]).exits(0);
+    assert!(sandbox.top.join(".env").exists());
+}

@@ -29,8 +29,10 @@ impl Unversioned {
         Ok(ignored)
     }
 
-    /// Copies the small ignored files that have changed since the last copy.
+    /// Copies the small ignored files that have changed since the last copy, and notes which are gone: a
+    /// complete story or a person deleted them, and no later attempt brings them back.
     pub fn copy_ignored(&self) -> Result<(), Error> {
+        let mut gone = Paths::new();
         for path in self
             .paths("ignored")?
             .iter()
@@ -39,7 +41,10 @@ impl Unversioned {
         {
             let from = self.top.join(OsStr::from_bytes(path));
             let to = self.dir.join("files").join(OsStr::from_bytes(path));
-            let Ok(is) = from.symlink_metadata() else { continue };
+            let Ok(is) = from.symlink_metadata() else {
+                gone.insert(path.clone());
+                continue;
+            };
             let same = to
                 .metadata()
                 .is_ok_and(|copy| copy.len() == is.len() && copy.modified().ok() == is.modified().ok());
@@ -51,11 +56,14 @@ impl Unversioned {
                 }
             }
         }
+        if gone != self.paths("gone")? {
+            self.save_paths("gone", &gone)?;
+        }
         Ok(())
     }
 
-    /// Puts back the copies of ignored files that are gone, and the permissions of the others.
-    pub(super) fn put_back_ignored(&self) -> Result<(), Error> {
+    /// Puts back the copies of ignored files that are gone, but for `aside`, and the permissions of the others.
+    pub(super) fn put_back_ignored(&self, aside: &Paths) -> Result<(), Error> {
         for path in self
             .paths("ignored")?
             .iter()
@@ -66,6 +74,7 @@ impl Unversioned {
             let copy = self.dir.join("files").join(OsStr::from_bytes(path));
             let Ok(kept) = copy.metadata() else { continue };
             match to.symlink_metadata() {
+                Err(_) if aside.contains(path) => {}
                 Err(_) => copy_file(&copy, &to)?,
                 Ok(is) if is.is_file() && is.permissions() != kept.permissions() => {
                     fs::set_permissions(&to, kept.permissions())

@@ -78,8 +78,8 @@ impl Unversioned {
     }
 
     /// Puts back the copies of ignored files that are gone, and empty directories.
-    fn put_back(&self) -> Result<(), Error> {
-        self.put_back_ignored()?;
+    fn put_back(&self, aside: &Paths) -> Result<(), Error> {
+        self.put_back_ignored(aside)?;
         for path in self.paths("empty")? {
             let dir = self.top.join(OsStr::from_bytes(&path));
             if dir.symlink_metadata().is_err() {
@@ -182,7 +182,11 @@ impl Session<'_> {
         touched: &[Vec<u8>],
     ) -> Result<(), Error> {
         let unversioned = self.unversioned();
-        unversioned.put_back()?;
+        let aside = match modes {
+            MODES_OF_START => Paths::new(),
+            _ => unversioned.paths("gone")?,
+        };
+        unversioned.put_back(&aside)?;
         let written = raw.restore(&self.engine.repo.top, touched)?;
         if !written.is_empty() {
             // Git takes a file of another size for changed until it has read it again.
