@@ -120,6 +120,22 @@ pub enum What {
         /// Retries that it had.
         max_retries: u32,
     },
+    /// The agent's git moved a ref, or was kept from it.
+    RefMoved {
+        /// The story of the attempt.
+        story: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// The full name of the ref; `HEAD` for a move of HEAD itself.
+        #[serde(rename = "ref")]
+        name: String,
+        /// What it was: an object, or the full name of another ref; absent when there was none.
+        old: Option<String>,
+        /// What it is now, or would have been; absent when it was deleted.
+        new: Option<String>,
+        /// The guard said no: nothing moved.
+        refused: bool,
+    },
     /// Something a person should know; the loop goes on.
     Notice {
         /// In words.

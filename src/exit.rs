@@ -21,6 +21,8 @@ pub enum Exit {
     Person,
     /// Another process holds this loop.
     Busy,
+    /// A hook of the guard says no; only the guard's own entries see this.
+    Refused,
     /// Ended by this signal; the same command resumes.
     Signal(i32),
 }
@@ -39,6 +41,7 @@ impl Exit {
             Self::Limit => 6,
             Self::Person => 7,
             Self::Busy => 75,
+            Self::Refused => 76,
             Self::Signal(n) => u8::try_from(128 + n).unwrap_or(u8::MAX),
         }
     }

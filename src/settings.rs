@@ -129,6 +129,14 @@ pub struct Settings {
     /// Whether the next prompt shows the end of the output of an attempt that promised nothing.
     #[serde(default)]
     pub retry_output: bool,
+    /// Whether hooks stand around the agent's git that refuse what would harm the loop.
+    #[serde(default = "guarded")]
+    pub guard: bool,
+}
+
+/// The guard of a loop that was begun before there was a setting for it.
+const fn guarded() -> bool {
+    true
 }
 
 impl Default for Settings {
@@ -157,6 +165,7 @@ impl Default for Settings {
             mark: Mark::Auto,
             prompt: None,
             retry_output: false,
+            guard: guarded(),
         }
     }
 }
@@ -261,6 +270,11 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "whether a retry is shown the last 40 lines of an attempt that promised nothing",
     ),
     (
+        "ralph.guard",
+        "true",
+        "whether the agent's git refuses pushes, and moves of refs that are not the attempt's",
+    ),
+    (
         "ralph.finish",
         "ask",
         "what git ralph run does at the end: ask, cleanup or keep",
@@ -278,10 +292,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
 ];
 
 /// Keys of the contract that this version does not act upon, and the values that ask for nothing.
-const NOT_YET: &[(&str, &[&str])] = &[
-    ("ralph.guard", &["false", "no", "off", "0"]),
-    ("ralph.checkpointhooks", &["false", "no", "off", "0"]),
-];
+const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointhooks", &["false", "no", "off", "0"])];
 
 /// The configuration as far as git-ralph cares.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -428,6 +439,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.mark" => settings.mark = mark(key, value)?,
         "ralph.prompt" => settings.prompt = text(value),
         "ralph.retryoutput" => settings.retry_output = truth(key, value)?,
+        "ralph.guard" => settings.guard = truth(key, value)?,
         _ => match key
             .strip_prefix("ralph.agent.")
             .and_then(|rest| rest.rsplit_once('.'))
@@ -631,11 +643,12 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_told_only_when_it_asks_for_something() {
-        let configured = local(&["ralph.guard\nfalse", "ralph.checkpointhooks\ntrue"]);
-        assert_eq!(
-            Configuration::parse(&configured).unwrap().ignored,
-            ["ralph.checkpointhooks"]
-        );
+        let ignored = |value: &str| {
+            let configured = local(&[&format!("ralph.checkpointhooks\n{value}")]);
+            Configuration::parse(&configured).unwrap().ignored
+        };
+        assert_eq!(ignored("true"), ["ralph.checkpointhooks"]);
+        assert!(ignored("false").is_empty());
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Session<'_> {
             let log = log
                 .try_clone()
                 .map_err(|error| file_error("write", &path, error))?;
-            let job = self.plain_job(&run);
+            let job = self.plain_job(&run, Vec::new());
             match self.run_gate(gate, job, log, settings).await? {
                 Passed::Yes => {}
                 Passed::Interrupted(_) => break,

@@ -40,6 +40,7 @@ impl Session<'_> {
         begun: Begun,
     ) -> Result<Concluded, Error> {
         self.repair_after_attempt().await?;
+        self.take_guard_away(&story.id, begun.number);
         let standing = self.standing().await?;
         if let Some(litter) = outcome.litter
             && outcome.judgement.verdict == Verdict::Complete

@@ -50,7 +50,7 @@ impl Session<'_> {
             VerifyBaseline::Strict => Baseline::default(),
         };
         for gate in &settings.verify {
-            let job = self.job(story, begun);
+            let job = self.job(story, begun, Vec::new());
             let log = begun.log.try_clone().map_err(ProcessError::Log)?;
             match self.run_gate(gate, job, log, settings).await? {
                 Passed::Yes => {}

@@ -7,6 +7,7 @@
 //!   `waiting` say whether and when there is another. `hand` does
 //!   the same at a person's word.
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
+//! - The `guard` stands around the agent's git meanwhile.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
 //! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
 //! - `driver` chains the steps, `report` and `doctor` look.
@@ -23,6 +24,7 @@ pub mod driver;
 mod files;
 mod finish;
 mod gates;
+pub mod guard;
 mod hand;
 mod home;
 mod learnings;

@@ -43,6 +43,17 @@ impl OtherRefs {
         )
     }
 
+    /// Whether a ref of this name is there.
+    pub fn holds(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The full names of the branches.
+    pub fn branches(&self) -> impl Iterator<Item = &str> {
+        let names = self.0.keys().map(String::as_str);
+        names.filter(|name| name.starts_with("refs/heads/"))
+    }
+
     fn moved_since(&self, before: &Self) -> Vec<Moved> {
         let names = before
             .0

@@ -62,6 +62,7 @@ impl Session<'_> {
         let Some(story) = self.state.progress.story.clone() else {
             return Ok(());
         };
+        self.take_guard_away(&story.id, story.attempt);
         let reason = "git-ralph was cut off during the attempt".to_owned();
         let since = self.state.running.as_ref().map(|running| running.since);
         let now = jiff::Timestamp::now();

@@ -33,7 +33,8 @@ impl Session<'_> {
         let prompt_file = self.file("prompt.md");
         write_private(&prompt_file, text)?;
         let (argv, from_file) = agent.command.argv(&prompt_file);
-        let mut job = self.job(story, begun);
+        let guard = self.set_up_guard(settings).await;
+        let mut job = self.job(story, begun, guard);
         let variables = agent.env.iter();
         job.env
             .extend(variables.map(|(name, value)| variable(name, value)));
@@ -75,9 +76,10 @@ impl Session<'_> {
         })
     }
 
-    /// What every process of an attempt is started with.
-    pub(super) fn job(&self, story: &Story, begun: &Begun) -> Job {
-        let mut job = self.plain_job(&begun.run);
+    /// What every process of an attempt is started with; `settings` are for its git, beside those that
+    /// every attempt has.
+    pub(super) fn job(&self, story: &Story, begun: &Begun, settings: Vec<(&'static str, OsString)>) -> Job {
+        let mut job = self.plain_job(&begun.run, settings);
         job.env.extend([
             variable("RALPH_STORY", &story.id),
             variable("RALPH_STORY_TITLE", &story.title),
@@ -87,25 +89,24 @@ impl Session<'_> {
     }
 
     /// What every process of the loop is started with that is about no story.
-    pub(super) fn plain_job(&self, run: &str) -> Job {
+    pub(super) fn plain_job(&self, run: &str, settings: Vec<(&'static str, OsString)>) -> Job {
         let path = |name: &str, file: &str| (OsString::from(name), self.file(file).into_os_string());
         let mut env_remove = REPOSITORY_VARIABLES.to_vec();
         env_remove.push("GIT_CONFIG_PARAMETERS");
+        // What an attempt leaves must not be packed or pruned while it is judged.
+        let quiet = [("gc.auto", "0".into()), ("maintenance.auto", "false".into())];
         Job {
             argv: Vec::new(),
             dir: self.engine.repo.top.clone(),
-            env: vec![
+            env: [
                 variable("RALPH_CHANGE", self.change().as_str()),
                 variable("RALPH_BRANCH", &self.state.branch),
-                // What an attempt leaves must not be packed or pruned while it is judged.
-                variable("GIT_CONFIG_COUNT", "2"),
-                variable("GIT_CONFIG_KEY_0", "gc.auto"),
-                variable("GIT_CONFIG_VALUE_0", "0"),
-                variable("GIT_CONFIG_KEY_1", "maintenance.auto"),
-                variable("GIT_CONFIG_VALUE_1", "false"),
                 path("RALPH_PROMPT_FILE", "prompt.md"),
                 path("RALPH_LEARNINGS", "learnings.md"),
-            ],
+            ]
+            .into_iter()
+            .chain(git_settings(quiet.into_iter().chain(settings)))
+            .collect(),
             env_remove,
             stdin: Vec::new(),
             run: run.to_owned(),
@@ -148,6 +149,20 @@ fn variable(name: &str, value: &str) -> (OsString, OsString) {
 /// The mark of the processes of an attempt that begins now.
 pub(super) fn run_name(now: Timestamp) -> String {
     format!("{}-{}", std::process::id(), now.as_nanosecond())
+}
+
+/// Settings of git as variables of an environment.
+fn git_settings(
+    settings: impl Iterator<Item = (&'static str, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let mut variables = Vec::new();
+    for (number, (key, value)) in settings.enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
+    }
+    let count = (variables.len() / 2).to_string();
+    variables.push(("GIT_CONFIG_COUNT".into(), count.into()));
+    variables.into_iter()
 }
 
 /// An attempt that has begun.

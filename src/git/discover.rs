@@ -102,6 +102,22 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
     Ok((repo, head))
 }
 
+impl Git {
+    /// Git's version, as far as it is numbers: 2 and 54 of 2.54.1; `None` when it calls itself otherwise.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub async fn version(&self) -> Result<Option<(u32, u32)>, GitError> {
+        let bytes = self.cmd("version", [""; 0]).bytes().await?;
+        Ok(version_in(&String::from_utf8_lossy(&bytes)))
+    }
+}
+
+fn version_in(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.strip_prefix("git version ")?.trim().splitn(3, '.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
 fn read_head<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Head> {
     let oid = Oid::parse(lines.next()?)?;
     let name = lines.next()?;
@@ -115,5 +131,19 @@ fn unreadable(answer: &str) -> GitError {
     GitError::Answer {
         verb: "rev-parse".to_owned(),
         answer: answer.chars().take(200).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_far_as_they_are_numbers() {
+        assert_eq!(version_in("git version 2.39.5\n"), Some((2, 39)));
+        assert_eq!(version_in("git version 2.54.0.rc1.12.gabc\n"), Some((2, 54)));
+        assert_eq!(version_in("git version 2.50.1 (Apple Git-155)\n"), Some((2, 50)));
+        assert_eq!(version_in("git version 3.0\n"), Some((3, 0)));
+        assert_eq!(version_in("something else"), None);
     }
 }

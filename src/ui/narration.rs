@@ -83,6 +83,18 @@ pub(super) fn of(what: &What) -> Option<String> {
                 red(&format!("story {story} failed after {max_retries} retries"))
             );
         }
+        What::RefMoved {
+            name,
+            new,
+            refused: true,
+            ..
+        } => line(
+            &mut text,
+            &match new {
+                Some(_) => format!("refused: the agent tried to move {name}"),
+                None => format!("refused: the agent tried to delete {name}"),
+            },
+        ),
         What::Notice { message } => line(&mut text, message),
         What::Complete { .. } => {
             let _ = writeln!(text, "{}", green("nothing is left to do"));
@@ -103,7 +115,7 @@ pub(super) fn of(what: &What) -> Option<String> {
             line(&mut text, &what);
             line(&mut text, &format!("the loop's commits are kept: git log {kept}"));
         }
-        What::Output { .. } | What::Error { .. } => return None,
+        What::RefMoved { .. } | What::Output { .. } | What::Error { .. } => return None,
     }
     Some(text)
 }

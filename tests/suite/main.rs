@@ -22,6 +22,7 @@ mod driver;
 mod fail;
 mod finish;
 mod gates;
+mod guard;
 mod json;
 mod log;
 mod manual;

@@ -363,18 +363,27 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "amends the checkpoint",
         &[
             Misdeed("amend"),
+            Test("guard::the_loops_branch_keeps_its_checkpoint"),
             Test("repository::an_amended_dropped_or_deleted_checkpoint_is_a_failure"),
         ],
     ),
     (
         "D4",
         "drops the checkpoint",
-        &[Misdeed("rewind"), Misdeed("soft_rewind")],
+        &[
+            Misdeed("rewind"),
+            Misdeed("soft_rewind"),
+            Test("guard::the_loops_branch_keeps_its_checkpoint"),
+        ],
     ),
     (
         "D5",
         "works on another branch",
-        &[Misdeed("other_branch"), Misdeed("other_branch_moved")],
+        &[
+            Misdeed("other_branch"),
+            Misdeed("other_branch_moved"),
+            Test("guard::branches_that_were_there_are_not_moved"),
+        ],
     ),
     (
         "D6",
@@ -385,7 +394,14 @@ const ROWS: &[(&str, &str, &[By])] = &[
             Test("repository::work_done_off_the_branch_is_what_counts"),
         ],
     ),
-    ("D7", "deletes the branch", &[Misdeed("delete_branch")]),
+    (
+        "D7",
+        "deletes the branch",
+        &[
+            Misdeed("delete_branch"),
+            Test("guard::the_loops_branch_keeps_its_checkpoint"),
+        ],
+    ),
     (
         "D8",
         "stashes its work",
@@ -399,6 +415,8 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "drops stashes, branches, tags",
         &[
             Misdeed("tags"),
+            Test("guard::branches_that_were_there_are_not_moved"),
+            Test("guard::stashes_of_the_users_are_not_dropped"),
             Test("repository::branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back"),
             Test("repository::stashes_and_cleaned_directories_are_undone"),
         ],
@@ -508,7 +526,14 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "deletes the repository",
         &[Limit("one that deletes .git deletes everything")],
     ),
-    ("D25", "pushes", &[Limit("What was pushed is pushed")]),
+    (
+        "D25",
+        "pushes",
+        &[
+            Test("guard::nothing_is_pushed"),
+            Limit("What was pushed around the guard is pushed"),
+        ],
+    ),
     (
         "E1",
         "a conflict at the end",

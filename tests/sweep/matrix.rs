@@ -51,7 +51,7 @@ fn sweep(name: &str) {
     for (place, misdeed) in MISDEEDS.iter().enumerate() {
         for complete in [false, true] {
             if (2 * place + usize::from(complete) + number) % step == 0 {
-                found.extend(Case::new(Sandbox::new(), state, misdeed).judge(complete));
+                found.extend(Case::new(Sandbox::new(), state, misdeed, false).judge(complete));
             }
         }
     }
@@ -93,7 +93,7 @@ fn permissions_are_no_obstacle() {
                 let Some(sandbox) = Sandbox::unprivileged() else {
                     return;
                 };
-                let case = Case::new(sandbox, state, misdeed);
+                let case = Case::new(sandbox, state, misdeed, false);
                 // What only got other permissions is seen by its times.
                 case.sandbox.git_cmd(&["update-index", "-q", "--refresh"]).run();
                 found.extend(case.judge(complete));
@@ -103,8 +103,28 @@ fn permissions_are_no_obstacle() {
     nothing_of(&found);
 }
 
+#[test]
+fn a_guard_makes_nothing_worse() {
+    let mut found = Vec::new();
+    let states = ["hooks", "linked_worktree", "environment", "mixed"];
+    let states = states.map(|name| STATES.iter().find(|state| state.name == name).unwrap());
+    let step = stride(8 * states.len(), 2);
+    for (place, misdeed) in MISDEEDS.iter().enumerate() {
+        for (number, state) in states.iter().enumerate() {
+            for complete in [false, true] {
+                if (2 * place + number + usize::from(complete)) % step == 0 {
+                    found.extend(Case::new(Sandbox::new(), state, misdeed, true).judge(complete));
+                }
+            }
+        }
+    }
+    nothing_of(&found);
+}
+
 impl Case {
-    fn new(sandbox: Sandbox, state: &'static State, misdeed: &'static Misdeed) -> Self {
+    /// Without a guard, what an agent may do is really done.
+    fn new(sandbox: Sandbox, state: &'static State, misdeed: &'static Misdeed, guard: bool) -> Self {
+        sandbox.configure("ralph.guard", if guard { "true" } else { "false" });
         let outside = sandbox.outside("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("lib.txt"), "outside\n").unwrap();

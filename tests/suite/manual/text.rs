@@ -59,6 +59,26 @@ What later stories should know can be appended to the file $RALPH_LEARNINGS, or 
 When the agent has ended, every process of it that is still alive is ended before the work tree is
 looked at. Such a process is known by its session and by GIT_RALPH_RUN in its environment; where there
 is no /proc, only the agent's process group is ended.
+= GUARD
+During an attempt the agent's git runs hooks of git-ralph's, by GIT_CONFIG_COUNT in the agent's environment: nothing is written into
+the configuration or into a hooks directory of the user's, and gates, other programs and git-ralph itself do not see them. In this repository
+and all its work trees they refuse, and tell the agent what to do instead:
+* to delete or rename the loop's branch, or to move it to where its checkpoint is not contained;
+* to move, delete or rename a branch that was there when the attempt began;
+* to touch refs/ralph/;
+* to drop the stash, or the last entry of it, while it holds entries that were there when the attempt began;
+* to push.
+
+Commits, new branches, tags, stash entries of its own, git gc, and rebasing or amending its own commits above the checkpoint are
+the agent's to do. Moves of HEAD are not refused, because git asks when the files have been switched already; they are mended after the attempt. Moves of refs that the hooks saw, and those that were refused, are events
+(ref_moved), at most 500 an attempt.
+
+The user's own hooks run as without the guard, wherever git would find them at that moment, and in other repositories the
+agent's git is as free as ever. From git 2.54 on hooks of the configuration are used (hook.git-ralph.command). Programs that install hooks where core.hooksPath says find a
+directory that goes away with the attempt.
+
+It is a rail and not a wall: one entry of several that leaves the stash is not seen, and an agent that wants to can go around it. What counts is
+compared after the attempt in any case. A guard that does not work lets git go on. ralph.guard=false leaves it off.
 = STORIES
 Without --stories, ralph.stories or another adapter, the list of a change is looked for in these places; two of them at once are an error
 that names both, and none is one that names the changes that were found.
@@ -106,6 +126,7 @@ staged, and the index file itself.
 * .git/ralph/<change>/attempts/<story>.<n>.log: what the agent and the gates printed.
 * .git/ralph/<change>/learnings.md: what agents wrote down for later stories; part of every prompt.
 * .git/ralph/<change>/prompt.md: the latest prompt.
+* .git/ralph/<change>/hooks/, guard.rules, guard.log: the guard, while an attempt is.
 * .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep.
 * .git/ralph/<change>/unversioned/: what git does not keep: small ignored files, permissions, empty directories, and
 bytes that a filter or a line-ending rule would not give back.
@@ -143,6 +164,7 @@ fields may be added.
 * waiting: reason, seconds, until
 * story_progress: done, total
 * max_retries_exceeded: story, max_retries
+* ref_moved: story, attempt, ref, old, new (null where there is none), refused
 * notice: message
 * error: message, hint, exit; not in events.jsonl
 * complete: done, total
@@ -172,7 +194,7 @@ the trash; what it does inside a repository of the user's stays done.
 New branches and tags that a failed attempt made stay, and so do its stash entries; they are told. Branches
 that are checked out in another work tree are left alone. An agent that deletes .git/ralph deletes permissions,
 empty directories and ignored files that were kept there; one that deletes .git deletes everything.
-What was pushed is pushed. git-ralph does not confine the agent; use a container or another user for that.
+What was pushed around the guard is pushed. git-ralph does not confine the agent; use a container or another user for that.
 
 Hooks do not run for checkpoints, and checkpoints are not signed.
 After git ralph finish --cleanup nothing is staged; --index stages again what the loop has not changed, and what was
