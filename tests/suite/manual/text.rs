@@ -77,7 +77,7 @@ The user's own hooks run as without the guard, wherever git would find them at t
 agent's git is as free as ever. From git 2.54 on hooks of the configuration are used (hook.git-ralph.command). Programs that install hooks where core.hooksPath says find a
 directory that goes away with the attempt.
 
-It is a rail and not a wall: one entry of several that leaves the stash is not seen, and an agent that wants to can go around it. What counts is
+It is a rail and not a wall: one entry of several that leaves the stash is not seen, nor is the renaming of a branch where refs are kept in the reftable format, and an agent that wants to can go around it. What counts is
 compared after the attempt in any case. A guard that does not work lets git go on. ralph.guard=false leaves it off.
 = STORIES
 Without --stories, ralph.stories or another adapter, the list of a change is looked for in these places; two of them at once are an error
