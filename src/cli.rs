@@ -6,7 +6,6 @@
 )]
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
@@ -96,9 +95,6 @@ pub enum Command {
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,
-    /// What the hooks around an agent's git ask
-    #[command(hide = true)]
-    Guard(Guard),
 }
 
 /// `git ralph start`.
@@ -351,19 +347,4 @@ pub struct Demo {
     /// Leave the repository there and say where
     #[arg(long)]
     pub keep: bool,
-}
-
-/// What an entry among the guard's hooks asks.
-#[derive(Debug, Args)]
-pub struct Guard {
-    /// Leave the user's own hook to git
-    #[arg(long)]
-    pub alone: bool,
-    /// The loop's directory
-    pub dir: PathBuf,
-    /// The hook's name
-    pub hook: String,
-    /// What git gave the hook
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub args: Vec<OsString>,
 }

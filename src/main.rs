@@ -1,16 +1,26 @@
-//! The program: completions, arguments, one runtime, one exit code.
+//! The program: questions of the guard's hooks, completions, arguments, one runtime, one exit code.
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::CompleteEnv;
 use git_ralph::cli::Cli;
-use git_ralph::{commands, trace};
+use git_ralph::commands::{self, guard};
+use git_ralph::exit::Exit;
+use git_ralph::trace;
 
 fn main() -> ExitCode {
+    if let Some(asked) = guard::asked(env::args_os()) {
+        return with_runtime(guard::run(&asked));
+    }
     CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     trace::begin(cli.verbose);
+    with_runtime(commands::run(cli))
+}
+
+fn with_runtime(work: impl Future<Output = Exit>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -18,7 +28,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let exit = runtime.block_on(commands::run(cli));
+    let exit = runtime.block_on(work);
     // A question that nobody answered must not keep the program from ending.
     runtime.shutdown_background();
     ExitCode::from(exit.code())

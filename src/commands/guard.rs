@@ -1,25 +1,67 @@
-//! What the hooks around an agent's git ask; not for people.
+//! `git-ralph guard [--alone] <loop's directory> <hook> <argument>...`: what the hooks around an agent's git
+//! ask. Not for people, and asked several times a git command: so it is no part of what `cli` reads.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 
-use crate::cli;
 use crate::engine::guard::{self, Answer, Asked};
 use crate::exit::Exit;
 
-pub(super) async fn run(args: cli::Guard) -> Exit {
-    let asked = Asked {
-        dir: args.dir,
-        hook: args.hook,
-        args: args.args,
-        alone: args.alone,
-    };
-    match guard::answer(&asked, &mut io::stdin().lock()).await {
+/// Reads the arguments, the program's name first; `None` when they are for `cli`.
+pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<Asked> {
+    args.nth(1).filter(|verb| verb == "guard")?;
+    let first = args.next()?;
+    let alone = first == "--alone";
+    Some(Asked {
+        dir: if alone { args.next()? } else { first }.into(),
+        hook: args.next()?.into_string().ok()?,
+        args: args.collect(),
+        alone,
+    })
+}
+
+/// Answers, and tells the agent why not.
+pub async fn run(asked: &Asked) -> Exit {
+    match guard::answer(asked, &mut io::stdin().lock()).await {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
         Answer::Refused(words) => {
-            // Git shows the agent what its hooks say. An agent that does not listen is refused all the same.
+            // Git shows the agent what its hooks say. One that does not listen is refused all the same.
             let _ = io::stderr().lock().write_all(words.as_bytes());
             Exit::Refused
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn read(line: &str) -> Option<Asked> {
+        asked(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn what_the_hooks_ask_is_told_from_what_people_type() {
+        let question = read("git-ralph guard /r/.git/ralph/c reference-transaction prepared").unwrap();
+        assert_eq!(question.dir, PathBuf::from("/r/.git/ralph/c"));
+        assert_eq!(
+            (question.hook.as_str(), question.alone),
+            ("reference-transaction", false)
+        );
+        assert_eq!(question.args, ["prepared"]);
+        let question = read("git-ralph guard --alone /c pre-push --alone url").unwrap();
+        assert_eq!((question.hook.as_str(), question.alone), ("pre-push", true));
+        assert_eq!(question.args, ["--alone", "url"]);
+        for typed in [
+            "git-ralph",
+            "git-ralph next guard /c x",
+            "git-ralph guard",
+            "git-ralph guard /c",
+        ] {
+            assert!(read(typed).is_none(), "{typed}");
         }
     }
 }

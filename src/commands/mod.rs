@@ -7,7 +7,7 @@ mod diff;
 mod doctor;
 mod fail;
 mod finish;
-mod guard;
+pub mod guard;
 mod log;
 mod next;
 mod prompt;
@@ -62,7 +62,6 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Doctor(args) => doctor::run(screen, args).await,
         Command::Demo(args) => demo::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
-        Command::Guard(args) => Ok(guard::run(args).await),
     };
     result.unwrap_or_else(|error| {
         screen.fail("", &error);
