@@ -402,11 +402,17 @@ fn hooks_that_come_in_the_middle_are_run() {
              command git config core.hooksPath .husky/_
              t git commit -q --allow-empty -m 'no longer'; t git tag two
              {}; {}; t git commit -q --allow-empty -m 'in .husky'; t git tag three
-             chmod -x .husky/_/*; t git commit -q --allow-empty -m 'not to be run'; t git tag four",
+             chmod -x .husky/_/*; t git commit -q --allow-empty -m 'not to be run'; t git tag four
+             command git config --unset core.hooksPath
+             printf '[core]\\n\\thooksPath = .more\\n' >../more; command git config include.path ../../more
+             {}; t git tag five
+             command git config --unset include.path; t git tag six
+             command git config --global core.hooksPath .more; t git tag seven",
             install(".git/hooks", "commit-msg"),
             install(".git/hooks", "reference-transaction"),
             install(".husky/_", "commit-msg"),
             install(".husky/_", "reference-transaction"),
+            install(".more", "reference-transaction"),
         ),
     );
     all(&tried, true);
