@@ -114,6 +114,13 @@ fn judged(name: &str, program: &[u8], asks: &[u8]) -> Vec<u8> {
     let no = Exit::Refused.code();
     let mut script = format!("{HEAD}if [ -x ").into_bytes();
     script.extend_from_slice(program);
+    // There is nothing to judge any more, and git says it often.
+    let unless: &[u8] = if name == REFS {
+        b" ] && [ \"$1\" != aborted"
+    } else {
+        b""
+    };
+    script.extend_from_slice(unless);
     script.extend_from_slice(b" ]; then\n    ");
     script.extend_from_slice(asks);
     script.extend_from_slice(
