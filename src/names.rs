@@ -200,6 +200,12 @@ pub fn heading(id: &str, title: &str) -> String {
     }
 }
 
+/// The name of a branch without `refs/heads/`.
+#[must_use]
+pub fn short_branch(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").unwrap_or(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -87,6 +87,18 @@ fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// The names in a directory, sorted; none when it cannot be read.
+pub(super) fn directories(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

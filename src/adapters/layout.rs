@@ -8,6 +8,7 @@
 
 use std::path::Path;
 
+use super::file::directories;
 use super::{Adapter, Commands, Grouping, Source, SourceError, openspec, prd};
 
 /// What a user said about the source of a change.
@@ -171,18 +172,6 @@ pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String>
         .into_iter()
         .filter(|name| top.join(dir).join(name).join(file).exists())
         .collect()
-}
-
-/// The names in a directory, sorted; none when it cannot be read.
-pub(super) fn directories(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
 }
 
 #[cfg(test)]

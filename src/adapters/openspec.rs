@@ -10,8 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::file;
-use super::layout::directories;
+use super::file::{self, directories};
 
 const CHANGES: &str = "openspec/changes";
 const ARCHIVE: &str = "archive";

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
-use super::conclude::Concluded;
+use super::conclude::{Concluded, StepEnd};
 use super::machine::{Event, Step};
 use super::run_agent::{Begun, run_name};
 use super::waiting::{Patience, Waited};
@@ -27,23 +27,6 @@ pub struct AttemptOptions {
     pub settings: Option<Settings>,
     /// How many attempts this command has begun before.
     pub started: u32,
-}
-
-/// What a step came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StepEnd {
-    /// The story has its checkpoint.
-    Checkpointed,
-    /// The attempt failed; whether retries are left.
-    Failed {
-        /// Retries are left.
-        retries_left: bool,
-    },
-    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and
-    /// is not waited for any longer. Attempts that it did not answer do not count.
-    Limited(String),
-    /// We were asked to stop by this signal; the attempt does not count.
-    Interrupted(i32),
 }
 
 impl Session<'_> {

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Session;
 use super::files::{file_error, write_private};
-use super::gates::{Passed, Tail};
+use super::gate::Passed;
 use super::run_agent::run_name;
+use super::tail::Tail;
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::state::Running;

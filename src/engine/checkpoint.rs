@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
 use crate::git::{Head, operations_in_progress};
-use crate::names::Oid;
+use crate::names::{Oid, short_branch};
 use crate::refs::Update;
 use crate::state::{Intent, Verdict};
 
@@ -322,8 +322,4 @@ impl Session<'_> {
         let nested = self.users_nested();
         Ok(self.engine.repo.is_as_indexed(&nested).await?)
     }
-}
-
-pub(super) fn short_branch(name: &str) -> &str {
-    name.strip_prefix("refs/heads/").unwrap_or(name)
 }

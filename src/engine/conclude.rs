@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use super::attempt::StepEnd;
 use super::checkpoint::Saving;
 use super::files::file_error;
 use super::revert::Undoing;
@@ -20,6 +19,23 @@ use crate::state::{Completed, Phase, Verdict};
 
 /// So many complete stories in a row without a change mean that the agent cannot do what it says.
 const MOST_UNCHANGED: u32 = 3;
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepEnd {
+    /// The story has its checkpoint.
+    Checkpointed,
+    /// The attempt failed; whether retries are left.
+    Failed {
+        /// Retries are left.
+        retries_left: bool,
+    },
+    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and
+    /// is not waited for any longer. Attempts that it did not answer do not count.
+    Limited(String),
+    /// We were asked to stop by this signal; the attempt does not count.
+    Interrupted(i32),
+}
 
 /// What an attempt was concluded with.
 pub(super) enum Concluded {

@@ -2,12 +2,11 @@
 //! branch (contract section 4, hazards 2.6).
 
 use super::Session;
-use super::checkpoint::short_branch;
 use super::machine;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index;
-use crate::names::Oid;
+use crate::names::{Oid, short_branch};
 use crate::refs::Update;
 use crate::state::Intent;
 

@@ -1,8 +1,8 @@
 //! What a person, or a driver of somebody else's, says about a story: complete, fail, revert, skip.
 
 use super::Session;
-use super::attempt::{AttemptOptions, StepEnd};
-use super::conclude::Concluded;
+use super::attempt::AttemptOptions;
+use super::conclude::{Concluded, StepEnd};
 use super::files::write_private;
 use super::machine::{Event, Step};
 use super::revert::Undoing;

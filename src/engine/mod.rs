@@ -23,6 +23,7 @@ pub mod doctor;
 pub mod driver;
 mod files;
 mod finish;
+mod gate;
 mod gates;
 pub mod guard;
 mod hand;
@@ -47,6 +48,7 @@ mod snapshot;
 mod source;
 mod start;
 mod submodules;
+mod tail;
 mod touched;
 mod unmarked;
 mod unversioned;
@@ -70,12 +72,14 @@ use crate::settings::{Configuration, Settings};
 use crate::signal::Stop;
 use crate::state::{self, Store};
 
-pub use attempt::{AttemptOptions, StepEnd};
+pub use attempt::AttemptOptions;
+pub use conclude::StepEnd;
 pub use finish::Finish;
+pub use preflight::StartOptions;
 pub use resume::resume;
 pub use session::{Session, look};
 pub use source::{listing_of, wanted};
-pub use start::{StartOptions, Started, preview, start};
+pub use start::{Started, preview, start};
 
 /// A repository, its configuration, and who watches: what every command begins with.
 pub struct Engine<'o> {

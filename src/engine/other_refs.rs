@@ -8,10 +8,9 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
-use super::checkpoint::short_branch;
 use crate::error::Error;
 use crate::git::RefInfo;
-use crate::names::Oid;
+use crate::names::{Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
 /// The record of an attempt's beginning, in the loop's directory; it is there only while an attempt is.

@@ -2,9 +2,9 @@
 //! 4).
 
 use std::env;
+use std::ffi::OsString;
 
 use super::session::path_text;
-use super::start::StartOptions;
 use super::{Engine, agent_of, progress_of, wanted};
 use crate::adapters::{Listing, Source};
 use crate::error::Error;
@@ -14,6 +14,17 @@ use crate::names::{Change, Oid};
 use crate::prompt::{self, Template};
 use crate::settings::{Mark, Settings};
 use crate::state::{self, Store};
+
+/// What may be said on the command line of `start` and `run`.
+#[derive(Clone, Debug, Default)]
+pub struct StartOptions {
+    /// Settings, with what the command line says put in.
+    pub settings: Settings,
+    /// The agent given after `--`, only to see whether it is there.
+    pub agent: Vec<OsString>,
+    /// A live loop is aborted first.
+    pub restart: bool,
+}
 
 /// What the checks found that the procedure needs.
 pub(super) struct Found {

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::abort::ORIGINAL_INDEX;
 use super::files::file_error;
+use super::preflight::StartOptions;
 use super::session::path_text;
-use super::start::StartOptions;
 use super::unversioned::Unversioned;
 use super::{Engine, Session, wanted};
 use crate::adapters::Source;

@@ -6,8 +6,8 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use super::files::write_private;
-use super::gates::Tail;
 use super::home::Home;
+use super::tail::Tail;
 use super::verdict::{Judgement, judge};
 use super::{Session, wall};
 use crate::adapters::Story;

@@ -3,14 +3,13 @@
 //! Everything that can fail comes first and changes nothing but objects and private files; then the
 //! intent is written, then applied.
 
-use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
 use super::abort::{ORIGINAL_INDEX, START_INDEX};
-use super::preflight::{Found, check, refuse_index_state, refuse_other_loops};
+use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
 use super::report::{ChosenAgent, Preview, Stories};
 use super::session::{path_text, percent_encode};
 use super::snapshot::{anchor, snapshot_message, staged_commit};
@@ -23,19 +22,7 @@ use crate::git::index;
 use crate::git::worktree::Whose;
 use crate::names::{Change, Oid};
 use crate::refs::{KeptRef, Update};
-use crate::settings::Settings;
 use crate::state::{Before, Intent, Phase, Progress, State, Store, VERSION};
-
-/// What may be said on the command line of `start` and `run`.
-#[derive(Clone, Debug, Default)]
-pub struct StartOptions {
-    /// Settings, with what the command line says put in.
-    pub settings: Settings,
-    /// The agent given after `--`, only to see whether it is there.
-    pub agent: Vec<OsString>,
-    /// A live loop is aborted first.
-    pub restart: bool,
-}
 
 /// What `start` came to.
 pub struct Started<'o> {

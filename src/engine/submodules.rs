@@ -9,13 +9,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
-use super::checkpoint::short_branch;
 use super::files::file_error;
 use super::session::{percent_decode, percent_encode};
 use crate::error::Error;
 use crate::git::worktree::Whose;
 use crate::git::{Head, Repo, clear_operations, discover};
-use crate::names::Oid;
+use crate::names::{Oid, short_branch};
 use crate::refs::Update;
 
 /// The submodules as they were at the last checkpoint, and when the loop began; in the loop's directory.

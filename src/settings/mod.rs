@@ -1,7 +1,10 @@
 //! Settings: git's own configuration, section `ralph` (contract section 3), read by one git process.
 //!
 //! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file.
-//! Knows the keys and their defaults; the table here is the one the manual prints.
+//! Knows the keys and their defaults; `table` says what they mean, `values` what they can be.
+
+mod table;
+mod values;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Pieces;
 use crate::git::{Git, GitError};
+
+pub use table::TABLE;
+pub use values::parse_duration;
+use values::{
+    days, dollars, duration, finish_choice, mark, number, text, truth, verify_baseline, wait, wrong,
+};
 
 /// What `run` does when the loop has come to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,127 +178,6 @@ impl Default for Settings {
         }
     }
 }
-
-/// Key, default and meaning of each setting: the table of the manual.
-pub const TABLE: &[(&str, &str, &str)] = &[
-    (
-        "ralph.agent",
-        "first on PATH",
-        "the agent: a name that git ralph doctor lists, or a shell command line that reads the prompt on standard input",
-    ),
-    (
-        "ralph.agent.<name>.command",
-        "of the preset",
-        "the shell command line of the agent of this name",
-    ),
-    (
-        "ralph.agent.<name>.format",
-        "of the preset",
-        "what it prints: auto, text, claude, codex, gemini, opencode, copilot, qwen or pi",
-    ),
-    (
-        "ralph.maxRetries",
-        "3",
-        "retries after the first attempt, a story",
-    ),
-    ("ralph.timeout", "none", "wall time of an attempt, like 45m"),
-    (
-        "ralph.idleTimeout",
-        "30m",
-        "time without output after which an attempt is ended",
-    ),
-    (
-        "ralph.verify",
-        "none",
-        "a gate: shell command that must succeed before a checkpoint; may be given several times",
-    ),
-    ("ralph.verifyTimeout", "30m", "wall time of a gate"),
-    (
-        "ralph.verifyBaseline",
-        "same",
-        "a gate that is red before any work: same (it does not fail a story as long as it prints the same) or strict",
-    ),
-    (
-        "ralph.maxDuration",
-        "none",
-        "age of the loop at which no more attempts are started (exit code 6)",
-    ),
-    (
-        "ralph.maxWait",
-        "6h",
-        "how long the agent's service is waited for when it cannot answer; 0: not at all (exit code 6)",
-    ),
-    (
-        "ralph.maxAttempts",
-        "none",
-        "attempts that one git ralph run may start",
-    ),
-    (
-        "ralph.maxCost",
-        "none",
-        "US dollars that the agents of the loop may report together",
-    ),
-    (
-        "ralph.adapter",
-        "detected",
-        "what lists the stories: openspec, markdown, prd or command",
-    ),
-    (
-        "ralph.stories",
-        "detected",
-        "path of the story list, with #item or #group to say what a story is",
-    ),
-    (
-        "ralph.storiesCommand",
-        "none",
-        "adapter command: shell command that prints the stories as JSON",
-    ),
-    (
-        "ralph.doneCommand",
-        "none",
-        "adapter command: shell command that marks a story as done, before its checkpoint",
-    ),
-    (
-        "ralph.closedCommand",
-        "none",
-        "adapter command: shell command that is told of a story, after its checkpoint",
-    ),
-    (
-        "ralph.mark",
-        "auto",
-        "who marks a complete story as done: auto (git-ralph), agent, or never",
-    ),
-    (
-        "ralph.prompt",
-        "built in",
-        "path of a template for the prompts, from the top directory",
-    ),
-    (
-        "ralph.retryOutput",
-        "false",
-        "whether a retry is shown the last 40 lines of an attempt that promised nothing",
-    ),
-    (
-        "ralph.guard",
-        "true",
-        "whether the agent's git refuses pushes, and moves of refs that are not the attempt's",
-    ),
-    (
-        "ralph.finish",
-        "ask",
-        "what git ralph run does at the end: ask, cleanup or keep",
-    ),
-    (
-        "ralph.commandTimeout",
-        "10m",
-        "time limit of one git or adapter command",
-    ),
-    (
-        "ralph.keepAttempts",
-        "90d",
-        "how long attempts, snapshots and trash of a finished loop are kept, or none for ever",
-    ),
-];
 
 /// Keys of the contract that this version does not act upon, and the values that ask for nothing.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointhooks", &["false", "no", "off", "0"])];
@@ -478,106 +366,6 @@ fn asks_for_something(key: &str, value: &str) -> bool {
     NOT_YET
         .iter()
         .any(|(name, nothing)| *name == key && !nothing.contains(&value))
-}
-
-fn text(value: &str) -> Option<String> {
-    (!value.is_empty()).then(|| value.to_owned())
-}
-
-fn wrong(key: &str, value: &str, wanted: &'static str) -> SettingsError {
-    SettingsError::Value {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        wanted,
-    }
-}
-
-fn number(key: &str, value: &str) -> Result<u32, SettingsError> {
-    value
-        .parse()
-        .map_err(|_| wrong(key, value, "a whole number, 0 or more"))
-}
-
-fn dollars(key: &str, value: &str) -> Result<f64, SettingsError> {
-    match value.parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
-        _ => Err(wrong(key, value, "an amount in US dollars, like 2.50")),
-    }
-}
-
-fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, SettingsError> {
-    match value {
-        "ask" => Ok(FinishChoice::Ask),
-        "cleanup" => Ok(FinishChoice::Cleanup),
-        "keep" => Ok(FinishChoice::Keep),
-        _ => Err(wrong(key, value, "ask, cleanup or keep")),
-    }
-}
-
-fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
-    match value {
-        "auto" => Ok(Mark::Auto),
-        "agent" => Ok(Mark::Agent),
-        "never" => Ok(Mark::Never),
-        _ => Err(wrong(key, value, "auto, agent or never")),
-    }
-}
-
-fn verify_baseline(key: &str, value: &str) -> Result<VerifyBaseline, SettingsError> {
-    match value {
-        "same" => Ok(VerifyBaseline::Same),
-        "strict" => Ok(VerifyBaseline::Strict),
-        _ => Err(wrong(key, value, "same or strict")),
-    }
-}
-
-/// A truth value as git reads it.
-fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
-    match value.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" | "1" => Ok(true),
-        "false" | "no" | "off" | "0" | "" => Ok(false),
-        _ => Err(wrong(key, value, "true or false")),
-    }
-}
-
-/// A number of days (`90d`), or any other time.
-fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
-    match value.strip_suffix('d').map(str::parse::<u32>) {
-        Some(Ok(days)) => Ok(Some(SignedDuration::from_hours(i64::from(days) * 24))),
-        _ => duration(key, value),
-    }
-}
-
-/// How long something may be waited for; 0 is not at all.
-fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
-    match value.trim() {
-        "0" => Ok(Some(SignedDuration::ZERO)),
-        _ => duration(key, value),
-    }
-}
-
-fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
-    parse_duration(value).map_err(|wanted| wrong(key, value, wanted))
-}
-
-/// Reads a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.
-///
-/// # Errors
-/// What would have been right.
-pub fn parse_duration(value: &str) -> Result<Option<SignedDuration>, &'static str> {
-    const WANTED: &str = "a time like 90s, 30m or 2h, or none";
-    let value = value.trim();
-    if value.is_empty() || value == "none" {
-        return Ok(None);
-    }
-    let parsed = match value.parse::<u32>() {
-        Ok(seconds) => SignedDuration::from_secs(i64::from(seconds)),
-        Err(_) => value.parse::<SignedDuration>().map_err(|_| WANTED)?,
-    };
-    if parsed.is_negative() {
-        return Err(WANTED);
-    }
-    Ok((!parsed.is_zero()).then_some(parsed))
 }
 
 #[cfg(test)]

@@ -1,0 +1,105 @@
+//! What a value of a setting can be.
+
+use jiff::SignedDuration;
+
+use super::{FinishChoice, Mark, SettingsError, VerifyBaseline};
+
+pub(super) fn text(value: &str) -> Option<String> {
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+pub(super) fn wrong(key: &str, value: &str, wanted: &'static str) -> SettingsError {
+    SettingsError::Value {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        wanted,
+    }
+}
+
+pub(super) fn number(key: &str, value: &str) -> Result<u32, SettingsError> {
+    value
+        .parse()
+        .map_err(|_| wrong(key, value, "a whole number, 0 or more"))
+}
+
+pub(super) fn dollars(key: &str, value: &str) -> Result<f64, SettingsError> {
+    match value.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err(wrong(key, value, "an amount in US dollars, like 2.50")),
+    }
+}
+
+pub(super) fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, SettingsError> {
+    match value {
+        "ask" => Ok(FinishChoice::Ask),
+        "cleanup" => Ok(FinishChoice::Cleanup),
+        "keep" => Ok(FinishChoice::Keep),
+        _ => Err(wrong(key, value, "ask, cleanup or keep")),
+    }
+}
+
+pub(super) fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
+    match value {
+        "auto" => Ok(Mark::Auto),
+        "agent" => Ok(Mark::Agent),
+        "never" => Ok(Mark::Never),
+        _ => Err(wrong(key, value, "auto, agent or never")),
+    }
+}
+
+pub(super) fn verify_baseline(key: &str, value: &str) -> Result<VerifyBaseline, SettingsError> {
+    match value {
+        "same" => Ok(VerifyBaseline::Same),
+        "strict" => Ok(VerifyBaseline::Strict),
+        _ => Err(wrong(key, value, "same or strict")),
+    }
+}
+
+/// A truth value as git reads it.
+pub(super) fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" | "" => Ok(false),
+        _ => Err(wrong(key, value, "true or false")),
+    }
+}
+
+/// A number of days (`90d`), or any other time.
+pub(super) fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+    match value.strip_suffix('d').map(str::parse::<u32>) {
+        Some(Ok(days)) => Ok(Some(SignedDuration::from_hours(i64::from(days) * 24))),
+        _ => duration(key, value),
+    }
+}
+
+/// How long something may be waited for; 0 is not at all.
+pub(super) fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+    match value.trim() {
+        "0" => Ok(Some(SignedDuration::ZERO)),
+        _ => duration(key, value),
+    }
+}
+
+pub(super) fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+    parse_duration(value).map_err(|wanted| wrong(key, value, wanted))
+}
+
+/// Reads a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.
+///
+/// # Errors
+/// What would have been right.
+pub fn parse_duration(value: &str) -> Result<Option<SignedDuration>, &'static str> {
+    const WANTED: &str = "a time like 90s, 30m or 2h, or none";
+    let value = value.trim();
+    if value.is_empty() || value == "none" {
+        return Ok(None);
+    }
+    let parsed = match value.parse::<u32>() {
+        Ok(seconds) => SignedDuration::from_secs(i64::from(seconds)),
+        Err(_) => value.parse::<SignedDuration>().map_err(|_| WANTED)?,
+    };
+    if parsed.is_negative() {
+        return Err(WANTED);
+    }
+    Ok((!parsed.is_zero()).then_some(parsed))
+}
