@@ -6,9 +6,9 @@
 use super::{
     Dialect, Fault, FaultKind,
     draft::{Draft, ToolInput},
-    fault::seconds_until,
     lines::{self, Maybe, parse},
     qwen,
+    wait::seconds_until,
 };
 use serde::{Deserialize, de::IgnoredAny};
 

@@ -16,6 +16,9 @@ const DOCUMENT_LIMIT: usize = 4 * 1024 * 1024;
 /// How many places in stderr are tried for an error.
 const STDERR_TRIES: usize = 32;
 
+/// What an error on stderr begins with that is not in JSON.
+const STDERR_ERROR: &str = "Error when talking to Gemini API";
+
 /// Reads the stream or the document.
 #[derive(Default)]
 pub(super) struct Gemini {
@@ -99,8 +102,10 @@ impl Dialect for Gemini {
         if !self.is_stream {
             self.document(draft);
         }
-        if !draft.ended && draft.fault.is_none() {
-            draft.fault = fault_in(stderr);
+        match &mut draft.fault {
+            None if !draft.ended => draft.fault = fault_in(stderr),
+            Some(fault) if fault.kind == FaultKind::Other => fault.kind = kind_in(stderr),
+            _ => {}
         }
     }
 }
@@ -123,6 +128,18 @@ fn fault_in(stderr: &str) -> Option<Fault> {
         Some(line) => Some(line.error.into_fault()),
         None => Some(Fault::new(None, None, stderr)).filter(|fault| fault.kind != FaultKind::Other),
     }
+}
+
+/// The kind of the error that stderr tells last, in node's way: after the place of a file about it come
+/// the name of its class and its text, then its stack and its fields.
+fn kind_in(stderr: &str) -> FaultKind {
+    let Some((_, last)) = stderr.rsplit_once(STDERR_ERROR) else {
+        return FaultKind::Other;
+    };
+    let (_, error) = last.split_once(".json ").unwrap_or(("", last));
+    let is_frame = |line: &&str| line.trim_start().starts_with("at ");
+    let lines: Vec<_> = error.lines().filter(|line| !is_frame(line)).collect();
+    Fault::new(None, None, &lines.join("\n")).kind
 }
 
 #[derive(Default, Deserialize)]
@@ -152,7 +169,9 @@ impl Failure {
     fn into_fault(self) -> Fault {
         let name = self.r#type.value();
         let message = self.message.value().unwrap_or_default();
-        Fault::new(name.as_deref(), self.code.value(), &message)
+        let bare = message.strip_prefix("[API Error: ");
+        let bare = bare.map(|rest| rest.strip_suffix(']').unwrap_or(rest));
+        Fault::new(name.as_deref(), self.code.value(), bare.unwrap_or(&message))
     }
 }
 
@@ -257,6 +276,38 @@ mod tests {
         assert_eq!(fault.kind, FaultKind::Auth);
         assert_eq!(decode(Format::Gemini, &[INIT], "A warning.\n").fault, None);
         assert_eq!(decode(Format::Gemini, &[INIT, END], stderr).fault, None);
+    }
+
+    #[test]
+    fn an_error_that_the_result_leaves_open_is_told_by_stderr() {
+        let fault = |message: &str, stderr: &str| {
+            let error = format!(r#"{{"type":"unknown","message":"[API Error: {message}]"}}"#);
+            let failed = format!(r#"{{"type":"result","status":"error","error":{error}}}"#);
+            let fault = decode(Format::Gemini, &[INIT, &failed], stderr).fault.unwrap();
+            assert_eq!(fault.message, message);
+            fault.kind
+        };
+        let told = |error: &str| {
+            format!(
+                "timeout, trying again\nError when talking to Gemini API Full report available at: /a/503/b.json {error}\n"
+            )
+        };
+        let frames = "    at fetch (node:network:404:1)\n    at timeout (node:x:1)";
+        let missing = told(&format!(
+            "ModelNotFoundError: model: x\n{frames} {{\n  code: 404\n}}"
+        ));
+        assert_eq!(fault("model: x", &missing), FaultKind::UnknownModel);
+        let cut = told(&format!(
+            "TypeError: broken\n{frames} {{\n  [cause]: SocketError: other side closed\n    code: 'UND_ERR_SOCKET'\n}}"
+        ));
+        assert_eq!(fault("broken", &cut), FaultKind::Network);
+        assert_eq!(fault("terminated", ""), FaultKind::Network);
+        assert_eq!(
+            fault("odd", &told(&format!("Error: odd\n{frames}"))),
+            FaultKind::Other
+        );
+        assert_eq!(fault("odd", "fetch failed, trying again\n"), FaultKind::Other);
+        assert_eq!(fault("slow down, status 429", &missing), FaultKind::RateLimited);
     }
 
     #[test]

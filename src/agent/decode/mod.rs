@@ -23,6 +23,7 @@ mod opencode;
 mod pi;
 mod qwen;
 mod text;
+mod wait;
 
 pub use fault::{Fault, FaultKind};
 

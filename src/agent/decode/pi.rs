@@ -164,6 +164,12 @@ mod tests {
             (Heard::Nothing, FaultKind::Auth)
         );
         assert_eq!(decode(&[START, &say("error"), &say("stop"), END]).fault, None);
+        let cut = say("error").replace("401 no", "terminated");
+        let report = decode(&[START, &cut, END]);
+        assert_eq!(
+            (report.heard, report.fault.unwrap().kind),
+            (Heard::Nothing, FaultKind::Network)
+        );
     }
 
     #[test]

@@ -1,0 +1,213 @@
+//! How long to wait, as the text of an error tells it: a span, or a time on the clock.
+//!
+//! Invariant: what is not understood in full is no time. It must not know what is waited for.
+
+use jiff::{Timestamp, ToSpan, Zoned, civil};
+use std::time::Duration;
+
+/// What stands before a span.
+const SPANS: &[&str] = &[
+    "retry after",
+    "retry-after",
+    "retrydelay",
+    "retry in",
+    "try again in",
+    "reset after",
+    "resets in",
+    "reset in",
+];
+
+/// What stands before a time on the clock of this machine.
+const CLOCK: &str = "try again at ";
+
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+
+/// The seconds to wait that an error's text, in lower case, names.
+pub(super) fn wait_in(message: &str) -> Option<u64> {
+    if let Some((_, epoch)) = message.split_once("limit reached|") {
+        return seconds_until(leading_number(epoch)?.0.parse().ok()?);
+    }
+    let after = |words: &&str| message.split_once(words).map(|(_, after)| after);
+    if let Some(after) = SPANS.iter().find_map(after) {
+        return duration(after.trim_start_matches([' ', ':', '=', '"', '\'']));
+    }
+    clock(after(&CLOCK)?, &Zoned::now())
+}
+
+/// The seconds from now until `epoch`, a time in Unix seconds.
+pub(super) fn seconds_until(epoch: u64) -> Option<u64> {
+    let time = Timestamp::from_second(epoch.try_into().ok()?).ok()?;
+    Some(seconds(Timestamp::now(), time))
+}
+
+fn seconds(from: Timestamp, until: Timestamp) -> u64 {
+    u64::try_from(until.duration_since(from).as_secs()).unwrap_or(0)
+}
+
+/// The seconds from `now` until `7:37 am` or `nov 25th, 2026 6:07 am`. A time without a date is the
+/// next such time; one in this minute is over when the minute is.
+fn clock(text: &str, now: &Zoned) -> Option<u64> {
+    let mut words = text.split([' ', ',']).filter(|word| !word.is_empty());
+    let first = words.next()?;
+    let (date, time) = if first.starts_with(|char: char| char.is_ascii_digit()) {
+        (None, first)
+    } else {
+        (Some(date(first, words.next()?, words.next()?)?), words.next()?)
+    };
+    let time = time_of_day(time, words.next()?)?;
+    let this_minute = now.time().with().second(0).subsec_nanosecond(0).build().ok()?;
+    let day = match date {
+        Some(date) => date,
+        None if time < this_minute => now.date().tomorrow().ok()?,
+        None => now.date(),
+    };
+    let mut until = day.to_datetime(time);
+    if until == now.date().to_datetime(this_minute) {
+        until = until.checked_add(1.minute()).ok()?;
+    }
+    let until = until.to_zoned(now.time_zone().clone()).ok()?;
+    Some(seconds(now.timestamp(), until.timestamp()))
+}
+
+/// Reads `nov`, `25th` and `2026`.
+fn date(month: &str, day: &str, year: &str) -> Option<civil::Date> {
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    let endings = ["st", "nd", "rd", "th"];
+    let number = endings.iter().find_map(|ending| day.strip_suffix(ending));
+    let day = number.unwrap_or(day).parse().ok()?;
+    civil::Date::new(year.parse().ok()?, month.try_into().ok()?, day).ok()
+}
+
+/// Reads `7:37` and `am`, which may end a sentence.
+fn time_of_day(time: &str, half: &str) -> Option<civil::Time> {
+    let (hour, minute) = time.split_once(':')?;
+    let hour: i8 = hour.parse().ok()?;
+    if !(1..=12).contains(&hour) {
+        return None;
+    }
+    let afternoon = match half.trim_end_matches(['.', ')', '"']) {
+        "am" => 0,
+        "pm" => 12,
+        _ => return None,
+    };
+    civil::Time::new(hour % 12 + afternoon, minute.parse().ok()?, 0, 0).ok()
+}
+
+/// Reads `90`, `90 seconds`, `1.5s` or `1h2m`, in whole seconds.
+fn duration(text: &str) -> Option<u64> {
+    let mut seconds = None;
+    let mut rest = text;
+    while let Some((number, after)) = leading_number(rest) {
+        let after = after.trim_start_matches(' ');
+        let unit_end = after.find(|char: char| !char.is_ascii_lowercase());
+        let (unit, after) = after.split_at(unit_end.unwrap_or(after.len()));
+        let factor = match unit {
+            "ms" | "milliseconds" => 0.001,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+            "d" | "day" | "days" => 86400.0,
+            _ => 1.0,
+        };
+        let part = number.parse::<f64>().ok()? * factor;
+        seconds = Some(seconds.unwrap_or(0.0) + part);
+        rest = after.trim_start_matches(' ');
+    }
+    let rounded = Duration::try_from_secs_f64(seconds?.ceil()).ok()?;
+    Some(rounded.as_secs())
+}
+
+/// Cuts off the number that `text` begins with.
+fn leading_number(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|char: char| !char.is_ascii_digit() && char != '.');
+    let (number, rest) = text.split_at(end.unwrap_or(text.len()));
+    number
+        .starts_with(|char: char| char.is_ascii_digit())
+        .then_some((number.trim_end_matches('.'), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::tz::{TimeZone, offset};
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_span_is_read() {
+        for (message, seconds) in [
+            ("please retry after 30", Some(30)),
+            ("try again in 1.2s.", Some(2)),
+            ("try again in 6m0s", Some(360)),
+            ("resets in 2 hours 5 minutes", Some(7500)),
+            (r#""retrydelay": "34s""#, Some(34)),
+            ("try again in 250ms", Some(1)),
+            ("try again in 9999999999999999999999 days", None),
+            ("try again in a moment", None),
+            ("usage limit reached|1000", Some(0)),
+            ("usage limit reached|99999999999999999999999", None),
+            ("too many requests", None),
+        ] {
+            assert_eq!(wait_in(message), seconds, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_time_on_the_clock_is_read() {
+        let zone = TimeZone::fixed(offset(-5));
+        let now = civil::date(2026, 11, 22).at(6, 30, 20, 0).to_zoned(zone).unwrap();
+        let (minute, hour, day) = (60, 3600, 86_400);
+        for (text, seconds) in [
+            ("7:37 am.", Some(hour + 7 * minute - 20)),
+            ("6:31 am", Some(40)),
+            ("6:30 am.", Some(40)),
+            ("6:29 am.", Some(day - minute - 20)),
+            ("12:00 am.", Some(17 * hour + 30 * minute - 20)),
+            ("12:00 pm", Some(5 * hour + 30 * minute - 20)),
+            ("nov 25th, 2026 6:07 am.", Some(3 * day - 23 * minute - 20)),
+            ("nov 22nd, 2026 6:30 am.", Some(40)),
+            ("nov 21st, 2026 6:07 am.", Some(0)),
+            (
+                "dec 3rd, 2026 1:00 pm)",
+                Some(11 * day + 6 * hour + 30 * minute - 20),
+            ),
+            ("feb 30th, 2027 6:07 am.", None),
+            ("november 25th, 2026 6:07 am.", None),
+            ("nov 22, 2026 7:30 am.", Some(3600 - 20)),
+            ("nov 25xx, 2026 6:07 am.", None),
+            ("25 nov 2026 6:07 am", None),
+            ("nov 25th 6:07 am", None),
+            ("13:00 pm", None),
+            ("0:10 am", None),
+            ("7:61 am", None),
+            ("7:37", None),
+            ("7:37 utc", None),
+            ("7 pm", None),
+            ("noon", None),
+            ("", None),
+        ] {
+            assert_eq!(clock(text, &now), seconds, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_on_the_clock_is_one_of_this_machine() {
+        let in_two_hours = Zoned::now().checked_add(2.hours()).unwrap();
+        let message = in_two_hours.strftime("or try again at %b %-dth, %Y %-I:%M %p.");
+        let message = message.to_string().to_lowercase();
+        for ending in ["st", "nd", "rd", "th"] {
+            let wait = wait_in(&message.replacen("th,", &format!("{ending},"), 1)).unwrap();
+            assert!((7200 - 60..=7200).contains(&wait), "{wait}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(span in "[0-9.hms ]*", clock in "[a-z0-9:, ]*", epoch in any::<u64>()) {
+            let _ = wait_in(&format!("retry in {span}"));
+            let _ = wait_in(&format!("try again at {clock}"));
+            let _ = wait_in(&format!("try again at dec {}th, {} 6:07 am", epoch % 40, epoch % 20_000));
+            let _ = wait_in(&format!("limit reached|{epoch}"));
+        }
+    }
+}
