@@ -43,7 +43,7 @@ pub struct Job {
     pub run: String,
     /// Wall time.
     pub timeout: Option<Duration>,
-    /// Time without output.
+    /// Time without output that shows progress.
     pub idle_timeout: Option<Duration>,
 }
 
@@ -90,6 +90,10 @@ pub trait Listener {
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// It is asked to end, because we were asked to stop.
     fn stopping(&mut self);
+    /// Whether what it printed since this was last asked shows that it gets on.
+    fn made_progress(&mut self) -> bool {
+        true
+    }
 }
 
 /// Runs a job until nothing of it is alive. All output goes to `log` and to `listener`.
@@ -196,9 +200,15 @@ async fn watch(
 ) -> Result<Ending, ProcessError> {
     let begun = Instant::now();
     let deadline = timeout.map(|limit| begun + limit);
-    let mut last_output = begun;
+    let mut last_progress = begun;
+    // What it went without since then.
+    let mut lack = "output";
+    let idle = |lack: &str| {
+        let limit = idle_timeout.unwrap_or_default().as_secs();
+        Ending::TimedOut(format!("ended after {limit} seconds without {lack}"))
+    };
     loop {
-        let idle_deadline = idle_timeout.map(|limit| last_output + limit);
+        let idle_deadline = idle_timeout.map(|limit| last_progress + limit);
         tokio::select! {
             // Time limits and signals first: they win over anything printed at the same moment.
             biased;
@@ -218,13 +228,18 @@ async fn watch(
                 });
             }
             chunk = pipes.read(), if pipes.open() => {
-                last_output = Instant::now();
                 tee.take(&chunk)?;
+                let now = Instant::now();
+                if tee.listener.made_progress() {
+                    (last_progress, lack) = (now, "output");
+                } else if !chunk.bytes.is_empty() {
+                    lack = "progress in its output";
+                    if idle_deadline.is_some_and(|deadline| deadline <= now) {
+                        return Ok(idle(lack));
+                    }
+                }
             }
-            () = at(idle_deadline) => {
-                let limit = idle_timeout.unwrap_or_default().as_secs();
-                return Ok(Ending::TimedOut(format!("ended after {limit} seconds without output")));
-            }
+            () = at(idle_deadline) => return Ok(idle(lack)),
         }
     }
 }

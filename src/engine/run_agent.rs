@@ -264,4 +264,8 @@ impl Listener for Ears<'_> {
         self.observer
             .activity("asked it to stop; once more (Ctrl-C) kills it");
     }
+
+    fn made_progress(&mut self) -> bool {
+        self.decoder.made_progress()
+    }
 }

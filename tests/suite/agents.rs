@@ -154,6 +154,22 @@ fn silence_ends_an_attempt_too() {
 }
 
 #[test]
+fn an_agent_that_only_repeats_an_error_is_silent() {
+    let sandbox = Sandbox::started();
+    let begin = r#"{"type":"thread.started","thread_id":"t"}"#;
+    let error = r#"{"type":"error","message":"Reconnecting... waiting for network"}"#;
+    let agent = sandbox.agent(&format!(
+        "echo '{begin}'; while :; do echo '{error}'; echo 'ERROR no network' >&2; sleep 0.1; done"
+    ));
+    sandbox
+        .ralph(&["next", "--idle-timeout", "1s", "--", &agent])
+        .exits(3)
+        .says("ended after 1 seconds without progress in its output");
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.verdict(), "timed_out");
+}
+
+#[test]
 fn an_interruption_does_not_count() {
     let sandbox = Sandbox::started();
     let before = sandbox.files();

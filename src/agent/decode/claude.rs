@@ -41,7 +41,7 @@ impl Claude {
             let error = system.error.value().unwrap_or_default();
             draft.note(&format!("error, trying again: {error}"));
             let fault = Fault::new(Some(&error), system.error_status.value(), &error);
-            draft.fault = Some(fault);
+            draft.fails(fault);
         }
     }
 

@@ -40,7 +40,7 @@ impl Dialect for Codex {
             "error" => {
                 let fault = fault(event.message);
                 draft.note(&fault.message);
-                draft.fault = Some(fault);
+                draft.fails(fault);
             }
             _ => {}
         }
@@ -161,6 +161,33 @@ mod tests {
         let report = decode(&[START, DONE, ERROR, FAILED]);
         assert_eq!(report.heard, Heard::Nothing);
         assert_eq!(report.fault.unwrap().kind, FaultKind::Auth);
+    }
+
+    #[test]
+    fn to_fail_again_is_no_progress() {
+        let mut decoder = Decoder::new(Format::Codex, "");
+        let mut progress = |line: &str| {
+            let (begin, end) = line.split_at(line.len() / 2);
+            decoder.push(begin.as_bytes());
+            assert!(!decoder.made_progress());
+            decoder.push(end.as_bytes());
+            decoder.push(b"\n");
+            decoder.made_progress()
+        };
+        let again = ERROR.replace("1/5", "2/5");
+        for (line, is_progress) in [
+            (START, true),
+            (ERROR, true),
+            (ERROR, false),
+            (&again, false),
+            (TOOL, true),
+            (TOOL_END, true),
+            (ERROR, true),
+            (&again, false),
+            (FAILED, true),
+        ] {
+            assert_eq!(progress(line), is_progress, "{line}");
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Dialect for Copilot {
                 let message = data.message.value().unwrap_or_default();
                 let fault = Fault::new(name.as_deref(), data.status_code.value(), &message);
                 draft.note(&fault.message);
-                draft.fault = Some(fault);
+                draft.fails(fault);
             }
             "result" => {
                 draft.ended = true;

@@ -20,6 +20,8 @@ pub(super) struct Draft {
     scanner: PromiseScanner,
     learnings: LearningScanner,
     activity: Vec<String>,
+    /// Whether the last line did no more than repeat that something fails.
+    pub(super) is_stuck: bool,
     pub(super) ended: bool,
     pub(super) fault: Option<Fault>,
     pub(super) cost_usd: Option<f64>,
@@ -34,6 +36,7 @@ impl Draft {
             scanner: PromiseScanner::new(prompt),
             learnings: LearningScanner::new(prompt),
             activity: Vec::new(),
+            is_stuck: false,
             ended: false,
             fault: None,
             cost_usd: None,
@@ -49,6 +52,12 @@ impl Draft {
         self.learnings.restart();
         self.ended = false;
         self.fault = None;
+    }
+
+    /// Something failed that the agent may try again; failing once more is no progress.
+    pub(super) fn fails(&mut self, fault: Fault) {
+        self.is_stuck = self.fault.is_some();
+        self.fault = Some(fault);
     }
 
     /// The message goes on with these words.

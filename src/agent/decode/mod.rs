@@ -32,7 +32,7 @@ use detect::Detection;
 use draft::Draft;
 use lines::LineReader;
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use std::{fmt, mem, str::FromStr};
 
 /// How much of the end of stderr is kept.
 const STDERR_KEPT: usize = 16 * 1024;
@@ -170,6 +170,7 @@ pub struct Decoder {
     draft: Draft,
     stderr: Vec<u8>,
     plain: Plain,
+    made_progress: bool,
 }
 
 /// What stands in a stream of JSON lines but is none: where there is nothing else, it says why.
@@ -223,6 +224,7 @@ impl Decoder {
             draft: Draft::new(prompt),
             stderr: Vec::new(),
             plain: Plain::default(),
+            made_progress: false,
         }
     }
 
@@ -236,18 +238,22 @@ impl Decoder {
     pub fn push(&mut self, stdout: &[u8]) {
         match &mut self.stage {
             Stage::Undecided(detection) => {
+                self.made_progress |= !stdout.is_empty();
                 if let Some((format, held_back)) = detection.push(stdout) {
                     self.decide(format, &held_back);
                 }
             }
             Stage::Text(ending) => {
+                self.made_progress |= !stdout.is_empty();
                 self.draft.words(stdout);
                 ending.push(stdout);
             }
             Stage::Lines(reader, dialect) => {
                 reader.push(stdout, |line| {
                     self.plain.line(line);
+                    self.draft.is_stuck = false;
                     dialect.line(line, &mut self.draft);
+                    self.made_progress |= !self.draft.is_stuck;
                 });
             }
         }
@@ -257,6 +263,14 @@ impl Decoder {
     /// never heard.
     pub fn push_stderr(&mut self, stderr: &[u8]) {
         keep_end(&mut self.stderr, stderr, STDERR_KEPT);
+        self.made_progress |= self.draft.fault.is_none() && !stderr.is_empty();
+    }
+
+    /// Whether what came since the last call shows that the agent gets on. Lines that only repeat that
+    /// something fails do not, nor what is said on stderr meanwhile; a line counts when it is whole.
+    /// Any text does.
+    pub fn made_progress(&mut self) -> bool {
+        mem::take(&mut self.made_progress)
     }
 
     /// Hands over short lines about what the agent did since the last call. Text gives none: it is

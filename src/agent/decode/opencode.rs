@@ -59,7 +59,7 @@ impl Dialect for Opencode {
                     self.work(draft);
                 }
             }
-            "error" => draft.fault = Some(event.error.into_fault()),
+            "error" => draft.fails(event.error.into_fault()),
             _ => {}
         }
     }

@@ -118,6 +118,28 @@ fn of_a_stream_only_the_end_is_kept() {
     assert_eq!(kept, b"hijk");
 }
 
+#[test]
+fn whatever_is_said_is_progress_unless_an_error_stands() {
+    for format in [Format::Auto, Format::Text, Format::Codex] {
+        let mut decoder = Decoder::new(format, "");
+        assert!(!decoder.made_progress());
+        decoder.push(b"words\n");
+        assert!(decoder.made_progress(), "{format}");
+        assert!(!decoder.made_progress());
+        decoder.push_stderr(b"x");
+        assert!(decoder.made_progress());
+    }
+    let retry = "{\"type\":\"system\",\"subtype\":\"api_retry\",\"error\":\"unknown\"}\n";
+    let mut decoder = Decoder::new(Format::Claude, "");
+    let progress = [retry, retry, "{}\n"].map(|line| {
+        decoder.push(line.as_bytes());
+        decoder.made_progress()
+    });
+    assert_eq!(progress, [true, false, true]);
+    decoder.push_stderr(b"trying again\n");
+    assert!(!decoder.made_progress());
+}
+
 fn broken_stream() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         6 => prop::sample::select(STREAMS.to_vec()).prop_flat_map(|stream| {
