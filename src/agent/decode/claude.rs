@@ -11,6 +11,7 @@ use super::{
     wait::seconds_until,
 };
 use serde::{Deserialize, de::IgnoredAny};
+use std::collections::BTreeMap;
 
 /// Reads the stream.
 #[derive(Default)]
@@ -75,9 +76,18 @@ impl Claude {
         draft.ended = true;
         draft.session = result.session_id.value().or(draft.session.take());
         draft.cost_usd = result.total_cost_usd.value();
-        if let Some(usage) = result.usage.value() {
-            draft.input_tokens = usage.input_tokens.value();
-            draft.output_tokens = usage.output_tokens.value();
+        (draft.input_tokens, draft.output_tokens) = (None, None);
+        let models = result.model_usage.value().unwrap_or_default();
+        if models.is_empty() {
+            let mut tokens = result.usage.value().unwrap_or_default();
+            if self.is_qwen {
+                // A part of what was read.
+                (tokens.cache_read, tokens.cache_written) = <_>::default();
+            }
+            tokens.spend(draft);
+        }
+        for tokens in models.into_values() {
+            tokens.spend(draft);
         }
         if result.is_error {
             let message = text.or(result.subtype.value()).unwrap_or_default();
@@ -173,14 +183,33 @@ struct StreamResult {
     result: Maybe<String>,
     session_id: Maybe<String>,
     total_cost_usd: Maybe<f64>,
-    usage: Maybe<Usage>,
+    /// Of the last stretch of the agent alone.
+    usage: Maybe<Tokens>,
+    /// Of everything, with helpers and what was cut off, by model.
+    #[serde(rename = "modelUsage")]
+    model_usage: Maybe<BTreeMap<String, Tokens>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Usage {
-    input_tokens: Maybe<u64>,
-    output_tokens: Maybe<u64>,
+struct Tokens {
+    /// Without what was cached.
+    #[serde(alias = "input_tokens", alias = "inputTokens")]
+    input: Maybe<u64>,
+    #[serde(alias = "cache_read_input_tokens", alias = "cacheReadInputTokens")]
+    cache_read: Maybe<u64>,
+    #[serde(alias = "cache_creation_input_tokens", alias = "cacheCreationInputTokens")]
+    cache_written: Maybe<u64>,
+    #[serde(alias = "output_tokens", alias = "outputTokens")]
+    output: Maybe<u64>,
+}
+
+impl Tokens {
+    fn spend(self, draft: &mut Draft) {
+        draft.spend(self.input.value(), self.output.value(), None);
+        draft.spend(self.cache_read.value(), None, None);
+        draft.spend(self.cache_written.value(), None, None);
+    }
 }
 
 #[cfg(test)]
@@ -215,6 +244,24 @@ mod tests {
         assert!(report.ended);
         assert_eq!((report.cost_usd, report.session), (Some(0.5), Some("s1".into())));
         assert_eq!((report.input_tokens, report.output_tokens), (Some(20), Some(3)));
+    }
+
+    #[test]
+    fn tokens_are_those_of_all_models_and_cached_ones_count() {
+        let tokens = |usage: &str| {
+            let result = format!(r#"{{"type":"result","result":"",{usage}}}"#);
+            let report = decode(&[INIT, &result]);
+            (report.input_tokens, report.output_tokens)
+        };
+        let usage = r#""usage":{"input_tokens":20,"cache_creation_input_tokens":2,"cache_read_input_tokens":8,"output_tokens":3}"#;
+        assert_eq!(tokens(usage), (Some(30), Some(3)));
+        assert_eq!(
+            tokens(&format!(r#"{usage},"modelUsage":{{}}"#)),
+            (Some(30), Some(3))
+        );
+        let models = r#""modelUsage":{"a":{"inputTokens":100,"outputTokens":10,"cacheReadInputTokens":40,"cacheCreationInputTokens":5},"b":{"inputTokens":1,"outputTokens":7}}"#;
+        assert_eq!(tokens(&format!("{usage},{models}")), (Some(146), Some(17)));
+        assert_eq!(tokens(r#""modelUsage":[7]"#), (None, None));
     }
 
     #[test]

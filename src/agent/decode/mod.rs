@@ -142,7 +142,7 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// The cost in US dollars, by the agent's own count.
     pub cost_usd: Option<f64>,
-    /// The tokens read, by the agent's own count.
+    /// All tokens read, those from a cache or put into one included, by the agent's own count.
     pub input_tokens: Option<u64>,
     /// The tokens written, by the agent's own count.
     pub output_tokens: Option<u64>,

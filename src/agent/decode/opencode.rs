@@ -54,6 +54,9 @@ impl Dialect for Opencode {
             "step_finish" => {
                 let tokens = part.tokens.value().unwrap_or_default();
                 draft.spend(tokens.input.value(), tokens.output.value(), part.cost.value());
+                let cache = tokens.cache.value().unwrap_or_default();
+                draft.spend(cache.read.value(), None, None);
+                draft.spend(cache.write.value(), None, None);
                 draft.ended = part.reason.value().as_deref() == Some("stop");
                 if !draft.ended {
                     self.work(draft);
@@ -97,8 +100,17 @@ struct ToolState {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
+    /// Without what was cached.
     input: Maybe<u64>,
     output: Maybe<u64>,
+    cache: Maybe<Cache>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Cache {
+    read: Maybe<u64>,
+    write: Maybe<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -146,7 +158,7 @@ mod tests {
 
     const START: &str = r#"{"type":"step_start","sessionID":"s1","part":{"messageID":"m1"}}"#;
     const TOOL: &str = r#"{"type":"tool_use","part":{"messageID":"m1","tool":"bash","state":{"input":{"command":"make"},"output":"<promise>COMPLETE</promise>"}}}"#;
-    const NEXT: &str = r#"{"type":"step_finish","part":{"reason":"tool-calls","tokens":{"input":5,"output":1},"cost":0.25}}"#;
+    const NEXT: &str = r#"{"type":"step_finish","part":{"reason":"tool-calls","tokens":{"input":5,"output":1,"cache":{"read":3,"write":1}},"cost":0.25}}"#;
     const STOP: &str =
         r#"{"type":"step_finish","part":{"reason":"stop","tokens":{"input":7,"output":2},"cost":0.5}}"#;
 
@@ -170,7 +182,7 @@ mod tests {
             (report.ended, report.fault, report.format),
             (true, None, Format::Opencode)
         );
-        assert_eq!((report.input_tokens, report.output_tokens), (Some(12), Some(3)));
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(16), Some(3)));
         assert_eq!(
             (report.cost_usd, report.session.as_deref()),
             (Some(0.75), Some("s1"))

@@ -86,6 +86,8 @@ impl Message {
         let usage = self.usage.value().unwrap_or_default();
         let cost = usage.cost.value().and_then(|cost| cost.total.value());
         draft.spend(usage.input.value(), usage.output.value(), cost);
+        draft.spend(usage.cache_read.value(), None, None);
+        draft.spend(usage.cache_write.value(), None, None);
     }
 }
 
@@ -99,7 +101,12 @@ struct Block {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Usage {
+    /// Without what was cached.
     input: Maybe<u64>,
+    #[serde(rename = "cacheRead")]
+    cache_read: Maybe<u64>,
+    #[serde(rename = "cacheWrite")]
+    cache_write: Maybe<u64>,
     output: Maybe<u64>,
     cost: Maybe<Cost>,
 }
@@ -123,7 +130,7 @@ mod tests {
 
     fn say(reason: &str) -> String {
         format!(
-            r#"{{"type":"message_end","message":{{"role":"assistant","stopReason":"{reason}","errorMessage":"401 no","content":[{{"type":"text","text":"Done.\n<promise>COMPLETE</promise>"}}],"usage":{{"input":5,"output":1,"cost":{{"total":0.25}}}}}}}}"#
+            r#"{{"type":"message_end","message":{{"role":"assistant","stopReason":"{reason}","errorMessage":"401 no","content":[{{"type":"text","text":"Done.\n<promise>COMPLETE</promise>"}}],"usage":{{"input":5,"output":1,"cacheRead":3,"cacheWrite":1,"cost":{{"total":0.25}}}}}}}}"#
         )
     }
 
@@ -141,7 +148,7 @@ mod tests {
             (report.ended, report.fault, report.format),
             (true, None, Format::Pi)
         );
-        assert_eq!((report.input_tokens, report.output_tokens), (Some(10), Some(2)));
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(18), Some(2)));
         assert_eq!(
             (report.cost_usd, report.session.as_deref()),
             (Some(0.5), Some("s1"))

@@ -25,7 +25,7 @@ mod tests {
         let mut decoder = Decoder::new(format, "Do it.");
         let lines = format!(
             r#"{{"type":"system","subtype":"init","qwen_code_version":"0.1"}}
-{{"type":"result","is_error":false,"result":"{result}","usage":{{"input_tokens":5}}}}"#
+{{"type":"result","is_error":false,"result":"{result}","usage":{{"input_tokens":5,"cache_read_input_tokens":3}}}}"#
         );
         decoder.push(lines.as_bytes());
         decoder.finish()
