@@ -30,6 +30,8 @@ pub(super) struct Saving {
     pub parent: Oid,
     /// Its subject.
     pub subject: String,
+    /// The names of the tools that the agent was not allowed to use.
+    pub denied: String,
 }
 
 impl Session<'_> {
@@ -149,8 +151,12 @@ impl Session<'_> {
         if by_agent && only_list {
             self.state.unchanged += 1;
             let story = saving.story.as_deref().unwrap_or_default();
+            let why = match saving.denied.as_str() {
+                "" => String::new(),
+                tools => format!("; the agent was not allowed to use {tools}"),
+            };
             self.tell(format!(
-                "warning: {story} is said to be complete, but nothing was changed for it"
+                "warning: {story} is said to be complete, but nothing was changed for it{why}"
             ));
         } else {
             self.state.unchanged = 0;
@@ -308,6 +314,7 @@ impl Session<'_> {
             attempt: None,
             parent: tip,
             subject: format!("checkpoint: edits before {story}"),
+            denied: String::new(),
         };
         self.commit_checkpoint(saving, &standing, reading.tree).await
     }

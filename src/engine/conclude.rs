@@ -100,6 +100,7 @@ impl Session<'_> {
                 attempt: Some(begun.number),
                 parent,
                 subject: format!("checkpoint: {}", story.id),
+                denied: outcome.denied().join(", "),
             };
             self.save_checkpoint(saving, &standing).await?;
             self.forget_refs();

@@ -205,6 +205,11 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// The tools that the agent was not allowed to use.
+    pub fn denied(&self) -> &[String] {
+        self.report.as_ref().map_or(&[], |report| &report.denied)
+    }
+
     pub fn by_hand(judgement: Judgement) -> Self {
         Self {
             judgement,

@@ -103,8 +103,14 @@ fn the_final_message_of_claude_decides() {
     assert_ne!(output.code, 0, "{}", output.stderr);
     assert_eq!(sandbox.verdict(), "interrupted");
     sandbox.is_at_checkpoint();
-    let green = sandbox.agent(&print(&[&begin, &talk, &result(&format!("Done.\\n{COMPLETE}"))]));
-    sandbox.step("retry", &green).exits(0);
+    let done = result(&format!("Done.\\n{COMPLETE}"));
+    let denied = "\"permission_denials\":[{\"tool_name\":\"Write\"}],\"usage\"";
+    let done = done.replace("\"usage\"", denied);
+    let green = sandbox.agent(&print(&[&begin, &talk, &done]));
+    sandbox
+        .step("retry", &green)
+        .exits(0)
+        .says("nothing was changed for it; the agent was not allowed to use Write");
 }
 
 #[test]

@@ -89,6 +89,9 @@ impl Claude {
         for tokens in models.into_values() {
             tokens.spend(draft);
         }
+        for denial in result.permission_denials.value().unwrap_or_default() {
+            draft.deny(&denial.tool_name);
+        }
         if result.is_error {
             let message = text.or(result.subtype.value()).unwrap_or_default();
             let status = result.api_error_status.value();
@@ -183,11 +186,17 @@ struct StreamResult {
     result: Maybe<String>,
     session_id: Maybe<String>,
     total_cost_usd: Maybe<f64>,
+    permission_denials: Maybe<Vec<Denial>>,
     /// Of the last stretch of the agent alone.
     usage: Maybe<Tokens>,
     /// Of everything, with helpers and what was cut off, by model.
     #[serde(rename = "modelUsage")]
     model_usage: Maybe<BTreeMap<String, Tokens>>,
+}
+
+#[derive(Deserialize)]
+struct Denial {
+    tool_name: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -262,6 +271,17 @@ mod tests {
         let models = r#""modelUsage":{"a":{"inputTokens":100,"outputTokens":10,"cacheReadInputTokens":40,"cacheCreationInputTokens":5},"b":{"inputTokens":1,"outputTokens":7}}"#;
         assert_eq!(tokens(&format!("{usage},{models}")), (Some(146), Some(17)));
         assert_eq!(tokens(r#""modelUsage":[7]"#), (None, None));
+    }
+
+    #[test]
+    fn denied_tools_are_told() {
+        let denied = |list: &str| {
+            let result = format!(r#"{{"type":"result","result":"","permission_denials":{list}}}"#);
+            decode(&[INIT, &result]).denied
+        };
+        let list = r#"[{"tool_name":"Write","tool_input":{"file_path":"a"}},{"tool_name":"Bash"},{"tool_name":"Write"}]"#;
+        assert_eq!(denied(list), ["Write", "Bash"]);
+        assert!(denied("[]").is_empty() && denied("7").is_empty());
     }
 
     #[test]

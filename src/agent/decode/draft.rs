@@ -15,11 +15,16 @@ const ACTIVITY_CHARS: usize = 200;
 /// How many lines of activity wait to be taken; more are dropped.
 const ACTIVITY_LINES: usize = 1000;
 
+/// How many names of tools that may not be used are kept, and how much of each, in characters.
+const DENIED: usize = 10;
+const DENIED_CHARS: usize = 60;
+
 /// What is known about the run so far.
 pub(super) struct Draft {
     scanner: PromiseScanner,
     learnings: LearningScanner,
     activity: Vec<String>,
+    denied: Vec<String>,
     /// Whether the last line did no more than repeat that something fails.
     pub(super) is_stuck: bool,
     pub(super) ended: bool,
@@ -36,6 +41,7 @@ impl Draft {
             scanner: PromiseScanner::new(prompt),
             learnings: LearningScanner::new(prompt),
             activity: Vec::new(),
+            denied: Vec::new(),
             is_stuck: false,
             ended: false,
             fault: None,
@@ -70,6 +76,15 @@ impl Draft {
     pub(super) fn message(&mut self, words: &str) {
         self.message_begins();
         self.words(words);
+    }
+
+    /// A tool may not be used.
+    pub(super) fn deny(&mut self, tool: &str) {
+        let is_shown = |char: &char| !char.is_control();
+        let tool: String = tool.chars().filter(is_shown).take(DENIED_CHARS).collect();
+        if self.denied.len() < DENIED && !self.denied.contains(&tool) {
+            self.denied.push(tool);
+        }
     }
 
     /// Notes the first line of `text` as something the agent does.
@@ -123,6 +138,7 @@ impl Draft {
             output_tokens: self.output_tokens,
             session: self.session,
             learnings: self.learnings.finish(),
+            denied: self.denied,
             format,
         }
     }
@@ -179,6 +195,20 @@ mod tests {
             draft.note("more");
         }
         assert_eq!(draft.take_activity().len(), ACTIVITY_LINES);
+    }
+
+    #[test]
+    fn denied_tools_are_few() {
+        let mut draft = Draft::new("");
+        for tool in ["Write", "Write", "Ba\x1bsh"] {
+            draft.deny(tool);
+        }
+        for number in 0..2 * DENIED {
+            draft.deny(&format!("{number}{}", "é".repeat(100)));
+        }
+        let denied = draft.report(Format::Claude).denied;
+        assert_eq!(denied[..2], ["Write", "Bash"]);
+        assert_eq!((denied.len(), denied[2].chars().count()), (DENIED, DENIED_CHARS));
     }
 
     #[test]

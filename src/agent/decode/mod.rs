@@ -150,6 +150,8 @@ pub struct Report {
     pub session: Option<String>,
     /// What the final message wants later stories to know.
     pub learnings: Vec<String>,
+    /// The names of the tools that the agent was not allowed to use, each once; not more than a few.
+    pub denied: Vec<String>,
     /// What the format turned out to be.
     pub format: Format,
 }
