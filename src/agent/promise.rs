@@ -9,7 +9,7 @@
 //!
 //! It must not know which agent speaks, nor what a promise leads to.
 
-use memchr::{memchr, memchr2, memmem, memrchr2};
+use memchr::{memchr2, memchr3, memmem, memrchr2};
 use std::collections::HashSet;
 
 const OPEN: &[u8] = b"<promise>";
@@ -87,6 +87,7 @@ impl PromiseScanner {
     /// Ends the message and says what it came to.
     #[must_use]
     pub fn finish(mut self) -> Heard {
+        self.message.end();
         self.scan(true);
         self.message.verdict()
     }
@@ -115,8 +116,8 @@ impl PromiseScanner {
 
 /// The recent part of a message and what the rest of it came to.
 struct Message {
-    escapes: EscapeFilter,
-    /// The text without escape sequences. A line break stands before the first line.
+    filter: PlainFilter,
+    /// The plain text. A line break stands before the first line.
     text: Vec<u8>,
     /// Where the search for a closing tag goes on.
     next: usize,
@@ -145,7 +146,7 @@ struct Line {
 impl Message {
     fn new() -> Self {
         Self {
-            escapes: EscapeFilter::default(),
+            filter: PlainFilter::default(),
             text: vec![b'\n'],
             next: 0,
             after_tag: 0,
@@ -158,7 +159,18 @@ impl Message {
 
     fn append(&mut self, piece: &[u8]) {
         let before = self.text.len();
-        self.escapes.strip(piece, &mut self.text);
+        self.filter.take(piece, &mut self.text);
+        self.go_on(before);
+    }
+
+    fn end(&mut self) {
+        let before = self.text.len();
+        self.filter.end(&mut self.text);
+        self.go_on(before);
+    }
+
+    /// The message went on with the text from `before`.
+    fn go_on(&mut self, before: usize) {
         if self.ending.is_some() && !self.is_quiet_from(before) {
             self.ending = None;
         }
@@ -270,7 +282,7 @@ fn begins_line(text: &[u8], at: usize) -> bool {
     before.is_some_and(|byte| is_line_break(*byte))
 }
 
-/// What may stand beside a tag on a line of its own: blanks and the marks of Markdown.
+/// What may stand beside a tag on a line of its own in plain text: blanks and the marks of Markdown.
 fn is_decoration(byte: u8) -> bool {
     matches!(
         byte,
@@ -289,7 +301,7 @@ struct PromptLines(HashSet<Vec<u8>>);
 impl PromptLines {
     fn new(prompt: &str) -> Self {
         let mut text = Vec::new();
-        EscapeFilter::default().strip(prompt.as_bytes(), &mut text);
+        PlainFilter::default().take(prompt.as_bytes(), &mut text);
         let lines = text
             .split(|byte| is_line_break(*byte))
             .filter(|line| memmem::find(line, CLOSE).is_some());
@@ -319,17 +331,23 @@ impl PromptLines {
     }
 }
 
-/// Takes terminal escape sequences out of text that comes in pieces.
+/// Makes plain text of text that comes in pieces: takes terminal escape sequences out, and turns blanks
+/// that only look like other characters into blanks.
 ///
 /// No sequence goes beyond the end of its line, so a broken one hides little.
 #[derive(Default)]
-struct EscapeFilter(Escape);
+struct PlainFilter(Place);
+
+/// The no-break space and the space of no width, which are seen as a blank or not at all.
+const BLANKS: [&[u8]; 2] = [b"\xc2\xa0", b"\xe2\x80\x8b"];
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Escape {
-    /// Not in a sequence.
+enum Place {
+    /// In plain text.
     #[default]
     Outside,
+    /// In what may be the blank of this number, after so many bytes of it.
+    Blank(usize, usize),
     /// After ESC.
     Begun,
     /// After ESC [, in the parameters.
@@ -340,21 +358,22 @@ enum Escape {
     TextEnding,
 }
 
-impl EscapeFilter {
+impl PlainFilter {
     const ESC: u8 = 0x1b;
     const BELL: u8 = 0x07;
 
-    fn strip(&mut self, piece: &[u8], plain: &mut Vec<u8>) {
+    fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) {
         let mut rest = piece;
         while let Some((&byte, after)) = rest.split_first() {
-            if self.0 != Escape::Outside {
-                if self.takes(byte) {
+            if self.0 != Place::Outside {
+                if self.takes(byte, plain) {
                     rest = after;
                 }
-            } else if let Some(escape) = memchr(Self::ESC, rest) {
-                plain.extend_from_slice(&rest[..escape]);
-                rest = &rest[escape + 1..];
-                self.0 = Escape::Begun;
+            } else if let Some(at) = memchr3(Self::ESC, BLANKS[0][0], BLANKS[1][0], rest) {
+                plain.extend_from_slice(&rest[..at]);
+                let blank = BLANKS.iter().position(|blank| blank[0] == rest[at]);
+                self.0 = blank.map_or(Place::Begun, |blank| Place::Blank(blank, 1));
+                rest = &rest[at + 1..];
             } else {
                 plain.extend_from_slice(rest);
                 return;
@@ -362,34 +381,54 @@ impl EscapeFilter {
         }
     }
 
-    /// Goes on within a sequence; false if `byte` is not part of it.
-    fn takes(&mut self, byte: u8) -> bool {
-        let (state, taken) = match self.0 {
-            Escape::Outside => (Escape::Outside, false),
-            Escape::Begun => match byte {
-                b'[' => (Escape::Control, true),
-                b']' | b'P' | b'X' | b'^' | b'_' => (Escape::Text, true),
-                b' '..=b'/' => (Escape::Begun, true),
-                b'0'..=b'~' => (Escape::Outside, true),
-                _ => (Escape::Outside, false),
+    /// Gives what was held back because more of it might have come.
+    fn end(&mut self, plain: &mut Vec<u8>) {
+        if let Place::Blank(blank, seen) = self.0 {
+            plain.extend_from_slice(&BLANKS[blank][..seen]);
+        }
+        self.0 = Place::Outside;
+    }
+
+    /// Goes on within a sequence or a blank; false if `byte` is not part of it.
+    fn takes(&mut self, byte: u8, plain: &mut Vec<u8>) -> bool {
+        let (place, taken) = match self.0 {
+            Place::Outside => (Place::Outside, false),
+            Place::Blank(blank, seen) => {
+                let bytes = BLANKS[blank];
+                if byte != bytes[seen] {
+                    self.end(plain);
+                    (Place::Outside, false)
+                } else if seen + 1 < bytes.len() {
+                    (Place::Blank(blank, seen + 1), true)
+                } else {
+                    plain.push(b' ');
+                    (Place::Outside, true)
+                }
+            }
+            Place::Begun => match byte {
+                b'[' => (Place::Control, true),
+                b']' | b'P' | b'X' | b'^' | b'_' => (Place::Text, true),
+                b' '..=b'/' => (Place::Begun, true),
+                b'0'..=b'~' => (Place::Outside, true),
+                _ => (Place::Outside, false),
             },
-            Escape::Control => match byte {
-                b' '..=b'?' => (Escape::Control, true),
-                b'@'..=b'~' => (Escape::Outside, true),
-                _ => (Escape::Outside, false),
+            Place::Control => match byte {
+                b' '..=b'?' => (Place::Control, true),
+                b'@'..=b'~' => (Place::Outside, true),
+                _ => (Place::Outside, false),
             },
-            Escape::Text => match byte {
-                Self::BELL => (Escape::Outside, true),
-                Self::ESC => (Escape::TextEnding, true),
-                _ if is_line_break(byte) => (Escape::Outside, false),
-                _ => (Escape::Text, true),
+            Place::Text => match byte {
+                Self::BELL => (Place::Outside, true),
+                Self::ESC => (Place::TextEnding, true),
+                _ if is_line_break(byte) => (Place::Outside, false),
+                _ => (Place::Text, true),
             },
-            Escape::TextEnding => match byte {
-                b'\\' => (Escape::Outside, true),
-                _ => (Escape::Begun, false),
+            Place::TextEnding => match byte {
+                b'\\' => (Place::Outside, true),
+                _ => (Place::Begun, false),
             },
         };
-        self.0 = state;
+        self.0 = place;
         taken
     }
 }
@@ -444,6 +483,8 @@ mod tests {
             "working ...\r<promise>COMPLETE</promise>\nBye.",
             "the tag <promise> is due:\n<promise>COMPLETE</promise>\nBye.",
             "<promise>FAILED: no</promise>\n<promise>COMPLETE</promise>\nBye.",
+            "\u{200b}<promise>COMPLETE</promise>\u{a0}\nBye.",
+            "\u{a0}\u{200b}<promise>\u{a0}COMPLETE</promise> \u{200b}\u{200b}\nBye.",
         ] {
             assert_eq!(hear(text), complete(), "{text:?}");
         }
@@ -493,6 +534,7 @@ mod tests {
             "Done. <promise>COMPLETE</promise>\r\n\r\n",
             "```\nDone. **<promise>COMPLETE</promise>**\n```\n\n",
             "<promise>ODD</promise>\nDone. <promise>COMPLETE</promise>\n",
+            "Done. <promise>COMPLETE</promise>\u{200b}\n\u{a0}",
         ] {
             assert_eq!(hear(text), complete(), "{text:?}");
         }
@@ -513,6 +555,28 @@ mod tests {
         ] {
             assert_eq!(hear(text), Heard::InSentence, "{text:?}");
         }
+    }
+
+    #[test]
+    fn half_a_blank_is_none() {
+        for end in ["\u{2020}", "\u{2009}", "\u{b0}"] {
+            let text = format!("Done: <promise>COMPLETE</promise>{end}");
+            assert_eq!(hear(text), Heard::InSentence);
+        }
+        for end in [
+            &b"\xc2"[..],
+            b"\xe2",
+            b"\xe2\x80",
+            b"\xe2\x80\n",
+            b"\xe2\xe2\x80\x8b",
+        ] {
+            let text = [b"<promise>COMPLETE</promise>", end].concat();
+            assert_eq!(hear(&text), Heard::InSentence, "{end:?}");
+            let text = [b"<promise>COMPLETE</promise>", end, b"\nBye."].concat();
+            assert_eq!(hear(&text), Heard::InSentence, "{end:?}");
+        }
+        let reason = "<promise>FAILED: a\u{2019}s \u{2020}\u{e9} \u{a0}b</promise>";
+        assert_eq!(hear(reason), failed("a\u{2019}s \u{2020}\u{e9}  b"));
     }
 
     #[test]
@@ -643,6 +707,7 @@ mod tests {
             "</promis",
             "\x1b",
             "\x1b[",
+            "\u{200b}",
             " ",
         ] {
             hear_in_pieces(tags.repeat(300_000).as_bytes(), 65_536);
@@ -667,6 +732,9 @@ mod tests {
             "`",
             "- ",
             "word",
+            "\u{200b}",
+            "\u{a0}",
+            "\u{2020}",
             "\x1b[1m",
             "\x1b]0;t\x07",
             "\x1b",
@@ -681,14 +749,14 @@ mod tests {
 
     /// The rules once more, for one-line tags in text without escapes, as plainly as can be.
     fn plainly(text: &str) -> Option<Promise> {
-        let marks = [' ', '`', '-'];
+        let marks = [' ', '`', '-', '\u{200b}', '\u{a0}'];
         let own = |line: &str| match line.trim_matches(marks) {
             "<promise>COMPLETE</promise>" => Some(Promise::Complete),
             "<promise>FAILED: no</promise>" => Some(Promise::Failed("no".into())),
             _ => None,
         };
         let ending = || {
-            let text = text.trim_end_matches([' ', '`', '-', '\n']);
+            let text = text.trim_end_matches([' ', '`', '-', '\n', '\u{200b}', '\u{a0}']);
             let complete = text.ends_with("<promise>COMPLETE</promise>");
             let failed = text.ends_with("<promise>FAILED: no</promise>");
             match (complete, failed) {
@@ -742,7 +810,7 @@ mod tests {
 
         #[test]
         fn the_rules_hold(parts in prop::collection::vec(prop::sample::select(vec![
-            "<promise>COMPLETE</promise>", "<promise>FAILED: no</promise>", "\n", "\n", " ", "`", "- ", "word",
+            "<promise>COMPLETE</promise>", "<promise>FAILED: no</promise>", "\n", "\n", " ", "`", "- ", "word", "\u{200b}", "\u{a0}",
         ]), 0..12)) {
             let text = parts.concat();
             let mut scanner = PromiseScanner::new("");
