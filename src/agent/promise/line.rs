@@ -1,0 +1,58 @@
+//! What stands on a line beside a tag, and which lines are the prompt's.
+//!
+//! It takes plain text alone, and must not know what a tag is worth.
+
+use super::plain::{PlainFilter, is_line_break};
+use super::{CLOSE, OPEN};
+use memchr::memmem;
+use std::collections::HashSet;
+
+/// Whether only decoration stands before `at` on its line.
+pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
+    let before = text[..at].iter().rfind(|byte| !is_decoration(**byte));
+    before.is_some_and(|byte| is_line_break(*byte))
+}
+
+/// What may stand beside a tag on a line of its own in plain text: blanks and the marks of Markdown.
+pub(super) fn is_decoration(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t' | b'\x0b' | b'\x0c' | b'*' | b'`' | b'>' | b'-' | b'#'
+    )
+}
+
+/// The lines of the prompt that hold a closing tag; no other line can mislead.
+pub(super) struct PromptLines(HashSet<Vec<u8>>);
+
+impl PromptLines {
+    pub(super) fn new(prompt: &str) -> Self {
+        let mut text = Vec::new();
+        PlainFilter::default().take(prompt.as_bytes(), &mut text);
+        let lines = text
+            .split(|byte| is_line_break(*byte))
+            .filter(|line| memmem::find(line, CLOSE).is_some());
+        Self(lines.map(|line| Self::key(line).to_vec()).collect())
+    }
+
+    pub(super) fn contains(&self, line: &[u8]) -> bool {
+        !self.0.is_empty() && self.0.contains(Self::key(line))
+    }
+
+    /// What makes two lines the same: their text without blanks around it, and in a sentence
+    /// without decoration, so that a quoted prompt is still the prompt. A tag alone keeps its
+    /// decoration: a list of tags in the prompt must not silence the agent's own tag.
+    fn key(line: &[u8]) -> &[u8] {
+        let is_word = |byte: &u8| !is_decoration(*byte);
+        let first = line.iter().position(is_word);
+        let last = line.iter().rposition(|byte| is_word(byte) || *byte == b'>');
+        let bare = match (first, last) {
+            (Some(first), Some(last)) => &line[first..=last],
+            _ => line,
+        };
+        if bare.starts_with(OPEN) && bare.ends_with(CLOSE) {
+            line.trim_ascii()
+        } else {
+            bare
+        }
+    }
+}

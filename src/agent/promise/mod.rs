@@ -1,0 +1,283 @@
+//! Finds the promise in the words of an agent.
+//!
+//! [`PromiseScanner`] takes a message (or a whole stdout) in pieces of any size and says in the end
+//! what the agent promised. Invariants:
+//! - the answer depends on the bytes alone, never on how they were cut into pieces: every limit
+//!   below is a distance in the text, none a state of the buffer;
+//! - memory stays under half a mebibyte and time linear, whatever comes in;
+//! - where two readings are possible, the one that does not complete the story is taken.
+//!
+//! It must not know which agent speaks, nor what a promise leads to.
+
+mod line;
+mod plain;
+#[cfg(test)]
+mod tests;
+
+use line::{PromptLines, begins_line, is_decoration};
+use memchr::{memchr2, memmem, memrchr2};
+use plain::{PlainFilter, is_line_break};
+
+const OPEN: &[u8] = b"<promise>";
+const CLOSE: &[u8] = b"</promise>";
+const COMPLETE: &str = "COMPLETE";
+const FAILED: &str = "FAILED";
+
+/// How far a tag may reach back from its closing tag, and its last line on from there.
+const REACH: usize = 64 * 1024;
+
+/// How much is taken in between two searches.
+const PIECE: usize = 16 * 1024;
+
+/// How much of an unknown tag is kept, in characters.
+const UNKNOWN_CHARS: usize = 200;
+
+/// What an agent says its attempt came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Promise {
+    /// The story is done.
+    Complete,
+    /// The story could not be done, and why; the reason is trimmed and may be empty.
+    Failed(String),
+}
+
+/// What a whole message came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Heard {
+    /// A promise that counts.
+    Promise(Promise),
+    /// There is a promise, but only in the middle of a sentence, where it does not count.
+    InSentence,
+    /// There is a tag, but this text in it is no promise.
+    Unknown(String),
+    /// There is no tag at all.
+    #[default]
+    Nothing,
+}
+
+/// Listens to one message for the promise that counts.
+///
+/// The last tag on a line of its own decides. If there is none, a tag that ends the message counts.
+/// A line of the prompt that comes back is not the agent's word, and its tags are passed over.
+pub struct PromiseScanner {
+    prompt: PromptLines,
+    closing: memmem::Finder<'static>,
+    message: Message,
+}
+
+impl PromiseScanner {
+    /// Listens to the answer to `prompt`.
+    #[must_use]
+    pub fn new(prompt: &str) -> Self {
+        Self {
+            prompt: PromptLines::new(prompt),
+            closing: memmem::Finder::new(CLOSE),
+            message: Message::new(),
+        }
+    }
+
+    /// Takes the next bytes of the message.
+    pub fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.chunks(PIECE) {
+            self.message.append(piece);
+            self.scan(false);
+            self.message.forget_the_far();
+        }
+    }
+
+    /// Forgets the message heard so far: the next bytes begin another one.
+    pub fn restart(&mut self) {
+        self.message = Message::new();
+    }
+
+    /// Ends the message and says what it came to.
+    #[must_use]
+    pub fn finish(mut self) -> Heard {
+        self.message.end();
+        self.scan(true);
+        self.message.verdict()
+    }
+
+    /// Weighs every closing tag whose line has come in whole; `at_end`, the last line has too.
+    fn scan(&mut self, at_end: bool) {
+        let message = &mut self.message;
+        while let Some(found) = self.closing.find(&message.text[message.next..]) {
+            let close = message.next + found;
+            let end = close + CLOSE.len();
+            if message.line.end < end {
+                let Some(line) = message.line_around(close, at_end, &self.prompt) else {
+                    message.next = close;
+                    return;
+                };
+                message.line = line;
+            }
+            message.weigh(close);
+            message.after_tag = end;
+            message.next = end;
+        }
+        let cut_tag = message.text.len().saturating_sub(CLOSE.len() - 1);
+        message.next = message.next.max(cut_tag);
+    }
+}
+
+/// The recent part of a message and what the rest of it came to.
+struct Message {
+    filter: PlainFilter,
+    /// The plain text. A line break stands before the first line.
+    text: Vec<u8>,
+    /// Where the search for a closing tag goes on.
+    next: usize,
+    /// Where the last closing tag ended.
+    after_tag: usize,
+    /// The line on which the last closing tag stands.
+    line: Line,
+    /// The promise that stands last on a line of its own.
+    alone: Option<Promise>,
+    /// The promise after which only decoration has come so far.
+    ending: Option<Promise>,
+    /// What is told if no promise counts.
+    stray: Heard,
+}
+
+/// A line that holds a closing tag.
+#[derive(Default)]
+struct Line {
+    end: usize,
+    /// Whether it really ends there, or is only too long to follow.
+    ended: bool,
+    /// Whether it is a line of the prompt.
+    echo: bool,
+}
+
+impl Message {
+    fn new() -> Self {
+        Self {
+            filter: PlainFilter::default(),
+            text: vec![b'\n'],
+            next: 0,
+            after_tag: 0,
+            line: Line::default(),
+            alone: None,
+            ending: None,
+            stray: Heard::Nothing,
+        }
+    }
+
+    fn append(&mut self, piece: &[u8]) {
+        let before = self.text.len();
+        self.filter.take(piece, &mut self.text);
+        self.go_on(before);
+    }
+
+    fn end(&mut self) {
+        let before = self.text.len();
+        self.filter.end(&mut self.text);
+        self.go_on(before);
+    }
+
+    /// The message went on with the text from `before`.
+    fn go_on(&mut self, before: usize) {
+        if self.ending.is_some() && !self.is_quiet_from(before) {
+            self.ending = None;
+        }
+    }
+
+    /// The line of the closing tag at `close`, or nothing if more of it may come.
+    fn line_around(&self, close: usize, at_end: bool, prompt: &PromptLines) -> Option<Line> {
+        let after = close + CLOSE.len();
+        let limit = after + REACH;
+        let within_reach = &self.text[after..limit.min(self.text.len())];
+        let (end, ended) = match memchr2(b'\n', b'\r', within_reach) {
+            Some(at) => (after + at, true),
+            None if limit <= self.text.len() => (limit, false),
+            None if at_end => (self.text.len(), true),
+            None => return None,
+        };
+        let from = self.line.end.clamp(close.saturating_sub(REACH), close);
+        let start = memrchr2(b'\n', b'\r', &self.text[from..close]).map(|at| from + at + 1);
+        let echo = ended && start.is_some_and(|start| prompt.contains(&self.text[start..end]));
+        Some(Line { end, ended, echo })
+    }
+
+    /// Decides what the tag that closes at `close` is worth.
+    fn weigh(&mut self, close: usize) {
+        let window = &self.text[self.after_tag.max(close.saturating_sub(REACH))..close];
+        let Some(open) = opening(window) else { return };
+        if self.line.echo {
+            return;
+        }
+        let after = close + CLOSE.len();
+        let alone = begins_line(window, open)
+            && self.line.ended
+            && self.text[after..self.line.end]
+                .iter()
+                .all(|byte| is_decoration(*byte));
+        match (read(&window[open + OPEN.len()..]), alone) {
+            (Ok(promise), true) => self.alone = Some(promise),
+            (Ok(promise), false) => {
+                self.stray = Heard::InSentence;
+                self.ending = self.is_quiet_from(after).then_some(promise);
+            }
+            (Err(unknown), _) => {
+                self.stray = Heard::Unknown(unknown);
+                if alone {
+                    self.alone = None;
+                }
+            }
+        }
+    }
+
+    /// Whether nothing but decoration and blank lines has come since `from`.
+    fn is_quiet_from(&self, from: usize) -> bool {
+        let is_quiet = |byte: &u8| is_decoration(*byte) || is_line_break(*byte);
+        self.text[from..].iter().all(is_quiet)
+    }
+
+    /// Drops the text that no later tag can reach, a good deal at a time.
+    fn forget_the_far(&mut self) {
+        let far = self.next.saturating_sub(REACH);
+        if far >= REACH {
+            self.text.drain(..far);
+            self.next -= far;
+            self.after_tag = self.after_tag.saturating_sub(far);
+            self.line.end = self.line.end.saturating_sub(far);
+        }
+    }
+
+    fn verdict(self) -> Heard {
+        self.alone.or(self.ending).map_or(self.stray, Heard::Promise)
+    }
+}
+
+/// Where the tag opens that closes at the end of `window`.
+///
+/// That is the last opening tag, unless an earlier one begins a failure that was never closed: then
+/// what follows, a completion too, is part of that failure's reason. A failure in the middle of a
+/// line does not claim a tag that begins a line.
+fn opening(window: &[u8]) -> Option<usize> {
+    let last = memmem::rfind(window, OPEN)?;
+    let last_begins_line = begins_line(window, last);
+    memmem::find_iter(window, OPEN)
+        .take_while(|&at| at < last)
+        .find(|&at| {
+            let inner = window[at + OPEN.len()..].trim_ascii_start();
+            inner.starts_with(FAILED.as_bytes()) && (!last_begins_line || begins_line(window, at))
+        })
+        .or(Some(last))
+}
+
+/// Reads the text inside a tag; what is no promise comes back, shortened.
+fn read(inner: &[u8]) -> Result<Promise, String> {
+    let inner = String::from_utf8_lossy(inner.trim_ascii());
+    if inner == COMPLETE {
+        return Ok(Promise::Complete);
+    }
+    match inner.strip_prefix(FAILED) {
+        Some("") => Ok(Promise::Failed(String::new())),
+        Some(rest) if rest.starts_with(':') => {
+            let reason = rest[1..].trim().replace("\r\n", "\n");
+            Ok(Promise::Failed(reason))
+        }
+        _ => Err(inner.chars().take(UNKNOWN_CHARS).collect()),
+    }
+}

@@ -1,0 +1,110 @@
+//! Plain text out of the bytes of a terminal. It must not know what the text says.
+
+use memchr::memchr3;
+
+/// Makes plain text of text that comes in pieces: takes terminal escape sequences out, and turns blanks
+/// that only look like other characters into blanks.
+///
+/// No sequence goes beyond the end of its line, so a broken one hides little.
+#[derive(Default)]
+pub(super) struct PlainFilter(Place);
+
+/// The no-break space and the space of no width, which are seen as a blank or not at all.
+const BLANKS: [&[u8]; 2] = [b"\xc2\xa0", b"\xe2\x80\x8b"];
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// In plain text.
+    #[default]
+    Outside,
+    /// In what may be the blank of this number, after so many bytes of it.
+    Blank(usize, usize),
+    /// After ESC.
+    Begun,
+    /// After ESC [, in the parameters.
+    Control,
+    /// In a string such as a window title or a link.
+    Text,
+    /// After the ESC that may end a string.
+    TextEnding,
+}
+
+impl PlainFilter {
+    const ESC: u8 = 0x1b;
+    const BELL: u8 = 0x07;
+
+    pub(super) fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) {
+        let mut rest = piece;
+        while let Some((&byte, after)) = rest.split_first() {
+            if self.0 != Place::Outside {
+                if self.takes(byte, plain) {
+                    rest = after;
+                }
+            } else if let Some(at) = memchr3(Self::ESC, BLANKS[0][0], BLANKS[1][0], rest) {
+                plain.extend_from_slice(&rest[..at]);
+                let blank = BLANKS.iter().position(|blank| blank[0] == rest[at]);
+                self.0 = blank.map_or(Place::Begun, |blank| Place::Blank(blank, 1));
+                rest = &rest[at + 1..];
+            } else {
+                plain.extend_from_slice(rest);
+                return;
+            }
+        }
+    }
+
+    /// Gives what was held back because more of it might have come.
+    pub(super) fn end(&mut self, plain: &mut Vec<u8>) {
+        if let Place::Blank(blank, seen) = self.0 {
+            plain.extend_from_slice(&BLANKS[blank][..seen]);
+        }
+        self.0 = Place::Outside;
+    }
+
+    /// Goes on within a sequence or a blank; false if `byte` is not part of it.
+    fn takes(&mut self, byte: u8, plain: &mut Vec<u8>) -> bool {
+        let (place, taken) = match self.0 {
+            Place::Outside => (Place::Outside, false),
+            Place::Blank(blank, seen) => {
+                let bytes = BLANKS[blank];
+                if byte != bytes[seen] {
+                    self.end(plain);
+                    (Place::Outside, false)
+                } else if seen + 1 < bytes.len() {
+                    (Place::Blank(blank, seen + 1), true)
+                } else {
+                    plain.push(b' ');
+                    (Place::Outside, true)
+                }
+            }
+            Place::Begun => match byte {
+                b'[' => (Place::Control, true),
+                b']' | b'P' | b'X' | b'^' | b'_' => (Place::Text, true),
+                b' '..=b'/' => (Place::Begun, true),
+                b'0'..=b'~' => (Place::Outside, true),
+                _ => (Place::Outside, false),
+            },
+            Place::Control => match byte {
+                b' '..=b'?' => (Place::Control, true),
+                b'@'..=b'~' => (Place::Outside, true),
+                _ => (Place::Outside, false),
+            },
+            Place::Text => match byte {
+                Self::BELL => (Place::Outside, true),
+                Self::ESC => (Place::TextEnding, true),
+                _ if is_line_break(byte) => (Place::Outside, false),
+                _ => (Place::Text, true),
+            },
+            Place::TextEnding => match byte {
+                b'\\' => (Place::Outside, true),
+                _ => (Place::Begun, false),
+            },
+        };
+        self.0 = place;
+        taken
+    }
+}
+
+/// A carriage return alone takes the cursor to the start of the line, so it breaks lines too.
+pub(super) fn is_line_break(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
