@@ -26,7 +26,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.idleTimeout",
         "30m",
-        "time without output after which an attempt is ended",
+        "time without output, or with the same error only, after which an attempt is ended",
     ),
     (
         "ralph.verify",
