@@ -273,6 +273,12 @@ impl Repo {
         fallback: Option<&Oid>,
     ) -> Result<PrivateIndex, GitError> {
         discard(to)?;
+        // Nobody but us works on it; a git that was killed may have left its lock.
+        let lock = lock_of(to);
+        if lock.exists() {
+            wait_for_locks(std::slice::from_ref(&lock)).await;
+            discard(&lock)?;
+        }
         if copy(from, to)? && self.unsplit(to).await? {
             let oid = fallback.map_or(20, |oid| oid.as_str().len() / 2);
             // Reads the whole file, so it also proves that the copy is sound.

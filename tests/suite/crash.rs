@@ -116,3 +116,18 @@ fn a_second_process_is_told_to_come_later() {
     running.end().exits(0);
     assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
 }
+
+#[test]
+fn a_lock_that_a_killed_git_left_on_our_own_index_is_no_obstacle() {
+    let sandbox = Sandbox::new();
+    let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}"));
+    std::fs::create_dir_all(&dir).unwrap();
+    for step in ["start", "next", "next"] {
+        std::fs::write(dir.join("work.index.lock"), "").unwrap();
+        if step == "start" {
+            sandbox.start();
+        } else {
+            sandbox.step(step, &sandbox.completing("echo x >>x")).exits(0);
+        }
+    }
+}
