@@ -197,6 +197,9 @@ impl Session<'_> {
                 None => self.read_work_tree().await?,
             };
             touched.extend(self.touched_between(&destination.index, &work));
+            if let Some(running) = &self.state.running {
+                touched.extend(self.touched_at_once(&destination.index, running.since));
+            }
             let changes = match now.changes.take() {
                 // They were compared with the checkpoint.
                 Some(changes) if now.nested.is_empty() && target == self.state.checkpoint_tree => changes,

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use jiff::Timestamp;
+
 use super::Session;
 use crate::error::Error;
 use crate::git::index;
@@ -62,6 +64,24 @@ impl Session<'_> {
             }
         });
         touched
+    }
+}
+
+impl Session<'_> {
+    /// Paths of an index whose files were touched since it was written, but in the same second as before: git
+    /// may be built to compare whole seconds, and sees no other permissions then. Looks at the few files alone
+    /// that were last touched in the second of `since` or later.
+    pub(super) fn touched_at_once(&self, index: &Path, since: Timestamp) -> Vec<Vec<u8>> {
+        let bytes = fs::read(index).unwrap_or_default();
+        let known = Index::parse(&bytes, self.oid_length()).unwrap_or_default();
+        let top = &self.engine.repo.top;
+        let is_late = |entry: &&Entry<'_>| i64::from(entry.touched.0) >= since.as_second();
+        let differs = |entry: &&Entry<'_>| {
+            let file = top.join(OsStr::from_bytes(&entry.path)).symlink_metadata();
+            entry.mode != GITLINK && file.is_ok_and(|file| touched(&file) != entry.touched)
+        };
+        let late = known.entries.iter().filter(is_late).filter(differs);
+        late.map(|entry| entry.path.to_vec()).collect()
     }
 }
 

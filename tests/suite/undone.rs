@@ -310,3 +310,17 @@ fn an_ignored_file_that_a_story_deleted_stays_deleted_until_the_loop_is_aborted(
     sandbox.ralph(&["abort"]).exits(0);
     assert!(sandbox.top.join(".env").exists());
 }
+
+#[test]
+fn permissions_that_an_attempt_takes_in_the_second_in_which_the_file_was_made_come_back() {
+    // Git compares whole seconds: in one of these seconds it sees nothing.
+    for _ in 0..4 {
+        let sandbox = Sandbox::new();
+        let lib = sandbox.top.join("src/lib.txt");
+        sandbox.start();
+        let agent = sandbox.failing("chmod 600 src/lib.txt; echo x >x");
+        sandbox.step("next", &agent).exits(3);
+        let mode = fs::metadata(&lib).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644);
+    }
+}
