@@ -99,6 +99,9 @@ pub enum Error {
     /// `start` on the branch that it would make.
     #[error("HEAD is on {0} already, but there is no such loop")]
     OnLoopBranch(String),
+    /// `start` on the branch of a loop that was finished.
+    #[error("HEAD is on {0}, the branch of the loop that was finished")]
+    OnFinishedBranch(String),
     /// The branch is checked out in another work tree.
     #[error("{branch} is checked out in {path}")]
     CheckedOutElsewhere {
@@ -401,6 +404,9 @@ impl Error {
             Self::OperationInProgress(what) => operation_hint(what),
             Self::Unmerged(_) => "resolve them, then: git add <path>".to_owned(),
             Self::DirtySubmodule(path) => format!("commit or stash them: git -C {path} stash -u"),
+            Self::OnFinishedBranch(_) => {
+                "git checkout <another branch>, then the same command again".to_owned()
+            }
             Self::OnLoopBranch(branch) => {
                 let change = branch.trim_start_matches("ralph/");
                 format!("git ralph start {change} --resume, or: git checkout <another branch>")
@@ -426,7 +432,10 @@ impl Error {
             }
             Self::NothingFailed(change) => format!("git ralph next {change}"),
             Self::LoopFinished(change) => format!("git ralph start {change}"),
-            Self::Blocked(_) => "git ralph stories, then: git ralph skip <change> <story>".to_owned(),
+            Self::Blocked(_) => {
+                "mend what they wait for in the list; in a loop that goes on: git ralph skip <change> <story>"
+                    .to_owned()
+            }
             Self::UnknownStory { .. } => "git ralph stories".to_owned(),
             Self::StillOpen {
                 change,

@@ -22,7 +22,7 @@ mod status;
 mod stories;
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::{self, Cli, Command};
 use crate::engine::machine::Step;
@@ -77,9 +77,15 @@ fn with_json(screen: &mut Screen, json: bool) -> Screen {
 
 /// The directory that the command is about.
 fn here() -> Result<PathBuf, Error> {
-    env::current_dir().map_err(|source| Error::System {
-        what: "find the current directory",
-        source,
+    env::current_dir().or_else(|source| {
+        // An attempt may have deleted it under the shell that stands in it.
+        let named = env::var_os("PWD").map(PathBuf::from);
+        let above = named.as_deref().into_iter().flat_map(Path::ancestors);
+        let there = above.filter(|dir| dir.is_absolute()).find(|dir| dir.is_dir());
+        there.map(Path::to_owned).ok_or(Error::System {
+            what: "find the current directory",
+            source,
+        })
     })
 }
 

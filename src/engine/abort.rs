@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 
 use super::machine;
+use super::resume::restore_original_index;
 use super::revert::Destination;
 use super::{Engine, Session};
 use crate::error::Error;
@@ -126,6 +127,10 @@ impl<'o> Session<'o> {
     async fn install_original_index(&mut self) -> Result<(), Error> {
         let copy = self.file(ORIGINAL_INDEX);
         let real = self.engine.repo.index();
+        if !copy.exists() && self.state.before.index {
+            let git = &self.engine.repo.git;
+            restore_original_index(git, self.state.before.anchor.as_ref(), &self.store).await?;
+        }
         if copy.exists() {
             return Ok(self.engine.repo.install_index(&copy).await?);
         }

@@ -97,7 +97,7 @@ impl Session<'_> {
         // All that can fail comes before the attempt is said to run.
         let text = self.prompt_text(&story, settings)?;
         self.copy_source()?;
-        self.unversioned().copy_ignored()?;
+        self.copy_ignored().await?;
         self.save_own_files()?;
         self.record_refs().await?;
         let begun = self.begin(step, &story)?;

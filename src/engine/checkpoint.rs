@@ -304,6 +304,7 @@ impl Session<'_> {
             // Permissions that a person changed are no edit for git, but not the attempt's to take along.
             let work = self.file("work.index");
             let touched = self.touched_between(&self.file("checkpoint.index"), &work);
+            self.record_raw_bytes(&work, &touched).await?;
             return self.unversioned().record_modes(&touched);
         }
         self.tell(format!(

@@ -58,6 +58,7 @@ impl Session<'_> {
         self.repair_after_attempt().await?;
         self.take_guard_away(&story.id, begun.number);
         let standing = self.standing().await?;
+        self.put_loops_refs_back().await?;
         if let Some(litter) = outcome.litter
             && outcome.judgement.verdict == Verdict::Complete
         {
@@ -75,6 +76,10 @@ impl Session<'_> {
             && let Some(reason) = self.judge_refs().await?
         {
             outcome.judgement = Judgement::new(Verdict::Failed, reason);
+        }
+        if outcome.judgement.verdict == Verdict::Complete && self.has_submodules() {
+            // Makes a damaged index anew, so that git can tell.
+            self.working_index().await?;
         }
         if outcome.judgement.verdict == Verdict::Complete
             && let Some(path) = self.dirty_submodule().await?

@@ -1,7 +1,7 @@
 //! Limits that the user set for the loop: time, attempts, cost (contract section 3). They are looked at
 //! between attempts and before a wait; the loop can go on later.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{Session, report};
 use crate::error::Error;
@@ -18,7 +18,10 @@ impl Session<'_> {
         if let Some(longest) = settings.max_duration {
             let age = Timestamp::now().duration_since(self.state.started);
             if age >= longest {
-                return Ok(Some(format!("the loop is {age:#} old (ralph.maxDuration)")));
+                let age = SignedDuration::from_secs(age.as_secs());
+                return Ok(Some(format!(
+                    "the loop is {age:#} old; with another limit: git -c ralph.maxDuration=<time> ralph run"
+                )));
             }
         }
         if let Some(most) = settings.max_cost {
@@ -27,7 +30,9 @@ impl Session<'_> {
                 .filter_map(|entry| entry.attempt.cost_usd)
                 .sum();
             if spent >= most {
-                return Ok(Some(format!("${spent:.2} spent (ralph.maxCost)")));
+                return Ok(Some(format!(
+                    "${spent:.2} spent; with another limit: git -c ralph.maxCost=<dollars> ralph run"
+                )));
             }
         }
         Ok(None)

@@ -1,5 +1,5 @@
-//! Branches, tags and stash entries that are not the loop's: what an attempt did to them is seen,
-//! told, and undone with a failed attempt (hazards D5, D8, D9).
+//! All refs but the loop's branch, the stash among them: what an attempt did to them is seen, told, and undone
+//! with a failed attempt (hazards D5, D8, D9). What keeps the work of loops is put back after every attempt.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,6 +13,12 @@ use crate::git::RefInfo;
 use crate::names::{Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
+/// Below it are the refs that keep the work of loops.
+const LOOPS: &str = "refs/ralph/";
+/// Below it are refs that make git show other objects than those that are named (git-replace(1)).
+const REPLACEMENTS: &str = "refs/replace/";
+/// Refs of operations in one work tree (gitglossary(7), "per-worktree ref").
+const WORK_TREES: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
 /// The record of an attempt's beginning, in the loop's directory; it is there only while an attempt is.
 const RECORD: &str = "refs-before.toml";
 
@@ -30,11 +36,15 @@ struct Moved {
 
 impl OtherRefs {
     /// Where they are looked for.
-    pub const PATTERNS: [&str; 3] = ["refs/heads", "refs/tags", "refs/stash"];
+    pub const PATTERNS: [&str; 1] = ["refs"];
 
     /// What was listed, without the loop's own branch.
     pub fn of(refs: &[RefInfo], own: &str) -> Self {
-        let others = refs.iter().filter(|found| found.name != own);
+        let is_work_trees = |name: &str| WORK_TREES.iter().any(|prefix| name.starts_with(prefix));
+        let is_symbolic = |name: &str| name.starts_with("refs/remotes/") && name.ends_with("/HEAD");
+        let others = refs
+            .iter()
+            .filter(|found| found.name != own && !is_work_trees(&found.name) && !is_symbolic(&found.name));
         Self(
             others
                 .map(|found| (found.name.clone(), found.oid.clone()))
@@ -80,6 +90,29 @@ impl Session<'_> {
                 path,
                 source,
             })
+    }
+
+    /// Puts back what an attempt did to the refs that keep the work of loops; whatever came of the attempt,
+    /// nobody else may move them.
+    pub(super) async fn put_loops_refs_back(&mut self) -> Result<(), Error> {
+        let mut updates = Vec::new();
+        for moved in self.moved_refs().await? {
+            if let (true, Some(was)) = (moved.name.starts_with(LOOPS), moved.was.clone()) {
+                self.tell(format!("{}; it is put back to {}", moved.told(), was.short()));
+                updates.push(Update::Move {
+                    name: moved.name,
+                    new: was,
+                    old: moved.is,
+                });
+            }
+        }
+        if updates.is_empty() {
+            return Ok(());
+        }
+        let why = "ralph: what keeps the work of loops is put back";
+        self.engine.repo.git.update_refs(&updates, why).await?;
+        self.refs = None;
+        Ok(())
     }
 
     /// Forgets the record once the attempt is judged.
@@ -154,6 +187,20 @@ impl Session<'_> {
                 (Some(was), is) if ours && moved.name != "refs/stash" => Some((was.clone(), is.clone())),
                 _ => None,
             };
+            if let (None, Some(is)) = (&moved.was, &moved.is)
+                && moved.name.starts_with(REPLACEMENTS)
+            {
+                self.tell(format!("{}; it is taken away", moved.told()));
+                kept.push(KeptRef {
+                    name: format!("{name}-{}", is.short()),
+                    oid: is.clone(),
+                });
+                updates.push(Update::Delete {
+                    name: moved.name,
+                    old: is.clone(),
+                });
+                continue;
+            }
             self.tell(match &back {
                 Some((was, _)) => format!("{}; it is put back to {}", moved.told(), was.short()),
                 None => moved.told(),
@@ -186,7 +233,8 @@ impl Session<'_> {
         let now = self.read_other_refs().await?;
         let possible = |update: &Update| match update {
             Update::Move { name, old, .. } => now.0.get(name) == old.as_ref(),
-            Update::Set { .. } | Update::Delete { .. } => true,
+            Update::Delete { name, old } => now.0.get(name) == Some(old),
+            Update::Set { .. } => true,
         };
         Ok(moves.into_iter().filter(possible).collect())
     }
@@ -197,7 +245,10 @@ impl Moved {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),
             None if self.name == "refs/stash" => "the stash".to_owned(),
-            None => format!("the branch {}", short_branch(&self.name)),
+            None if self.name.starts_with("refs/heads/") => {
+                format!("the branch {}", short_branch(&self.name))
+            }
+            None => self.name.clone(),
         };
         match (&self.was, &self.is) {
             (Some(was), None) => format!("the attempt deleted {name} (it was at {})", was.short()),

@@ -55,20 +55,18 @@ pub(super) async fn check(
     }
     if let Some(branch) = &engine.head.branch {
         if *branch == change.branch_ref() {
-            return Err(Error::OnLoopBranch(change.branch()));
+            let state = Store::new(&repo.common_dir, change).load()?;
+            return Err(match state {
+                Some(_) => Error::OnFinishedBranch(change.branch()),
+                None => Error::OnLoopBranch(change.branch()),
+            });
         }
         if !branch.starts_with("refs/heads/") {
             return Err(Error::OddHead(branch.clone()));
         }
     }
     let loop_refs = change.ralph_ref("");
-    let patterns = [
-        "refs/heads",
-        "refs/tags",
-        "refs/stash",
-        loop_refs.trim_end_matches('/'),
-    ];
-    let refs = repo.git.refs(&patterns).await?;
+    let refs = repo.git.refs(&["refs"]).await?;
     let leftover = check_branch(change, &refs)?;
     let wanted = wanted(&options.settings, change);
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;

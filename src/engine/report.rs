@@ -268,7 +268,10 @@ pub fn range_of(events: &Path, story: &str, attempt: Option<u32>) -> Result<Opti
         match event.what {
             What::Started { checkpoint, .. } => {
                 base = checkpoint.to_string();
-                range = None;
+                // Numbers of attempts are never used again: one that is named may be of an earlier loop.
+                if attempt.is_none() {
+                    range = None;
+                }
             }
             What::Checkpoint { story, attempt, oid } => {
                 if wanted(story.as_ref(), attempt) {

@@ -38,6 +38,8 @@ impl Session<'_> {
         self.state.intent = Some(Intent::Restore { tree });
         self.save()?;
         self.finish_restore().await?;
+        let trash = format!("{}.{attempt}", ref_component(story));
+        self.restore_raw_bytes(&self.file("trash").join(trash))?;
         Ok(attempt)
     }
 

@@ -127,7 +127,11 @@ pub async fn resume<'o>(
 }
 
 /// The user's index byte for byte, from the commit that keeps it.
-async fn restore_original_index(git: &Git, anchor: Option<&Oid>, store: &Store) -> Result<(), Error> {
+pub(super) async fn restore_original_index(
+    git: &Git,
+    anchor: Option<&Oid>,
+    store: &Store,
+) -> Result<(), Error> {
     let Some(anchor) = anchor else { return Ok(()) };
     // There was none if the repository had none.
     if let Some(bytes) = git.file_of(anchor, "index").await? {

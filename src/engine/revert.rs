@@ -200,6 +200,9 @@ impl Session<'_> {
             if let Some(running) = &self.state.running {
                 touched.extend(self.touched_at_once(&destination.index, running.since));
             }
+            if turn == 0 {
+                self.keep_raw_bytes(&work, &touched, &trash).await?;
+            }
             let changes = match now.changes.take() {
                 // They were compared with the checkpoint.
                 Some(changes) if now.nested.is_empty() && target == self.state.checkpoint_tree => changes,

@@ -165,6 +165,19 @@ impl Session<'_> {
             Mark::Agent => require_ticked(story, &listing, &self.state.source.path)?,
             Mark::Never => {}
         }
+        let others_gone: Vec<&str> = before
+            .stories
+            .iter()
+            .filter(|other| !other.done && !other.optional && other.id != story.id)
+            .filter(|other| find_again(&listing.stories, other).is_none())
+            .map(|other| other.id.as_str())
+            .collect();
+        if !others_gone.is_empty() {
+            let gone = others_gone.join(", ");
+            self.tell(format!(
+                "warning: the agent took stories off the list that nobody has worked on: {gone}"
+            ));
+        }
         let was_open = |id: &String| before.stories.iter().any(|story| story.id == *id && !story.done);
         let others: Vec<String> = listing
             .stories

@@ -56,9 +56,14 @@ impl Session<'_> {
         self.save_submodules(AT_CHECKPOINT, &now)
     }
 
+    /// Whether the last checkpoint has a submodule.
+    pub(super) fn has_submodules(&self) -> bool {
+        !self.load_submodules(AT_CHECKPOINT).submodule.is_empty()
+    }
+
     /// A submodule with uncommitted changes, if there is one.
     pub(super) async fn dirty_submodule(&self) -> Result<Option<String>, Error> {
-        if self.load_submodules(AT_CHECKPOINT).submodule.is_empty() {
+        if !self.has_submodules() {
             return Ok(None);
         }
         let dirty = self.engine.repo.dirty_submodule().await?;

@@ -67,7 +67,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.stories",
         "detected",
-        "path of the story list, with #item or #group to say what a story is",
+        "path of the story list, from the top directory, with #item or #group to say what a story is",
     ),
     (
         "ralph.storiesCommand",

@@ -351,3 +351,15 @@ fn an_ignored_list_is_put_back_too() {
     sandbox.step("retry", &agent).exits(0);
     assert_eq!(sandbox.read("plan.log"), list.replace("[ ] 1.1", "[x] 1.1"));
 }
+
+#[test]
+fn stories_that_the_agent_takes_off_the_list_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, "- [ ] 1. a\n- [ ] 2. b\n- [ ] 3. c\n");
+    sandbox.start();
+    let agent = sandbox.completing(&format!("echo '- [ ] 1. a' >{TASKS}"));
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("warning: the agent took stories off the list that nobody has worked on: 2, 3");
+}

@@ -273,3 +273,65 @@ fn without_its_repository_nothing_is_touched() {
         assert_eq!(sandbox.git(&["show", kept]), "x");
     }
 }
+
+#[test]
+fn refs_that_keep_the_work_of_loops_are_put_back_whatever_comes_of_the_attempt() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .step("next", &sandbox.failing("echo precious >p"))
+        .exits(3);
+    let refs = || sandbox.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/ralph"]);
+    let before = refs();
+    let harm =
+        "rm -rf .git/refs/ralph; git pack-refs --all; sed -i /refs.ralph/d .git/packed-refs; echo y >y";
+    let says = "attempts/1/1 (it was at";
+    sandbox
+        .step("retry", &sandbox.completing(harm))
+        .exits(0)
+        .says(says);
+    assert_eq!(refs(), before);
+    sandbox.step("next", &sandbox.failing(harm)).exits(3).says(says);
+    assert!(refs().starts_with(&before[..before.find(" ").unwrap()]));
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:p"]),
+        "precious"
+    );
+    sandbox.ralph(&["abort"]).exits(0);
+}
+
+#[test]
+fn notes_and_other_refs_come_back_and_replacements_go_away() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["notes", "add", "-m", "mine"]);
+    sandbox.git(&["update-ref", "refs/custom/keep", "HEAD"]);
+    let refs = || {
+        sandbox.git(&[
+            "for-each-ref",
+            "--format=%(refname) %(objectname)",
+            "refs/notes",
+            "refs/custom",
+            "refs/replace",
+        ])
+    };
+    let before = refs();
+    sandbox.start();
+    let harm = "git update-ref -d refs/notes/commits; git update-ref -d refs/custom/keep
+        git replace main $(git commit-tree -m evil HEAD^{tree}); echo x >x";
+    let agent = sandbox.failing(harm);
+    sandbox
+        .ralph(&["next", "--", &agent])
+        .exits(3)
+        .says("it is taken away");
+    assert_eq!(refs(), before);
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "first");
+}
+
+#[test]
+fn a_damaged_index_beside_a_submodule_is_mended() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.start();
+    let agent = sandbox.completing("echo x >x; echo junk >.git/index");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.is_at_checkpoint();
+}

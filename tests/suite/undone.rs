@@ -324,3 +324,65 @@ fn permissions_that_an_attempt_takes_in_the_second_in_which_the_file_was_made_co
         assert_eq!(mode & 0o777, 0o644);
     }
 }
+
+#[test]
+fn bytes_that_git_does_not_see_are_kept_before_they_are_undone() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("filter.strip.clean", "sed /OUT/d");
+    sandbox.configure("filter.strip.smudge", "cat");
+    sandbox.write(".git/info/attributes", "*.nb filter=strip\n");
+    sandbox.write("n.nb", "code\nOUT 8h\n");
+    sandbox.start();
+    // A person runs the notebook again.
+    sandbox.write("n.nb", "code\nOUT 9h\n");
+    sandbox.step("next", &sandbox.failing("true")).exits(3);
+    assert_eq!(sandbox.read("n.nb"), "code\nOUT 9h\n");
+    let agent = sandbox.failing("printf 'code\\nOUT agent\\n' >n.nb");
+    sandbox
+        .step("retry", &agent)
+        .exits(3)
+        .says("bytes that git would not give back are kept");
+    assert_eq!(sandbox.read("n.nb"), "code\nOUT 9h\n");
+    sandbox.ralph(&["restore", "1@2"]).exits(0);
+    assert_eq!(sandbox.read("n.nb"), "code\nOUT agent\n");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.read("n.nb"), "code\nOUT 8h\n");
+    let kept = sandbox.read(".git/ralph/add-login/trash/abort/raw/n.nb");
+    assert_eq!(kept, "code\nOUT agent\n");
+}
+
+#[test]
+fn ignored_files_that_came_after_the_beginning_come_back_too() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.write("later.log", "mine\n");
+    let agent = sandbox.completing("echo made >made.log; echo x >x");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &sandbox.failing("rm *.log")).exits(3);
+    assert_eq!(sandbox.read("later.log"), "mine\n");
+    assert_eq!(sandbox.read("made.log"), "made\n");
+}
+
+#[test]
+fn without_the_record_of_permissions_none_are_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("key", "secret\n");
+    let key = sandbox.top.join("key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(sandbox.top.join("empty")).unwrap();
+    sandbox.git(&["add", "-N", "key"]);
+    let index = sandbox.git(&["ls-files", "-s", "--debug"]);
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("rm -rf .git/ralph"))
+        .exits(3);
+    sandbox
+        .step("retry", &sandbox.completing("rm -rf .git/ralph; echo x >x"))
+        .exits(0);
+    sandbox.step("next", &sandbox.failing("echo y >>x")).exits(3);
+    let mode = fs::metadata(&key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(sandbox.top.join("empty").is_dir());
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.git(&["ls-files", "-s", "--debug"]), index);
+}

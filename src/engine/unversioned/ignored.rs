@@ -16,6 +16,8 @@ use crate::git::worktree::Reading;
 
 /// Ignored files up to this size are copied.
 const SMALL: u64 = 1024 * 1024;
+/// The record of files that are ignored before an attempt and were not when the loop began.
+const LATER: &str = "ignored.later";
 /// At most this many of them.
 const MANY: usize = 1000;
 
@@ -29,16 +31,17 @@ impl Unversioned {
         Ok(ignored)
     }
 
-    /// Copies the small ignored files that have changed since the last copy, and notes which are gone: a
-    /// complete story or a person deleted them, and no later attempt brings them back.
-    pub fn copy_ignored(&self) -> Result<(), Error> {
+    /// Copies the small ignored files that have changed since the last copy, `now` being those that are ignored
+    /// now, and notes which are gone: a complete story or a person deleted them, and no later attempt brings
+    /// them back.
+    pub fn copy_ignored(&self, now: Paths) -> Result<(), Error> {
+        // What came after the beginning comes back too, but may enter a checkpoint.
+        let later: Paths = now.difference(&self.paths("ignored")?).cloned().collect();
+        if later != self.paths(LATER)? {
+            self.save_paths(LATER, &later)?;
+        }
         let mut gone = Paths::new();
-        for path in self
-            .paths("ignored")?
-            .iter()
-            .filter(|path| !path.ends_with(b"/"))
-            .take(MANY)
-        {
+        for path in &self.small_ignored()? {
             let from = self.top.join(OsStr::from_bytes(path));
             let to = self.dir.join("files").join(OsStr::from_bytes(path));
             let Ok(is) = from.symlink_metadata() else {
@@ -64,12 +67,7 @@ impl Unversioned {
 
     /// Puts back the copies of ignored files that are gone, but for `aside`, and the permissions of the others.
     pub(super) fn put_back_ignored(&self, aside: &Paths) -> Result<(), Error> {
-        for path in self
-            .paths("ignored")?
-            .iter()
-            .filter(|path| !path.ends_with(b"/"))
-            .take(MANY)
-        {
+        for path in &self.small_ignored()? {
             let to = self.top.join(OsStr::from_bytes(path));
             let copy = self.dir.join("files").join(OsStr::from_bytes(path));
             let Ok(kept) = copy.metadata() else { continue };
@@ -84,6 +82,14 @@ impl Unversioned {
             }
         }
         Ok(())
+    }
+
+    /// The ignored files of which copies are kept, as far as they are small.
+    fn small_ignored(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let mut all = self.paths("ignored")?;
+        all.extend(self.paths(LATER)?);
+        let files = all.into_iter().filter(|path| !path.ends_with(b"/"));
+        Ok(files.take(MANY).collect())
     }
 
     /// Those of `paths` that were ignored when the loop began.
@@ -106,6 +112,13 @@ impl Unversioned {
 }
 
 impl Session<'_> {
+    /// Copies the small ignored files before an attempt. One look at the directories.
+    pub(in crate::engine) async fn copy_ignored(&self) -> Result<(), Error> {
+        let repo = &self.engine.repo;
+        let now = repo.ignored_paths(&repo.index()).await?;
+        self.unversioned().copy_ignored(now.into_iter().collect())
+    }
+
     /// Leaves out of a reading what git ignored when the loop began and an attempt made it take in.
     pub(in crate::engine) async fn leave_out_ignored(
         &mut self,

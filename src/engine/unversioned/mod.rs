@@ -91,7 +91,15 @@ impl Unversioned {
 
     /// Whether this untracked directory is, or holds, one that was empty when the loop began.
     fn was_empty(&self, path: &[u8]) -> Result<bool, Error> {
+        if !self.knows("empty") {
+            return Ok(holds_no_file(&self.top.join(OsStr::from_bytes(path))));
+        }
         Ok(path.ends_with(b"/") && self.paths("empty")?.iter().any(|empty| empty.starts_with(path)))
+    }
+
+    /// Whether there is such a record; it is gone when an agent deleted the loop's directory.
+    fn knows(&self, name: &str) -> bool {
+        self.dir.join(name).exists()
     }
 
     fn paths(&self, name: &str) -> Result<Paths, Error> {
@@ -135,6 +143,16 @@ impl Unversioned {
             .map_err(|failed| error(failed.error))
             .map(drop)
     }
+}
+
+/// Whether this is a directory with nothing but directories in it.
+fn holds_no_file(path: &Path) -> bool {
+    let is_bare = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
+        })
+    };
+    fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_bare))
 }
 
 impl Session<'_> {

@@ -22,11 +22,18 @@ pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 impl Unversioned {
     /// Records the permissions of what was touched since the last checkpoint.
     pub(in crate::engine) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), Error> {
+        // Where the record was lost, a new one would say that all the others are usual.
+        if !self.knows(MODES) {
+            return Ok(());
+        }
         self.save_modes(MODES, &self.odd_modes(self.modes(MODES)?, touched))
     }
 
     /// Gives what was touched, and every directory above tracked files, the permissions of the checkpoint.
     pub(super) fn restore_modes(&self, name: &str, touched: &[Vec<u8>], dirs: &[&[u8]]) -> Result<(), Error> {
+        if !self.knows(name) {
+            return Ok(());
+        }
         let odd = self.modes(name)?;
         let usual = Usual::now();
         // What had unusual ones may have lost them without being touched otherwise.

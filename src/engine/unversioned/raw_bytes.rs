@@ -2,6 +2,7 @@
 //! else of them when git writes them (hazards A6, A7). Their bytes are kept beside git, and come back
 //! after a revert. Only repositories that have such rules pay for it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -13,6 +14,9 @@ use crate::engine::touched::parent_slices;
 use crate::error::Error;
 use crate::git::Repo;
 use crate::git::index_file::Index;
+
+/// Where the trash of a revert keeps them.
+const RAW_IN_TRASH: &str = "raw";
 
 /// The bytes that are kept, as files.
 #[derive(Clone, Debug)]
@@ -71,22 +75,29 @@ impl RawBytes {
 
     /// Copies all that is kept to another name.
     pub fn copy_to(&self, other: &Self) -> Result<(), Error> {
+        for path in self.paths() {
+            let name = OsStr::from_bytes(&path);
+            copy_file(&self.kept.join(name), &other.kept.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// The paths of all that is kept.
+    fn paths(&self) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
         let mut open = vec![PathBuf::new()];
         while let Some(below) = open.pop() {
-            for entry in fs::read_dir(self.kept.join(&below))
-                .into_iter()
-                .flatten()
-                .filter_map(Result::ok)
-            {
+            let entries = fs::read_dir(self.kept.join(&below)).into_iter().flatten();
+            for entry in entries.filter_map(Result::ok) {
                 let path = below.join(entry.file_name());
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     open.push(path);
                 } else {
-                    copy_file(&self.kept.join(&path), &other.kept.join(&path))?;
+                    found.push(path.into_os_string().into_encoded_bytes());
                 }
             }
         }
-        Ok(())
+        found
     }
 
     /// Removes copies that stand where the copy of `path` goes: a file is a directory now, or the other
@@ -125,6 +136,53 @@ impl RawBytes {
 }
 
 impl Session<'_> {
+    /// Brings the kept bytes of files up to date that a person has touched since the last checkpoint without a
+    /// difference that git would see. `work` describes the work tree.
+    pub(in crate::engine) async fn record_raw_bytes(
+        &self,
+        work: &Path,
+        touched: &[Vec<u8>],
+    ) -> Result<(), Error> {
+        let repo = &self.engine.repo;
+        let oid = self.oid_length();
+        self.raw_bytes().record(repo, work, oid, touched).await
+    }
+
+    /// Before files are written over: keeps in the trash the bytes of those that git has only in another form.
+    pub(in crate::engine) async fn keep_raw_bytes(
+        &mut self,
+        work: &Path,
+        touched: &[Vec<u8>],
+        trash: &Path,
+    ) -> Result<(), Error> {
+        let top = &self.engine.repo.top;
+        let is_there = |path: &&Vec<u8>| {
+            let file = top.join(OsStr::from_bytes(path)).symlink_metadata();
+            file.is_ok_and(|file| file.is_file())
+        };
+        let there: BTreeSet<&Vec<u8>> = touched.iter().filter(is_there).collect();
+        let touched: Vec<Vec<u8>> = there.into_iter().cloned().collect();
+        if touched.is_empty() {
+            return Ok(());
+        }
+        let kept = RawBytes::new(trash, RAW_IN_TRASH);
+        let oid = self.oid_length();
+        kept.record(&self.engine.repo, work, oid, &touched).await?;
+        if kept.kept.exists() {
+            self.tell(format!(
+                "bytes that git would not give back are kept in {}",
+                kept.kept.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Brings back the bytes that were kept in the trash, after the files themselves.
+    pub(in crate::engine) fn restore_raw_bytes(&self, trash: &Path) -> Result<(), Error> {
+        let kept = RawBytes::new(trash, RAW_IN_TRASH);
+        kept.restore(&self.engine.repo.top, &kept.paths()).map(drop)
+    }
+
     pub(super) fn raw_bytes(&self) -> RawBytes {
         RawBytes::new(&self.file("unversioned"), "raw")
     }

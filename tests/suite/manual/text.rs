@@ -8,7 +8,7 @@ pub(super) const CONFIGURATION: &str = "
 Settings are git's own configuration, section ralph: git config ralph.maxRetries 5, or for one
 command git -c ralph.maxRetries=5 ralph next. The command line wins over the configuration.
 What a loop needs later is kept in its state by git ralph start; later changes of the configuration
-do not reach a loop that goes on, but for an agent where none was named. git -c and the options of a
+do not reach a loop that goes on, but for an agent where none was named, and for a done command whose story is still listed as open. git -c and the options of a
 later step hold for that step.
 
 No setting is read from a file of the work tree. A team that wants to share settings commits a file, and
@@ -115,10 +115,10 @@ commands for Taskmaster, Backlog.md, beads and GitHub issues.
 = FILES
 * refs/heads/ralph/<change>: the loop's branch: the commit \"initial state\", then one commit
 \"checkpoint: <story>\" a story. Commits that the agent made stay below the checkpoint.
-* refs/ralph/<change>/start: what was there before the loop, in the shape of a stash: the work tree, below it what was
-staged, and the index file itself.
+* refs/ralph/<change>/start: what was there before the loop, in the shape of a stash: the work tree, and below it what was
+staged.
 * refs/ralph/<change>/attempts/<story>/<n>: what an attempt left that did not become a checkpoint.
-* refs/ralph/<change>/anchor: keeps alive what branches, tags and stash entries named when the loop began.
+* refs/ralph/<change>/anchor: holds the index file of the beginning, and keeps alive what branches, tags and stash entries named when the loop began.
 * refs/ralph/<change>/replaced/<n>: what an earlier loop of this name left: its branch, its last commit, its start.
 * refs/ralph/<change>/finished: the last commit of the loop that was finished or aborted last.
 * .git/ralph/<change>.toml: the state of the loop; beside it its lock.
