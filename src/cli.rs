@@ -6,12 +6,15 @@
 )]
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::SignedDuration;
 
 use crate::candidates::{agents, changes, changes_and_loops, loops};
+use crate::parts;
 use crate::settings::parse_duration;
 
 /// Drive a coding agent through the stories of a change, with git as the safety net.
@@ -21,7 +24,11 @@ use crate::settings::parse_duration;
 /// back to the last checkpoint, keeps the failed work in a ref, and the story is tried again.
 #[derive(Debug, Parser)]
 #[command(name = "git-ralph", bin_name = "git ralph", version, propagate_version = true)]
-#[command(arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    arg_required_else_help = true,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -92,6 +99,13 @@ pub enum Command {
     Doctor(Doctor),
     /// Show the whole loop on a throwaway repository, with a scripted agent
     Demo(Demo),
+    /// Put the manual pages and the completions where man and the shells look
+    ///
+    /// Then git ralph --help shows the manual page, and bash, zsh and fish complete git ralph. Prints each path
+    /// that was written. Needs no repository.
+    Install(Install),
+    /// Show the manual page of git-ralph, or of a command; nothing has to be installed for it
+    Help(Help),
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,
@@ -347,4 +361,31 @@ pub struct Demo {
     /// Leave the repository there and say where
     #[arg(long)]
     pub keep: bool,
+}
+
+/// `git ralph install`.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// Install into <DIR>/share, not for this user alone
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub prefix: Option<PathBuf>,
+    /// Remove what was installed, and nothing else
+    #[arg(long)]
+    pub uninstall: bool,
+}
+
+/// `git ralph help`.
+#[derive(Debug, Args)]
+pub struct Help {
+    /// The command; if left out, the page is about the whole
+    #[arg(value_parser = PossibleValuesParser::new(verbs()), hide_possible_values = true)]
+    pub command: Option<String>,
+}
+
+/// The commands that have a manual page.
+fn verbs() -> impl Iterator<Item = &'static str> {
+    parts::PAGES
+        .iter()
+        .map(|(verb, _)| *verb)
+        .filter(|verb| !verb.is_empty())
 }

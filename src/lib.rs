@@ -12,6 +12,7 @@
 //! - `prompt`: what an attempt is told
 //! - `git`: typed verbs over the git binary
 //! - `state`: what is remembered of a loop, saved atomically
+//! - `installation`: manual pages and completions where man and the shells look; `parts`: their texts
 //! - `settings`: git's configuration, section `ralph`
 //! - `async_cmd`: the one door for short child processes
 //! - `events`, `error`, `exit`, `names`, `refs`, `signal`, `trace`: words that every floor uses
@@ -30,7 +31,9 @@ pub mod error;
 pub mod events;
 pub mod exit;
 pub mod git;
+pub mod installation;
 pub mod names;
+pub mod parts;
 pub mod prompt;
 pub mod refs;
 pub mod settings;

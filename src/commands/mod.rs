@@ -8,6 +8,8 @@ mod doctor;
 mod fail;
 mod finish;
 pub mod guard;
+mod help;
+mod install;
 mod log;
 mod next;
 mod prompt;
@@ -61,6 +63,8 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Prune(args) => prune::run(screen, args).await,
         Command::Doctor(args) => doctor::run(screen, args).await,
         Command::Demo(args) => demo::run(screen, args).await,
+        Command::Install(args) => install::run(screen, args).await,
+        Command::Help(args) => help::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
     result.unwrap_or_else(|error| {

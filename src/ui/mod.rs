@@ -3,6 +3,7 @@
 
 pub mod choice;
 mod narration;
+pub mod pager;
 pub mod tables;
 
 use std::borrow::Cow;

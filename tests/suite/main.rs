@@ -23,6 +23,8 @@ mod fail;
 mod finish;
 mod gates;
 mod guard;
+mod help;
+mod install;
 mod json;
 mod log;
 mod manual;

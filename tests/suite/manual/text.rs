@@ -346,6 +346,30 @@ boxes of a skipped story stay as they are.
 Needs nothing but git: the agent is part of the program, and the network is not used.
 "
         }
+        "install" => {
+            "
+Without --prefix everything goes below $XDG_DATA_HOME, or ~/.local/share where that is not set, else below <DIR>/share:
+* man/man1/: a manual page for each command. man-db finds them there without a word where ~/.local/bin is on PATH.
+* bash-completion/completions/git-ralph: for bash, which loads it by itself with the package bash-completion.
+* zsh/site-functions/_git-ralph: for zsh, when the directory is in fpath.
+* fish/vendor_completions.d/git-ralph.fish: for fish.
+* git-ralph/installed.json: what was written, so that a later version and --uninstall can tell it from anything else.
+
+Each path that was written is printed; what is as it should be is left as it is. A file that is there and is not, byte for byte, what
+git ralph install wrote stays as it is, and is told on standard error with exit code 7. Where a program that is installed does not look into its directory, the
+line to add to its settings is told; these settings themselves are never changed.
+
+With --uninstall files that are still as they were written are removed, and printed; others stay, and are told. Directories that were made go
+when they are empty.
+"
+        }
+        "help" => {
+            "
+The page is part of the program: unlike git help ralph and git ralph --help this works before git ralph install. On a terminal man shows
+it. Where there is no man that can, it is what git ralph <command> --help says, through the pager that git uses (GIT_PAGER, core.pager,
+PAGER). Elsewhere than on a terminal it is plain text on standard output.
+"
+        }
         "doctor" => {
             "
 Works outside of a repository too. The exit code is 1 if something needs mending.
@@ -399,6 +423,8 @@ pub(super) fn exit_codes(verb: &str) -> &'static [&'static str] {
         "abort" | "restore" => &["0", "1", "2", "7", "75"],
         "status" | "stories" | "log" | "diff" | "doctor" => &["0", "1", "2"],
         "demo" => &["0", "1", "2", "128+n"],
+        "install" => &["0", "1", "2", "7"],
+        "help" => &["0", "2"],
         _ => panic!("{verb} has no exit codes in the manual"),
     }
 }
@@ -536,6 +562,30 @@ Keep the repository, to look around in it:
     git ralph demo --keep
 "
         }
+        "install" => {
+            "
+For one user, and gone again:
+
+    git ralph install
+    git ralph install --uninstall
+
+For everybody on this machine:
+
+    sudo git-ralph install --prefix /usr/local
+
+Into the tree of a package, without what only later installations need:
+
+    git-ralph install --quiet --prefix \"$DESTDIR/usr\"
+    rm -r \"$DESTDIR/usr/share/git-ralph\"
+"
+        }
+        "help" => {
+            "
+What git ralph next does, on paper:
+
+    git ralph help next | lpr
+"
+        }
         "doctor" => {
             "
 The agents that are installed:
@@ -594,6 +644,8 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "revert" => &["git-ralph-fail"],
         "skip" => &["git-ralph-stories"],
         "demo" => &["git-ralph-run"],
+        "install" => &["git-ralph-help", "man", "manpath"],
+        "help" => &["git-ralph-install", "git-help"],
         "doctor" => &["git-ralph-start", "git-ralph-run"],
         "abort" => &["git-ralph-finish", "git-ralph-start"],
         "diff" => &["git-ralph-log", "git-ralph-restore", "git-diff"],

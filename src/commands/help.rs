@@ -1,0 +1,73 @@
+//! `git ralph help`: the manual page that the program brings along.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use clap::CommandFactory;
+
+use super::here;
+use crate::async_cmd::{self, Command};
+use crate::cli::{self, Cli};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::parts;
+use crate::ui::{Screen, pager};
+
+/// How long man, and git for the name of its pager, may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+pub(super) async fn run(screen: Screen, args: cli::Help) -> Result<Exit, Error> {
+    let verb = args.command.unwrap_or_default();
+    let rendered = match parts::PAGES.iter().find(|(name, _)| *name == verb) {
+        Some((_, page)) => rendered(page).await.map(|text| (*page, text)),
+        None => None,
+    };
+    let on_terminal = io::stdout().is_terminal();
+    let text = match rendered {
+        Some((page, text)) => {
+            if on_terminal {
+                // When man cannot take over, the text is shown all the same.
+                let _ = pager::man(page);
+            }
+            text
+        }
+        None => long_help(&verb),
+    };
+    if on_terminal && let Some(program) = pager_of_git().await {
+        let _ = pager::page(&program, &text);
+    }
+    screen.answer(&text);
+    Ok(Exit::Done)
+}
+
+/// The page as man prints it; `None` where there is no man, or one that cannot show what is not installed.
+async fn rendered(page: &str) -> Option<String> {
+    let man = Command::new("man").args(["-l", "-"]).stdin(page).limit(LIMIT);
+    let man = man.env("MANPAGER", "cat").env_remove("MAN_KEEP_FORMATTING");
+    let output = async_cmd::run(man).await.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // Some systems have a man that only says that there are no pages.
+    (output.code == Some(0) && text.contains("SYNOPSIS")).then_some(text)
+}
+
+/// What the command line's own definitions say.
+fn long_help(verb: &str) -> String {
+    let mut top = Cli::command();
+    top.build();
+    let mut command = match top.find_subcommand(verb) {
+        Some(command) => command.clone(),
+        None => top,
+    };
+    command.render_long_help().to_string()
+}
+
+/// The pager that git would use, as a shell command; `None` where the text shall be printed as it is.
+async fn pager_of_git() -> Option<String> {
+    let git = Command::new("git")
+        .args(["var", "GIT_PAGER"])
+        .dir(&here().ok()?)
+        .limit(LIMIT);
+    let output = async_cmd::run(git).await.ok()?;
+    let pager = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.code == Some(0) && !pager.is_empty() && pager != "cat").then_some(pager)
+}

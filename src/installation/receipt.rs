@@ -1,0 +1,72 @@
+//! What installations wrote into a `share` directory, remembered there: only so can a later version, or
+//! `--uninstall`, tell a file of ours from one that somebody has changed or made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::failed;
+use crate::error::Error;
+
+/// Its place below the `share` directory.
+pub(super) const PLACE: &str = "git-ralph/installed.json";
+/// The format that this version writes, and the newest that it reads.
+const VERSION: u32 = 1;
+
+/// The receipt of one `share` directory; paths are relative to it, but for directories above it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Receipt {
+    version: u32,
+    /// Directories that were made.
+    pub(super) directories: BTreeSet<PathBuf>,
+    /// Files, with every text that may have been written there.
+    pub(super) files: BTreeMap<PathBuf, Vec<String>>,
+}
+
+impl Default for Receipt {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            directories: BTreeSet::new(),
+            files: BTreeMap::new(),
+        }
+    }
+}
+
+impl Receipt {
+    /// Reads the receipt; `None` where nothing was installed.
+    pub(super) fn load(share: &Path) -> Result<Option<Self>, Error> {
+        let path = share.join(PLACE);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed("read", &path, error)),
+        };
+        let receipt: Self =
+            serde_json::from_slice(&text).map_err(|error| failed("read", &path, error.into()))?;
+        if receipt.version > VERSION {
+            let newer = io::Error::other("it was written by a newer git-ralph");
+            return Err(failed("read", &path, newer));
+        }
+        Ok(Some(receipt))
+    }
+
+    /// Whether an installation may have written this text there.
+    pub(super) fn knows(&self, place: &Path, text: &[u8]) -> bool {
+        self.files
+            .get(place)
+            .is_some_and(|texts| texts.iter().any(|known| known.as_bytes() == text))
+    }
+
+    /// The receipt as it is written.
+    pub(super) fn text(&self) -> Result<String, Error> {
+        let text = serde_json::to_string(self).map_err(|error| Error::System {
+            what: "note what is installed",
+            source: error.into(),
+        })?;
+        Ok(text + "\n")
+    }
+}

@@ -1,0 +1,161 @@
+//! Whether man and the shells that are installed look where the files were put, and what to add where they do not.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::async_cmd::{self, Command, find_program, quoted};
+
+/// How long a program may take to tell where it looks.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What has to be added for files below `share` to be found: empty when nothing has, as far as can be known.
+pub async fn advice(share: &Path) -> Vec<String> {
+    let words = [man(share).await, bash(share), zsh(share).await, fish(share).await];
+    words.into_iter().flatten().collect()
+}
+
+async fn man(share: &Path) -> Option<String> {
+    let printed = ask("man", &["-w"]).await?;
+    let dir = share.join("man");
+    // Not every man tells its search path; one that does prints a line of directories.
+    let line = printed.trim_end();
+    if line.contains('\n') || !line.starts_with('/') {
+        return None;
+    }
+    (!holds(env::split_paths(line), &dir)).then(|| {
+        format!(
+            "man does not look in {0}: add to ~/.profile\n  export MANPATH=\"$MANPATH:\"{1}",
+            dir.display(),
+            quoted(&dir.to_string_lossy())
+        )
+    })
+}
+
+fn bash(share: &Path) -> Option<String> {
+    find_program(OsStr::new("bash"), Path::new("/"))?;
+    let mut places: Vec<PathBuf> = data_directories()
+        .into_iter()
+        .map(|dir| dir.join("bash-completion"))
+        .collect();
+    let has_loader = places.iter().any(|dir| dir.join("bash_completion").is_file());
+    places.extend(match env::var_os("BASH_COMPLETION_USER_DIR") {
+        Some(dir) => Some(PathBuf::from(dir)),
+        None => user_data().map(|dir| dir.join("bash-completion")),
+    });
+    let looked_in = holds(places.into_iter(), &share.join("bash-completion"));
+    let file = share.join("bash-completion/completions/git-ralph");
+    (!looked_in || !has_loader).then(|| {
+        format!(
+            "bash does not load {} by itself: add to ~/.bashrc\n  source {}",
+            file.display(),
+            quoted(&file.to_string_lossy())
+        )
+    })
+}
+
+async fn zsh(share: &Path) -> Option<String> {
+    let printed = ask("zsh", &["-c", "print -rl -- $fpath"]).await?;
+    let dir = share.join("zsh/site-functions");
+    if holds(printed.lines().map(PathBuf::from), &dir) || in_zshrc(&dir) {
+        return None;
+    }
+    Some(format!(
+        "zsh does not look in {}: add to ~/.zshrc, before compinit\n  fpath=({} $fpath)",
+        dir.display(),
+        quoted(&dir.to_string_lossy())
+    ))
+}
+
+/// Whether a line of .zshrc names the directory: the file is read only, for running it may do anything.
+fn in_zshrc(dir: &Path) -> bool {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let Some(place) = env::var_os("ZDOTDIR").map(PathBuf::from).or_else(|| home.clone()) else {
+        return false;
+    };
+    let text = fs::read_to_string(place.join(".zshrc")).unwrap_or_default();
+    let mut names = vec![dir.to_path_buf()];
+    if let Some(below) = home.and_then(|home| Some(dir.strip_prefix(home).ok()?.to_owned())) {
+        names.extend(["~", "$HOME", "${HOME}"].map(|home| Path::new(home).join(&below)));
+    }
+    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines.any(|line| names.iter().any(|name| line.contains(&*name.to_string_lossy())))
+}
+
+async fn fish(share: &Path) -> Option<String> {
+    let printed = ask(
+        "fish",
+        &["-c", "echo $version; string join \\n -- $fish_complete_path"],
+    )
+    .await?;
+    let (version, dirs) = printed.split_once('\n')?;
+    let dir = share.join("fish/vendor_completions.d");
+    let found = holds(dirs.lines().map(PathBuf::from), &dir);
+    if found && !loads_by_program_alone(version) {
+        return None;
+    }
+    let file = dir.join("git-ralph.fish");
+    let reason = if found {
+        format!("fish {version} loads it for git-ralph, but not for git ralph")
+    } else {
+        format!("fish does not look in {}", dir.display())
+    };
+    Some(format!(
+        "{reason}: add to ~/.config/fish/config.fish\n  source {}",
+        quoted(&file.to_string_lossy())
+    ))
+}
+
+/// Whether this fish is 3.6 or older: its completion of git does not look for those of git's subcommands.
+fn loads_by_program_alone(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => (major, minor) <= (3, 6),
+        _ => false,
+    }
+}
+
+/// What a program prints, if it is installed and does well.
+async fn ask(program: &str, args: &[&str]) -> Option<String> {
+    find_program(OsStr::new(program), Path::new("/"))?;
+    let command = Command::new(program).args(args).limit(LIMIT);
+    let output = async_cmd::run(command).await.ok()?;
+    (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Whether a directory is one of several, whatever they are called.
+fn holds(dirs: impl Iterator<Item = PathBuf>, dir: &Path) -> bool {
+    let real = |dir: &Path| fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    let wanted = real(dir);
+    dirs.into_iter().any(|one| real(&one) == wanted)
+}
+
+fn user_data() -> Option<PathBuf> {
+    env::var_os("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".local/share")))
+}
+
+/// The system's data directories.
+fn data_directories() -> Vec<PathBuf> {
+    let named = env::var_os("XDG_DATA_DIRS").filter(|dirs| !dirs.is_empty());
+    let dirs = named.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
+    env::split_paths(&dirs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_fish_is_told_from_new() {
+        for old in ["3.6.0", "3.6.4", "3.1.2", "2.7.1"] {
+            assert!(loads_by_program_alone(old), "{old}");
+        }
+        for new in ["3.7.0", "4.0.1", "4.0b1", "unknown"] {
+            assert!(!loads_by_program_alone(new), "{new}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A long text for a person: man shows a manual page, the pager that git would use shows the rest. Both take over
+//! this process, and read from a file without a name, so that nothing is left to wait for or to clean up.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::async_cmd::find_program;
+
+/// Has `man` show a page on the terminal. Comes back only when that cannot be begun.
+#[must_use]
+pub fn man(page: &str) -> io::Error {
+    take_over("man", &["-l", "-"], page)
+}
+
+/// Has a pager, a shell command as in `GIT_PAGER`, show a text on the terminal. Comes back only when that
+/// cannot be begun.
+#[must_use]
+pub fn page(pager: &str, text: &str) -> io::Error {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    // The shell would begin, and fail when the text is gone.
+    if pager.chars().all(is_word) && find_program(OsStr::new(pager), Path::new(".")).is_none() {
+        return io::ErrorKind::NotFound.into();
+    }
+    take_over("sh", &["-c", pager], text)
+}
+
+fn take_over(program: &str, args: &[&str], text: &str) -> io::Error {
+    let stdin = match unnamed(text) {
+        Ok(file) => file,
+        Err(error) => return error,
+    };
+    #[expect(clippy::disallowed_methods, reason = "nothing is left to wait for the child")]
+    let mut command = std::process::Command::new(program);
+    // As git does, where the user has not said otherwise.
+    for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+        if std::env::var_os(name).is_none() && program == "sh" {
+            command.env(name, value);
+        }
+    }
+    command.args(args).stdin(Stdio::from(stdin)).exec()
+}
+
+fn unnamed(text: &str) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
