@@ -291,7 +291,7 @@ fn refs_that_keep_the_work_of_loops_are_put_back_whatever_comes_of_the_attempt()
         .says(says);
     assert_eq!(refs(), before);
     sandbox.step("next", &sandbox.failing(harm)).exits(3).says(says);
-    assert!(refs().starts_with(&before[..before.find(" ").unwrap()]));
+    assert!(refs().starts_with(&before[..before.find(' ').unwrap()]));
     assert_eq!(
         sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:p"]),
         "precious"

@@ -34,7 +34,7 @@ impl Unversioned {
     /// Copies the small ignored files that have changed since the last copy, `now` being those that are ignored
     /// now, and notes which are gone: a complete story or a person deleted them, and no later attempt brings
     /// them back.
-    pub fn copy_ignored(&self, now: Paths) -> Result<(), Error> {
+    pub fn copy_ignored(&self, now: &Paths) -> Result<(), Error> {
         // What came after the beginning comes back too, but may enter a checkpoint.
         let later: Paths = now.difference(&self.paths("ignored")?).cloned().collect();
         if later != self.paths(LATER)? {
@@ -116,7 +116,7 @@ impl Session<'_> {
     pub(in crate::engine) async fn copy_ignored(&self) -> Result<(), Error> {
         let repo = &self.engine.repo;
         let now = repo.ignored_paths(&repo.index()).await?;
-        self.unversioned().copy_ignored(now.into_iter().collect())
+        self.unversioned().copy_ignored(&now.into_iter().collect())
     }
 
     /// Leaves out of a reading what git ignored when the loop began and an attempt made it take in.
