@@ -1,18 +1,20 @@
 //! `abort`: back to exactly what was before `start`; what the loop made stays in a ref.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::time::{Duration, SystemTime};
 
+use super::files::file_error;
 use super::machine;
-use super::resume::restore_original_index;
 use super::revert::Destination;
 use super::{Engine, Session};
 use crate::error::Error;
 use crate::events::What;
-use crate::git::operations_in_progress;
 use crate::git::worktree::Reading;
+use crate::git::{Git, operations_in_progress};
+use crate::names::Oid;
 use crate::refs::Update;
-use crate::state::Intent;
+use crate::state::{Intent, Store};
 
 /// The user's index file as it was before the loop, in the loop's directory.
 pub(super) const ORIGINAL_INDEX: &str = "original.index";
@@ -157,4 +159,23 @@ impl<'o> Session<'o> {
             _ => Ok(()),
         }
     }
+}
+
+/// The user's index byte for byte, from the commit that keeps it.
+pub(super) async fn restore_original_index(
+    git: &Git,
+    anchor: Option<&Oid>,
+    store: &Store,
+) -> Result<(), Error> {
+    let Some(anchor) = anchor else { return Ok(()) };
+    // There was none if the repository had none.
+    if let Some(bytes) = git.file_of(anchor, "index").await? {
+        let path = store.file(ORIGINAL_INDEX);
+        // As old as can be: git then looks at the content of every file that it names.
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        fs::write(&path, bytes)
+            .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))
+            .map_err(|error| file_error("write", &path, error))?;
+    }
+    Ok(())
 }

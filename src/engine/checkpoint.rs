@@ -303,7 +303,9 @@ impl Session<'_> {
         if tip == checkpoint && reading.tree == self.state.checkpoint_tree {
             // Permissions that a person changed are no edit for git, but not the attempt's to take along.
             let work = self.file("work.index");
-            let touched = self.touched_between(&self.file("checkpoint.index"), &work);
+            let known = self.file("checkpoint.index");
+            let mut touched = self.touched_between(&known, &work);
+            touched.extend(self.touched_at_once(&known, self.state.started));
             self.record_raw_bytes(&work, &touched).await?;
             return self.unversioned().record_modes(&touched);
         }

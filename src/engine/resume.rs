@@ -1,20 +1,15 @@
 //! `start --resume`: a loop whose state file is lost, rebuilt from its branch and refs. The original
 //! branch is in the message of the start snapshot.
 
-use std::fs::{self, File};
-use std::time::{Duration, SystemTime};
-
 use jiff::Timestamp;
 
-use super::abort::ORIGINAL_INDEX;
-use super::files::file_error;
+use super::abort::restore_original_index;
 use super::preflight::StartOptions;
 use super::session::path_text;
 use super::unversioned::Unversioned;
 use super::{Engine, Session, wanted};
 use crate::adapters::Source;
 use crate::error::Error;
-use crate::git::Git;
 use crate::names::{Change, Oid};
 use crate::state::{Before, Completed, Phase, Progress, State, Store, VERSION};
 
@@ -124,23 +119,4 @@ pub async fn resume<'o>(
     };
     session.tell("the loop's state is rebuilt from its branch and refs");
     Ok(session)
-}
-
-/// The user's index byte for byte, from the commit that keeps it.
-pub(super) async fn restore_original_index(
-    git: &Git,
-    anchor: Option<&Oid>,
-    store: &Store,
-) -> Result<(), Error> {
-    let Some(anchor) = anchor else { return Ok(()) };
-    // There was none if the repository had none.
-    if let Some(bytes) = git.file_of(anchor, "index").await? {
-        let path = store.file(ORIGINAL_INDEX);
-        // As old as can be: git then looks at the content of every file that it names.
-        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
-        fs::write(&path, bytes)
-            .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))
-            .map_err(|error| file_error("write", &path, error))?;
-    }
-    Ok(())
 }

@@ -163,7 +163,8 @@ impl Session<'_> {
     /// Records permissions and lossy bytes of what the story touched. Called with the new index in place.
     pub(super) async fn record_touched(&self) -> Result<(), Error> {
         let repo = &self.engine.repo;
-        let touched = self.touched_between(&self.file("checkpoint.index"), &repo.index());
+        let mut touched = self.touched_between(&self.file("checkpoint.index"), &repo.index());
+        touched.extend(self.touched_at_once(&repo.index(), self.state.started));
         if !touched.is_empty() {
             self.unversioned().record_modes(&touched)?;
             let oid = self.oid_length();

@@ -54,7 +54,9 @@ impl RawBytes {
             let entries = known.as_ref().map(|index| &index.entries);
             entries.is_none_or(|entries| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok())
         };
-        let known: Vec<Vec<u8>> = paths.iter().filter(is_known).cloned().collect();
+        // Named twice, a file would be in its own way.
+        let known: BTreeSet<&Vec<u8>> = paths.iter().filter(is_known).collect();
+        let known: Vec<Vec<u8>> = known.into_iter().cloned().collect();
         let converted = repo.converted_paths(index, &known).await?;
         remove_dir(&self.scratch)?;
         repo.write_copies(index, &converted, &self.scratch).await?;
@@ -160,8 +162,7 @@ impl Session<'_> {
             let file = top.join(OsStr::from_bytes(path)).symlink_metadata();
             file.is_ok_and(|file| file.is_file())
         };
-        let there: BTreeSet<&Vec<u8>> = touched.iter().filter(is_there).collect();
-        let touched: Vec<Vec<u8>> = there.into_iter().cloned().collect();
+        let touched: Vec<Vec<u8>> = touched.iter().filter(is_there).cloned().collect();
         if touched.is_empty() {
             return Ok(());
         }
