@@ -197,9 +197,9 @@ impl Session<'_> {
                 None => self.read_work_tree().await?,
             };
             touched.extend(self.touched_between(&destination.index, &work));
-            if let Some(running) = &self.state.running {
-                touched.extend(self.touched_at_once(&destination.index, running.since));
-            }
+            let running = self.state.running.as_ref();
+            let since = running.map_or(self.state.started, |running| running.since);
+            touched.extend(self.touched_at_once(&destination.index, since));
             if turn == 0 {
                 self.keep_raw_bytes(&work, &touched, &trash).await?;
             }
