@@ -100,6 +100,12 @@ impl<'o> Session<'o> {
         let touched = self.converge(now, "abort", &destination).await?;
         self.install_working_index().await?;
         self.restore_unversioned_of_start(&touched).await?;
+        for path in self.unversioned().sparse_at_start()? {
+            // It is as the first checkpoint has it, so nothing is lost.
+            if self.engine.repo.exists(&path) {
+                self.engine.repo.remove_file(&path)?;
+            }
+        }
         self.head_is_known = false;
         let original = self.original_head();
         if self.engine.repo.head().await? != original {

@@ -286,6 +286,11 @@ fn a_users_sparse_checkout_stays_sparse() {
             .git(&["ls-tree", "-r", "--name-only", "HEAD"])
             .contains("src/lib.txt")
     );
+    let agent = sandbox.completing("git sparse-checkout disable; echo y >>x");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
 }
 
 #[test]

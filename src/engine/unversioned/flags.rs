@@ -14,6 +14,7 @@ impl Unversioned {
     pub(super) fn record_flags(&self, entries: &Entries) -> Result<(), Error> {
         for (name, paths) in [
             ("sparse", &entries.sparse),
+            ("sparse.start", &entries.sparse),
             ("assumed", &entries.assumed),
             ("skipped", &entries.skipped),
         ] {
@@ -40,6 +41,11 @@ impl Unversioned {
     /// What was outside a sparse checkout at the last checkpoint.
     pub fn sparse(&self) -> Result<Vec<Vec<u8>>, Error> {
         Ok(self.paths("sparse")?.into_iter().collect())
+    }
+
+    /// What was outside a sparse checkout when the loop began.
+    pub fn sparse_at_start(&self) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.paths("sparse.start")?.into_iter().collect())
     }
 
     /// Those of `paths` that were not outside a sparse checkout when the loop began.
