@@ -86,6 +86,7 @@ pub async fn start<'o>(
             found.source.path, warning.line, warning.message
         ));
     }
+    session.tell_nested();
     session.tell_agent(options);
     session.record_baseline(&options.settings).await?;
     Ok(Started {
@@ -276,6 +277,18 @@ async fn kept_from_before(
 }
 
 impl Session<'_> {
+    /// Says which repositories inside the work tree are no part of the loop.
+    fn tell_nested(&mut self) {
+        let nested = self.users_nested();
+        let names: Vec<_> = nested.iter().map(|path| String::from_utf8_lossy(path)).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            self.tell(format!(
+                "repositories of their own, neither kept nor put back: {names}"
+            ));
+        }
+    }
+
     /// Says which agent will work, where nobody has just typed it, and what it is allowed.
     fn tell_agent(&mut self, options: &StartOptions) {
         let Some(agent) = agent_of(&options.agent, &options.settings, &self.engine.repo.top) else {

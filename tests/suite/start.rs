@@ -423,7 +423,9 @@ fn nested_repositories_stay_as_they_are() {
     fs::create_dir_all(&nested).unwrap();
     sandbox.git_cmd(&["init", "-q"]).dir(&nested).run().exits(0);
     fs::write(nested.join("mine.txt"), "mine\n").unwrap();
-    sandbox.start();
+    sandbox
+        .start()
+        .says("repositories of their own, neither kept nor put back: vendor/nested");
     assert_eq!(sandbox.git(&["ls-tree", "-r", "HEAD", "vendor"]), "");
     let agent = sandbox.failing("rm -rf src; echo x >README.md");
     sandbox.step("next", &agent).exits(3);
