@@ -35,17 +35,16 @@ impl Session<'_> {
                 paths: in_the_way,
             });
         }
-        self.state.intent = Some(Intent::Restore { tree });
+        let trash = format!("{}.{attempt}", ref_component(story));
+        self.state.intent = Some(Intent::Restore { tree, trash });
         self.save()?;
         self.finish_restore().await?;
-        let trash = format!("{}.{attempt}", ref_component(story));
-        self.restore_raw_bytes(&self.file("trash").join(trash))?;
         Ok(attempt)
     }
 
     /// Applies the intent of `restore`; doing it again is harmless.
     pub(super) async fn finish_restore(&mut self) -> Result<(), Error> {
-        let Some(Intent::Restore { tree }) = self.state.intent.clone() else {
+        let Some(Intent::Restore { tree, trash }) = self.state.intent.clone() else {
             return Ok(());
         };
         let now = self.read_work_tree().await?.tree;
@@ -53,6 +52,9 @@ impl Session<'_> {
         // Git looks at every file before it writes the first: a refusal has changed nothing.
         let switched = self.engine.repo.switch_work_tree(&work, &now, &tree).await;
         index::discard(&work)?;
+        if switched.is_ok() && !trash.is_empty() {
+            self.restore_raw_bytes(&self.file("trash").join(trash))?;
+        }
         self.state.intent = None;
         self.save()?;
         Ok(switched?)

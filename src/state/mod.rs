@@ -267,6 +267,9 @@ pub enum Intent {
     Restore {
         /// The attempt's tree.
         tree: Oid,
+        /// Directory name in the trash, with the bytes that git would not give back.
+        #[serde(default)]
+        trash: String,
     },
     /// `finish --keep`: a ref for where the loop ended.
     Keep {
