@@ -52,6 +52,8 @@ pub fn stream() {
     let long = "head -c 500000000 /dev/zero | tr '\\0' x";
     for (name, bytes, generator) in [("1 GB in lines", 1e9, line), ("one line of 500 MB", 5e8, long)] {
         let promise = format!("{generator}; printf '\\n<promise>COMPLETE</promise>\\n'");
+        // Complete stories without a change would soon need a person.
+        let agent = format!("echo x >>work; {promise}");
         let log = home.path().join("log");
         let tee = format!("{{ {promise}; }} | tee {} >/dev/null", log.display());
         let (mut mine, mut plain, mut peak) = (Vec::new(), Vec::new(), 0);
@@ -60,7 +62,7 @@ pub fn stream() {
             fs::remove_file(&log).unwrap();
             let begun = Instant::now();
             let mut child = command(&RALPH, &repository.dir)
-                .args(["next", "--", "sh", "-c", &promise])
+                .args(["next", "--", "sh", "-c", &agent])
                 .stderr(std::process::Stdio::null())
                 .spawn()
                 .unwrap();
