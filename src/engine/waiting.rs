@@ -94,6 +94,10 @@ impl Session<'_> {
                 .unwrap_or_default();
             self.engine.observer.countdown(left);
             if left.is_zero() {
+                // Meanwhile the work tree was anybody's.
+                self.settled = false;
+                self.head_is_known = false;
+                self.refs = None;
                 return Waited::Over;
             }
             tokio::select! {

@@ -152,3 +152,23 @@ fn a_conversation_that_grew_too_long_fails_the_attempt() {
     sandbox.step("next", &agent).exits(3).says("prompt is too long");
     assert_eq!(sandbox.verdict(), "agent_error");
 }
+
+#[test]
+fn what_a_person_does_while_it_waits_is_no_attempt_s_to_take_along() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let fault = fault(429, "rate limit, try again in 2 seconds");
+    let agent = sandbox.agent(&format!(
+        "count\nif [ $n = 1 ]; then\n{fault}\nfi\necho x >x\nfailed red"
+    ));
+    let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
+    let events = sandbox.top.join(format!(".git/ralph/{CHANGE}/events.jsonl"));
+    wait_until("it waits", || {
+        std::fs::read_to_string(&events).is_ok_and(|text| text.contains("\"waiting\""))
+    });
+    sandbox.write("mine", "edited while it waits\n");
+    running.end().exits(3);
+    assert_eq!(sandbox.read("mine"), "edited while it waits\n");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: edits before 1");
+    assert!(!sandbox.top.join("x").exists());
+}
