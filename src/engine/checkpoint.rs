@@ -47,7 +47,7 @@ impl Session<'_> {
         let (refs, head) = self.engine.repo.refs_and_head(&OtherRefs::PATTERNS).await?;
         let tip = refs.iter().find(|found| found.name == own);
         let tip = tip.map(|found| found.oid.clone());
-        self.refs = Some(OtherRefs::of(&refs, &own));
+        self.refs = Some(OtherRefs::of(&refs, &self.state.change));
         self.engine.head = head.clone();
         self.head_is_known = true;
         Ok(Standing { head, tip })

@@ -58,7 +58,7 @@ impl Session<'_> {
         self.repair_after_attempt().await?;
         self.take_guard_away(&story.id, begun.number);
         let standing = self.standing().await?;
-        self.put_loops_refs_back().await?;
+        self.put_own_refs_back().await?;
         if let Some(litter) = outcome.litter
             && outcome.judgement.verdict == Verdict::Complete
         {

@@ -1,5 +1,5 @@
 //! All refs but the loop's branch, the stash among them: what an attempt did to them is seen, told, and undone
-//! with a failed attempt (hazards D5, D8, D9). What keeps the work of loops is put back after every attempt.
+//! with a failed attempt (hazards D5, D8, D9). What keeps the work of the loop is put back after every attempt.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::Session;
 use crate::error::Error;
 use crate::git::RefInfo;
-use crate::names::{Oid, short_branch};
+use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
-/// Below it are the refs that keep the work of loops.
+/// Below it are the refs that keep the work of loops; those of other loops are theirs, which go on elsewhere.
 const LOOPS: &str = "refs/ralph/";
 /// Below it are refs that make git show other objects than those that are named (git-replace(1)).
 const REPLACEMENTS: &str = "refs/replace/";
@@ -38,13 +38,16 @@ impl OtherRefs {
     /// Where they are looked for.
     pub const PATTERNS: [&str; 1] = ["refs"];
 
-    /// What was listed, without the loop's own branch.
-    pub fn of(refs: &[RefInfo], own: &str) -> Self {
+    /// What was listed, without the branch of the loop `own`, and without what other loops keep.
+    pub fn of(refs: &[RefInfo], own: &Change) -> Self {
+        let (branch, kept) = (own.branch_ref(), own.ralph_ref(""));
+        let is_other_loops = |name: &str| name.starts_with(LOOPS) && !name.starts_with(&kept);
         let is_work_trees = |name: &str| WORK_TREES.iter().any(|prefix| name.starts_with(prefix));
         let is_symbolic = |name: &str| name.starts_with("refs/remotes/") && name.ends_with("/HEAD");
-        let others = refs
-            .iter()
-            .filter(|found| found.name != own && !is_work_trees(&found.name) && !is_symbolic(&found.name));
+        let others = refs.iter().filter(|found| {
+            let name = &found.name;
+            *name != branch && !is_other_loops(name) && !is_work_trees(name) && !is_symbolic(name)
+        });
         Self(
             others
                 .map(|found| (found.name.clone(), found.oid.clone()))
@@ -92,11 +95,12 @@ impl Session<'_> {
             })
     }
 
-    /// Puts back what an attempt did to the refs that keep the work of loops; whatever came of the attempt,
+    /// Puts back what an attempt did to the refs that keep the work of this loop; whatever came of the attempt,
     /// nobody else may move them.
-    pub(super) async fn put_loops_refs_back(&mut self) -> Result<(), Error> {
+    pub(super) async fn put_own_refs_back(&mut self) -> Result<(), Error> {
         let mut updates = Vec::new();
         for moved in self.moved_refs().await? {
+            // Of such refs only the loop's own are looked at.
             if let (true, Some(was)) = (moved.name.starts_with(LOOPS), moved.was.clone()) {
                 self.tell(format!("{}; it is put back to {}", moved.told(), was.short()));
                 updates.push(Update::Move {
@@ -135,7 +139,7 @@ impl Session<'_> {
 
     async fn read_other_refs(&self) -> Result<OtherRefs, Error> {
         let refs = self.engine.repo.git.refs(&OtherRefs::PATTERNS).await?;
-        Ok(OtherRefs::of(&refs, &self.state.change.branch_ref()))
+        Ok(OtherRefs::of(&refs, &self.state.change))
     }
 
     async fn moved_refs(&self) -> Result<Vec<Moved>, Error> {

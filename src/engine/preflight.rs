@@ -100,7 +100,7 @@ pub(super) async fn check(
     }
     let mut tips: Vec<Oid> = refs
         .iter()
-        .filter(|found| !found.name.starts_with(&loop_refs))
+        .filter(|found| !found.name.starts_with("refs/ralph/"))
         .filter_map(|found| found.commit.clone())
         .collect();
     if refs.iter().any(|found| found.name == "refs/stash") {

@@ -79,7 +79,7 @@ impl Session<'_> {
             output_tokens: None,
         }));
         let standing = self.standing().await?;
-        self.put_loops_refs_back().await?;
+        self.put_own_refs_back().await?;
         self.undo(
             Undoing {
                 story: story.id.clone(),

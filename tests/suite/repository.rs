@@ -335,3 +335,34 @@ fn a_damaged_index_beside_a_submodule_is_mended() {
     sandbox.step("next", &agent).exits(0);
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn refs_of_other_loops_are_theirs() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["update-ref", "refs/ralph/other/start", "HEAD"]);
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    sandbox.configure("ralph.guard", "false");
+    sandbox.start();
+    let refs = || {
+        sandbox.git(&[
+            "for-each-ref",
+            "--format=%(refname) %(objectname)",
+            "refs/ralph/other",
+        ])
+    };
+    // As a loop in another work tree does meanwhile.
+    let meanwhile = "git update-ref refs/ralph/other/start main; git update-ref refs/ralph/other/anchor main";
+    for (step, end) in [("next", "failed red"), ("retry", "echo x >x; complete")] {
+        let agent = sandbox.agent(&format!(
+            "{meanwhile}; git rev-parse main >\"$notes/main\"; {end}"
+        ));
+        let output = sandbox.step(step, &agent);
+        assert!(!output.stderr.contains("refs/ralph/other"), "{}", output.stderr);
+        let main = sandbox.noted("main");
+        let main = main.trim();
+        assert_eq!(
+            refs(),
+            format!("refs/ralph/other/anchor {main}\nrefs/ralph/other/start {main}")
+        );
+    }
+}
