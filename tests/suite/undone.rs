@@ -395,3 +395,36 @@ fn without_the_record_of_permissions_none_are_changed() {
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.git(&["ls-files", "-s", "--debug"]), index);
 }
+
+#[test]
+fn abort_brings_back_no_ignored_file_that_was_not_there() {
+    let sandbox = Sandbox::new();
+    let files = sandbox.files();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo made >made.log; echo x >x"))
+        .exits(0);
+    sandbox
+        .step("next", &sandbox.completing("rm made.log; echo y >>x"))
+        .exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+}
+
+#[test]
+fn a_filter_that_fails_keeps_no_attempt_from_being_undone() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/attributes", "*.nb filter=odd\n");
+    sandbox.configure("filter.odd.clean", "cat");
+    // Fails for what the agent writes alone.
+    sandbox.configure("filter.odd.smudge", "sed '/agent/q1'");
+    sandbox.configure("filter.odd.required", "true");
+    sandbox.write("n.nb", "mine\n");
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("echo agent >n.nb"))
+        .exits(3);
+    assert_eq!(sandbox.read("n.nb"), "mine\n");
+    assert_eq!(sandbox.read(".git/ralph/add-login/trash/1.1/raw/n.nb"), "agent\n");
+    sandbox.is_at_checkpoint();
+}

@@ -65,14 +65,26 @@ impl Unversioned {
         Ok(())
     }
 
-    /// Puts back the copies of ignored files that are gone, but for `aside`, and the permissions of the others.
-    pub(super) fn put_back_ignored(&self, aside: &Paths) -> Result<(), Error> {
-        for path in &self.small_ignored()? {
+    /// Puts back the copies of ignored files that are gone, and the permissions of the others.
+    pub(super) fn put_back_ignored(&self) -> Result<(), Error> {
+        let gone = self.paths("gone")?;
+        let mut wanted = self.small_ignored()?;
+        wanted.retain(|path| !gone.contains(path));
+        self.put_back_files(&wanted)
+    }
+
+    /// Puts back what was ignored when the loop began.
+    pub(super) fn put_back_ignored_of_start(&self) -> Result<(), Error> {
+        let ignored: Vec<_> = self.paths("ignored")?.into_iter().collect();
+        self.put_back_files(&ignored)
+    }
+
+    fn put_back_files(&self, paths: &[Vec<u8>]) -> Result<(), Error> {
+        for path in paths {
             let to = self.top.join(OsStr::from_bytes(path));
             let copy = self.dir.join("files").join(OsStr::from_bytes(path));
             let Ok(kept) = copy.metadata() else { continue };
             match to.symlink_metadata() {
-                Err(_) if aside.contains(path) => {}
                 Err(_) => copy_file(&copy, &to)?,
                 Ok(is) if is.is_file() && is.permissions() != kept.permissions() => {
                     fs::set_permissions(&to, kept.permissions())
@@ -86,9 +98,9 @@ impl Unversioned {
 
     /// The ignored files of which copies are kept, as far as they are small.
     fn small_ignored(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let mut all = self.paths("ignored")?;
-        all.extend(self.paths(LATER)?);
-        let files = all.into_iter().filter(|path| !path.ends_with(b"/"));
+        // Those of the beginning come first: many later ones must not take their places.
+        let all = self.paths("ignored")?.into_iter().chain(self.paths(LATER)?);
+        let files = all.filter(|path| !path.ends_with(b"/"));
         Ok(files.take(MANY).collect())
     }
 

@@ -77,9 +77,8 @@ impl Unversioned {
         raw.copy_to(&RawBytes::new(&self.dir, RAW_OF_START))
     }
 
-    /// Puts back the copies of ignored files that are gone, and empty directories.
-    fn put_back(&self, aside: &Paths) -> Result<(), Error> {
-        self.put_back_ignored(aside)?;
+    /// Makes the empty directories that are gone.
+    fn put_back_directories(&self) -> Result<(), Error> {
         for path in self.paths("empty")? {
             let dir = self.top.join(OsStr::from_bytes(&path));
             if dir.symlink_metadata().is_err() {
@@ -183,6 +182,7 @@ impl Session<'_> {
     /// Brings back what git does not keep. Called with the checkpoint's index in place.
     /// `touched` are the paths that may differ from what they were.
     pub(super) async fn restore_unversioned(&mut self, touched: &[Vec<u8>]) -> Result<(), Error> {
+        self.unversioned().put_back_ignored()?;
         self.restore_unversioned_as(MODES, &self.raw_bytes(), touched)
             .await?;
         self.remember_index()
@@ -190,6 +190,7 @@ impl Session<'_> {
 
     /// Brings back what git does not keep, as it was when the loop began.
     pub(super) async fn restore_unversioned_of_start(&mut self, touched: &[Vec<u8>]) -> Result<(), Error> {
+        self.unversioned().put_back_ignored_of_start()?;
         let raw = RawBytes::new(&self.file("unversioned"), RAW_OF_START);
         self.restore_unversioned_as(MODES_OF_START, &raw, touched).await
     }
@@ -201,11 +202,7 @@ impl Session<'_> {
         touched: &[Vec<u8>],
     ) -> Result<(), Error> {
         let unversioned = self.unversioned();
-        let aside = match modes {
-            MODES_OF_START => Paths::new(),
-            _ => unversioned.paths("gone")?,
-        };
-        unversioned.put_back(&aside)?;
+        unversioned.put_back_directories()?;
         let written = raw.restore(&self.engine.repo.top, touched)?;
         if !written.is_empty() {
             // Git takes a file of another size for changed until it has read it again.

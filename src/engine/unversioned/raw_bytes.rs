@@ -168,7 +168,17 @@ impl Session<'_> {
         }
         let kept = RawBytes::new(trash, RAW_IN_TRASH);
         let oid = self.oid_length();
-        kept.record(&self.engine.repo, work, oid, &touched).await?;
+        let recorded = kept.record(&self.engine.repo, work, oid, &touched).await;
+        if let Err(Error::Git(_)) = recorded {
+            // A filter that fails tells nothing, and must not stand in the way: all are kept.
+            for path in &touched {
+                let name = OsStr::from_bytes(path);
+                copy_file(&self.engine.repo.top.join(name), &kept.kept.join(name))?;
+            }
+            remove_dir(&kept.scratch)?;
+        } else {
+            recorded?;
+        }
         if kept.kept.exists() {
             self.tell(format!(
                 "bytes that git would not give back are kept in {}",
