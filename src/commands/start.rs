@@ -58,5 +58,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Er
         let status = Status::of(&session.state, &session.engine.repo.top).await;
         words.answer(&tables::status(&status));
     }
-    Ok(Exit::Done)
+    // One that came while the gates ran ends the command; the loop has begun all the same.
+    let signal = session.engine.stop.signal();
+    Ok(signal.map_or(Exit::Done, Exit::Signal))
 }

@@ -139,3 +139,20 @@ fn logs_of_gates_are_private() {
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }
 }
+
+#[test]
+fn a_start_that_is_interrupted_in_its_gates_has_begun_the_loop() {
+    let sandbox = Sandbox::new();
+    let there = sandbox.notes.join("there");
+    sandbox.configure(
+        "ralph.verify",
+        &format!("echo >'{}'; sleep 1000", there.display()),
+    );
+    let running = sandbox.direct(&["start", CHANGE]).start();
+    wait_for(&there);
+    running.signal(Signal::SIGINT);
+    running.end().exits(130);
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.status()["phase"], "ready");
+    sandbox.is_at_checkpoint();
+}
