@@ -59,3 +59,13 @@ fn what_is_no_attempt_is_told() {
         .says("nothing is kept of an attempt 1@9");
     sandbox.ralph(&["diff", "1@x"]).exits(1).says("<story>@<number>");
 }
+
+#[test]
+fn an_attempt_of_an_earlier_loop_is_shown_when_it_is_named() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.failing("echo x >new")).exits(3);
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.start();
+    let shown = sandbox.ralph(&["diff", "1@1"]).exits(0).stdout;
+    assert!(shown.contains("+++ b/new"), "{shown}");
+}

@@ -594,3 +594,15 @@ fn a_dry_run_shows_the_loop_and_changes_nothing() {
         .exits(0)
         .says("goes on already");
 }
+
+#[test]
+fn on_the_branch_of_a_finished_loop_another_branch_comes_first() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    let refused = sandbox.ralph(&["start", CHANGE]).exits(1);
+    let refused = refused.says("the branch of the loop that was finished");
+    assert!(!refused.stderr.contains("--resume"), "{}", refused.stderr);
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.start();
+}

@@ -76,3 +76,14 @@ fn a_damaged_state_file_does_not_hide_the_other_loops() {
     assert_eq!(all[0]["change"], CHANGE);
     assert_eq!(all.as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn it_works_where_the_current_directory_was_deleted() {
+    let sandbox = Sandbox::started();
+    let gone = sandbox.top.join("gone");
+    let program = env!("CARGO_BIN_EXE_git-ralph");
+    let script = format!("mkdir gone && cd gone && rmdir ../gone && '{program}' status add-login");
+    let output = sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
+    assert!(output.stdout.contains("0 of 3"), "{}", output.stdout);
+    assert!(!gone.exists());
+}
