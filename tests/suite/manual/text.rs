@@ -127,7 +127,7 @@ staged.
 * .git/ralph/<change>/learnings.md: what agents wrote down for later stories; part of every prompt.
 * .git/ralph/<change>/prompt.md: the latest prompt.
 * .git/ralph/<change>/hooks/, guard.rules, guard.log: the guard, while an attempt is.
-* .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep.
+* .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep; in <story>.<n>/raw, bytes that git has only in another form.
 * .git/ralph/<change>/unversioned/: what git does not keep: small ignored files, permissions, empty directories, and
 bytes that a filter or a line-ending rule would not give back.
 
@@ -191,9 +191,9 @@ Pipes and sockets of the user's that an agent deletes are not made again. Extend
 put back. Of a repository that an agent makes inside the repository the files are put back, its own .git is moved to
 the trash; what it does inside a repository of the user's stays done.
 
-New branches and tags that a failed attempt made stay, and so do its stash entries; they are told. Branches
-that are checked out in another work tree are left alone. An agent that deletes .git/ralph deletes permissions,
-empty directories and ignored files that were kept there; one that deletes .git deletes everything.
+New branches, tags and other refs that a failed attempt made stay, and so do its stash entries; they are told. Replacements
+(git replace) are taken away, and kept among its refs. Branches that are checked out in another work tree are left alone. An agent that deletes .git/ralph deletes permissions,
+empty directories, ignored files and bytes hidden by filters that were kept there; without them git-ralph changes no permissions; one that deletes .git deletes everything.
 What was pushed around the guard is pushed. git-ralph does not confine the agent; use a container or another user for that.
 
 Hooks do not run for checkpoints, and checkpoints are not signed.
