@@ -6,7 +6,7 @@ use std::fs;
 use crate::support::{CHANGE, Sandbox, TASKS};
 
 /// The ids of the stories that `git ralph stories` lists, done ones with a `+`.
-fn ids(sandbox: &Sandbox, change: &str) -> Vec<String> {
+pub fn ids(sandbox: &Sandbox, change: &str) -> Vec<String> {
     let listed = sandbox.ralph(&["stories", change, "--json"]).exits(0).json();
     listed["stories"]
         .as_array()

@@ -3,20 +3,11 @@
 
 use std::fs;
 
+use crate::sources;
 use crate::support::{Sandbox, wait_until};
 
-/// The ids of the stories that `git ralph stories` lists, done ones with a `+`.
 fn ids(sandbox: &Sandbox) -> Vec<String> {
-    let listed = sandbox.ralph(&["stories", "work", "--json"]).exits(0).json();
-    listed["stories"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|story| {
-            let mark = if story["done"] == true { "+" } else { "" };
-            format!("{}{mark}", story["id"].as_str().unwrap())
-        })
-        .collect()
+    sources::ids(sandbox, "work")
 }
 
 /// Runs the loop to its end with an agent that always completes.

@@ -152,12 +152,7 @@ fn a_full_disk_loses_nothing() {
             bench.restore();
             let output = bench.limited(*blocks).run();
             let place = format!("with files of {blocks} blocks at most (exit {})", output.code);
-            if output.code != bench.code && !(output.code == 1 && output.stderr.contains("error: ")) {
-                found.push(format!(
-                    "{} {place}: no clear error:\n{}",
-                    step.name, output.stderr
-                ));
-            }
+            found.extend(bench.unclear(&output, &place));
             found.extend(bench.judge(&place));
         }
     }
@@ -179,12 +174,7 @@ fn a_disk_without_room_loses_nothing() {
                 return;
             };
             let place = format!("with {left} KiB left (exit {})", output.code);
-            if output.code != bench.code && !(output.code == 1 && output.stderr.contains("error: ")) {
-                found.push(format!(
-                    "{} {place}: no clear error:\n{}",
-                    step.name, output.stderr
-                ));
-            }
+            found.extend(bench.unclear(&output, &place));
             found.extend(bench.judge(&place));
         }
     }

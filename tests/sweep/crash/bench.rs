@@ -166,6 +166,13 @@ exit $code"#;
         Some(output)
     }
 
+    /// What is wrong with how the step ended where it could not be done: it must be an error, and say so.
+    pub fn unclear(&self, output: &Output, place: &str) -> Option<String> {
+        let clear = output.code == self.code || (output.code == 1 && output.stderr.contains("error: "));
+        let words = format!("{} {place}: no clear error:\n{}", self.step.name, output.stderr);
+        (!clear).then_some(words)
+    }
+
     fn shimmed(&self, at: usize, when: When) -> Cmd {
         let count = self.sandbox.outside("count");
         let _ = fs::remove_dir_all(&count);
