@@ -15,7 +15,7 @@ use jiff::SignedDuration;
 
 use crate::candidates::{agents, changes, changes_and_loops, loops};
 use crate::parts;
-use crate::settings::parse_duration;
+use crate::settings::{Colour, parse_colour, parse_duration};
 
 /// Drive a coding agent through the stories of a change, with git as the safety net.
 ///
@@ -41,6 +41,10 @@ pub struct Cli {
     /// Show each git command as it runs
     #[arg(short, long, global = true)]
     pub verbose: bool,
+
+    /// Colour words: always, never, or on a terminal only (auto; color.ralph, color.ui)
+    #[arg(long = "color", value_name = "WHEN", global = true, value_parser = colour, hide_possible_values = true)]
+    pub colour: Option<Colour>,
 }
 
 /// The verbs.
@@ -249,6 +253,10 @@ pub struct StoriesFrom {
 /// A time limit as typed; `none` is one too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(pub Option<SignedDuration>);
+
+fn colour(text: &str) -> Result<Colour, String> {
+    parse_colour(text).ok_or_else(|| "it must be auto, always or never".to_owned())
+}
 
 fn limit(text: &str) -> Result<Limit, String> {
     parse_duration(text)

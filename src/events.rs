@@ -220,6 +220,9 @@ pub trait Observer {
     /// The agent did this, in a readable line; for agents whose raw output is not made for people.
     fn activity(&mut self, line: &str);
 
+    /// Another second of an attempt has passed.
+    fn tick(&mut self) {}
+
     /// The loop waits for this much longer; nothing is left at its end.
     fn countdown(&mut self, left: Duration);
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::survivors::{self, Mark};
 use crate::events::Stream;
@@ -25,6 +25,8 @@ use crate::signal::Stop;
 const READ_SIZE: usize = 64 * 1024;
 /// How long what is still in the pipes is waited for when everything has ended.
 const DRAIN: Duration = Duration::from_secs(1);
+/// How often a listener is told that time passes.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// What to run, and within which limits.
 #[derive(Debug)]
@@ -90,6 +92,8 @@ pub trait Listener {
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// It is asked to end, because we were asked to stop.
     fn stopping(&mut self);
+    /// Another second has passed.
+    fn tick(&mut self) {}
     /// Whether what it printed since this was last asked shows that it gets on.
     fn made_progress(&mut self) -> bool {
         true
@@ -207,6 +211,8 @@ async fn watch(
         let limit = idle_timeout.unwrap_or_default().as_secs();
         Ending::TimedOut(format!("ended after {limit} seconds without {lack}"))
     };
+    let mut seconds = interval_at(begun + SECOND, SECOND);
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         let idle_deadline = idle_timeout.map(|limit| last_progress + limit);
         tokio::select! {
@@ -240,6 +246,7 @@ async fn watch(
                 }
             }
             () = at(idle_deadline) => return Ok(idle(lack)),
+            _ = seconds.tick() => tee.listener.tick(),
         }
     }
 }

@@ -4,10 +4,11 @@ use super::open;
 use crate::cli;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::Screen;
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Hand) -> Result<Exit, Error> {
-    let mut session = open(&mut screen, args.change.as_deref()).await?;
+pub(super) async fn run(screen: Screen, args: cli::Hand) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let mut session = open(&mut narrator, args.change.as_deref()).await?;
     session.abort().await?;
     Ok(Exit::Done)
 }

@@ -5,10 +5,11 @@ use crate::cli;
 use crate::engine::AttemptOptions;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::Screen;
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Hand) -> Result<Exit, Error> {
-    let mut session = open(&mut screen, args.change.as_deref()).await?;
+pub(super) async fn run(screen: Screen, args: cli::Hand) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let mut session = open(&mut narrator, args.change.as_deref()).await?;
     let settings = session.engine.configuration.for_step(&session.state.settings)?;
     let options = AttemptOptions {
         settings: Some(settings),

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::git::{Git, GitError};
 use crate::names::Change;
 use crate::settings::Settings;
-use crate::ui::Screen;
+use crate::ui::{Narrator, Screen};
 
 const CHANGE: &str = "add-greeting";
 
@@ -37,26 +37,26 @@ const TASKS: &str = "\
 const GREET: &str = "#!/bin/sh\nprintf 'Hello, %s.\\n' \"$1\"\n";
 const TEST: &str = "#!/bin/sh\n[ \"$(./greet.sh Ada)\" = 'Hello, Ada.' ]\n";
 
-pub(super) async fn run(mut screen: Screen, args: cli::Demo) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: cli::Demo) -> Result<Exit, Error> {
     crate::engine::refuse_inside_attempt()?;
-    let words = screen;
     let dir = tempfile::Builder::new()
         .prefix("git-ralph-demo-")
         .tempdir()
         .map_err(demo_error)?;
     let top = dir.path().join("greeter");
     explain(
-        words,
+        screen,
         "A repository with one commit, some work that is not committed, and a change of three stories:",
     );
     make_repository(&top).await?;
     let git = Git::at(&top);
-    show(words, &git, "status", &["--short", "--branch"]).await?;
+    show(screen, &git, "status", &["--short", "--branch"]).await?;
     explain(
-        words,
+        screen,
         &format!("git ralph start {CHANGE}: remembers where we are and makes a branch; no file is touched."),
     );
-    let engine = Engine::open(&top, &mut screen).await?;
+    let mut narrator = Narrator::new(screen);
+    let engine = Engine::open(&top, &mut narrator).await?;
     let program = env::current_exe().map_err(demo_error)?;
     let agent = vec![program.into_os_string(), OsString::from("demo-agent")];
     let options = StartOptions {
@@ -67,7 +67,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Demo) -> Result<Exit, Err
     let change = Change::new(CHANGE)?;
     let mut session = Box::pin(start(engine, &change, &options)).await?.session;
     explain(
-        words,
+        screen,
         "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",
     );
     let agent = AttemptOptions {
@@ -79,33 +79,33 @@ pub(super) async fn run(mut screen: Screen, args: cli::Demo) -> Result<Exit, Err
     if let Stopped::Signal(signal) = stopped {
         return Err(Error::Stopped(signal));
     }
-    explain(words, "The branch has a checkpoint for each story:");
+    explain(screen, "The branch has a checkpoint for each story:");
     show(
-        words,
+        screen,
         &git,
         "log",
         &["--oneline", "--graph", &session.state.branch],
     )
     .await?;
-    explain(words, "The failed attempt is not lost. This is what it left:");
+    explain(screen, "The failed attempt is not lost. This is what it left:");
     let failed = session.change().attempt_ref("2", 1);
-    show(words, &git, "show", &["--stat", "--format=%B", &failed]).await?;
+    show(screen, &git, "show", &["--stat", "--format=%B", &failed]).await?;
     explain(
-        words,
+        screen,
         "git ralph finish --cleanup: back on the original branch, with everything uncommitted:",
     );
     session.finish(Finish::Cleanup { index: false }).await?;
-    show(words, &git, "status", &["--short", "--branch"]).await?;
-    show(words, &git, "diff", &[]).await?;
+    show(screen, &git, "status", &["--short", "--branch"]).await?;
+    show(screen, &git, "diff", &[]).await?;
     let complete = stopped == Stopped::Complete;
     if args.keep {
         let kept = dir.keep();
-        words.say(&format!(
+        screen.say(&format!(
             "\nthe repository is kept: {}\n",
             kept.join("greeter").display()
         ));
     } else {
-        words.say("\nThe demo's repository is removed again (git ralph demo --keep leaves it there).\n");
+        screen.say("\nThe demo's repository is removed again (git ralph demo --keep leaves it there).\n");
     }
     if complete {
         Ok(Exit::Done)

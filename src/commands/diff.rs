@@ -1,15 +1,16 @@
 //! `git ralph diff`.
 
-use super::{change_and_word, here, story_and_attempt};
+use super::{change_and_word, engine, story_and_attempt};
 use crate::cli;
-use crate::engine::{Engine, look, report};
+use crate::engine::{look, report};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::Store;
-use crate::ui::Screen;
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Diff) -> Result<Exit, Error> {
-    let engine = Engine::open(&here()?, &mut screen).await?;
+pub(super) async fn run(screen: Screen, args: cli::Diff) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let engine = engine(&mut narrator).await?;
     let (change, attempt) = change_and_word(&engine, &args.words)?;
     let (engine, state) = look(engine, &change).await?;
     let (from, to) = match attempt {

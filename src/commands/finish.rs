@@ -1,22 +1,22 @@
 //! `git ralph finish`.
 
-use super::open;
+use super::{open, summarise};
 use crate::cli;
 use crate::engine::report::Status;
 use crate::engine::{Finish, Session};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::Screen;
 use crate::ui::choice::{Question, ask};
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Finish) -> Result<Exit, Error> {
-    let words = screen;
+pub(super) async fn run(screen: Screen, args: cli::Finish) -> Result<Exit, Error> {
     let (choice, change) = chosen(&args);
     let change = change.map(str::to_owned);
-    if choice.is_none() && !words.can_ask() {
+    if choice.is_none() && !screen.can_ask() {
         return Err(Error::NoChoice(change.unwrap_or_default()));
     }
-    let mut session = open(&mut screen, change.as_deref()).await?;
+    let mut narrator = Narrator::new(screen);
+    let mut session = open(&mut narrator, change.as_deref()).await?;
     if !session.state.is_live() {
         return Err(Error::LoopFinished(session.change().to_string()));
     }
@@ -24,7 +24,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Finish) -> Result<Exit, E
         Some(choice) => choice,
         None => {
             let stop = session.engine.stop.clone();
-            match ask(words, &question(&session).await, &stop).await {
+            match ask(screen, &question(&session).await, &stop).await {
                 Some(choice) => choice,
                 None => return Ok(stop.signal().map_or(Exit::Done, Exit::Signal)),
             }
@@ -35,6 +35,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Finish) -> Result<Exit, E
         Finish::Keep => Finish::Keep,
     };
     session.finish(choice).await?;
+    summarise(&mut session);
     Ok(Exit::Done)
 }
 

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::parts;
 use crate::ui::{Screen, pager};
 
-/// How long man, and git for the name of its pager, may take.
+/// How long man may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
 pub(super) async fn run(screen: Screen, args: cli::Help) -> Result<Exit, Error> {
@@ -33,10 +33,7 @@ pub(super) async fn run(screen: Screen, args: cli::Help) -> Result<Exit, Error> 
         }
         None => long_help(&verb),
     };
-    if on_terminal && let Some(program) = pager_of_git().await {
-        let _ = pager::page(&program, &text);
-    }
-    screen.answer(&text);
+    pager::show(screen, &here()?, &text).await;
     Ok(Exit::Done)
 }
 
@@ -59,15 +56,4 @@ fn long_help(verb: &str) -> String {
         None => top,
     };
     command.render_long_help().to_string()
-}
-
-/// The pager that git would use, as a shell command; `None` where the text shall be printed as it is.
-async fn pager_of_git() -> Option<String> {
-    let git = Command::new("git")
-        .args(["var", "GIT_PAGER"])
-        .dir(&here().ok()?)
-        .limit(LIMIT);
-    let output = async_cmd::run(git).await.ok()?;
-    let pager = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (output.code == Some(0) && !pager.is_empty() && pager != "cat").then_some(pager)
 }

@@ -1,17 +1,17 @@
 //! `git ralph log`.
 
-use super::here;
+use super::engine;
 use crate::cli;
+use crate::engine::look;
 use crate::engine::report::{self, Log};
-use crate::engine::{Engine, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::Store;
-use crate::ui::{Screen, tables};
+use crate::ui::{self, Narrator, Screen, pager};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, Error> {
-    let words = screen;
-    let engine = Engine::open(&here()?, &mut screen).await?;
+pub(super) async fn run(screen: Screen, args: cli::Listing) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let engine = engine(&mut narrator).await?;
     let change = engine.resolve_change(args.change.as_deref())?;
     let (engine, _) = look(engine, &change).await?;
     let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
@@ -20,11 +20,12 @@ pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, 
         change,
     };
     if args.json {
-        words.document(&log);
+        screen.document(&log);
     } else if log.attempts.is_empty() {
-        words.say("no attempt was made yet\n");
+        screen.say("no attempt was made yet\n");
     } else {
-        words.answer(&tables::log(&log));
+        let text = ui::log::table(&log, screen.columns());
+        pager::show(screen, &engine.repo.top, &text).await;
     }
     Ok(Exit::Done)
 }

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{self, Cli, Command};
 use crate::engine::machine::Step;
+use crate::engine::report::{self, Log};
 use crate::engine::{AttemptOptions, Engine, Session, StepEnd};
 use crate::error::Error;
 use crate::events::Event;
@@ -35,14 +36,17 @@ use crate::events::What;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::settings::Settings;
-use crate::ui::Screen;
+use crate::ui::{self, Narrator, Screen, github};
 
 /// Runs what was typed.
 pub async fn run(cli: Cli) -> Exit {
     let mut screen = Screen {
         quiet: cli.quiet,
+        verbose: cli.verbose,
         json: false,
+        colour: cli.colour,
     };
+    screen.settle_colours(None);
     let result = match cli.command {
         Command::Start(args) => start::run(with_json(&mut screen, args.json), args).await,
         Command::Next(args) => next::run(with_json(&mut screen, args.json), args).await,
@@ -93,17 +97,26 @@ fn here() -> Result<PathBuf, Error> {
     })
 }
 
+/// Opens the repository around the current directory.
+async fn engine(narrator: &mut Narrator) -> Result<Engine<'_>, Error> {
+    let screen = narrator.screen();
+    let engine = Engine::open(&here()?, narrator).await?;
+    screen.settle_colours(engine.configuration.colour);
+    Ok(engine)
+}
+
 /// Opens the loop that a step is about.
-async fn open<'o>(screen: &'o mut Screen, change: Option<&str>) -> Result<Session<'o>, Error> {
-    let engine = Engine::open(&here()?, screen).await?;
+async fn open<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Session<'o>, Error> {
+    let engine = engine(narrator).await?;
     let change = engine.resolve_change(change)?;
     Session::open(engine, &change).await
 }
 
 /// One attempt, and its exit code.
-async fn attempt(mut screen: Screen, step: Step, args: cli::Step) -> Result<Exit, Error> {
+async fn attempt(screen: Screen, step: Step, args: cli::Step) -> Result<Exit, Error> {
     crate::engine::refuse_inside_attempt()?;
-    let mut session = open(&mut screen, args.change.as_deref()).await?;
+    let mut narrator = Narrator::new(screen);
+    let mut session = open(&mut narrator, args.change.as_deref()).await?;
     let settings = step_settings(&session, &args.settings)?;
     let options = AttemptOptions {
         agent: args.agent,
@@ -160,6 +173,18 @@ fn step_exit(session: &Session<'_>, end: StepEnd) -> Exit {
         (StepEnd::Failed { retries_left: true }, None) => Exit::RetriesLeft,
         (StepEnd::Failed { retries_left: false }, None) => Exit::RetriesSpent,
         (StepEnd::Limited(_), None) => Exit::Limit,
+    }
+}
+
+/// Puts the attempts of the loop on the page of the job that this runs in, if it runs in one.
+fn summarise(session: &mut Session<'_>) {
+    let attempts = report::attempts(&session.file("events.jsonl")).unwrap_or_default();
+    let log = Log {
+        change: session.change().clone(),
+        attempts,
+    };
+    if let Err(error) = github::summarise(|| ui::log::markdown(&log)) {
+        session.tell(format!("cannot write the summary of the job: {error}"));
     }
 }
 

@@ -5,15 +5,15 @@ use crate::cli;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::prompt;
-use crate::ui::Screen;
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Prompt) -> Result<Exit, Error> {
-    let words = screen;
+pub(super) async fn run(screen: Screen, args: cli::Prompt) -> Result<Exit, Error> {
     if args.template {
-        words.answer(prompt::DEFAULT);
+        screen.answer(prompt::DEFAULT);
         return Ok(Exit::Done);
     }
-    let session = open(&mut screen, args.change.as_deref()).await?;
+    let mut narrator = Narrator::new(screen);
+    let session = open(&mut narrator, args.change.as_deref()).await?;
     if !session.state.is_live() {
         return Err(Error::LoopFinished(session.change().to_string()));
     }
@@ -26,6 +26,6 @@ pub(super) async fn run(mut screen: Screen, args: cli::Prompt) -> Result<Exit, E
         Some(id) => session.story_called(&listing, id)?,
     };
     let settings = session.engine.configuration.for_step(&session.state.settings)?;
-    words.answer(&session.prompt_text(&story, &settings)?);
+    screen.answer(&session.prompt_text(&story, &settings)?);
     Ok(Exit::Done)
 }

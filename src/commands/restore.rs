@@ -1,15 +1,15 @@
 //! `git ralph restore`.
 
-use super::{change_and_word, here, story_and_attempt};
+use super::{change_and_word, engine, story_and_attempt};
 use crate::cli;
-use crate::engine::{Engine, Session};
+use crate::engine::Session;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::Screen;
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Restore) -> Result<Exit, Error> {
-    let words = screen;
-    let engine = Engine::open(&here()?, &mut screen).await?;
+pub(super) async fn run(screen: Screen, args: cli::Restore) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let engine = engine(&mut narrator).await?;
     let (change, attempt) = change_and_word(&engine, &args.words)?;
     let Some(attempt) = attempt else {
         return Err(Error::NoAttempt(args.words.concat()));
@@ -17,7 +17,7 @@ pub(super) async fn run(mut screen: Screen, args: cli::Restore) -> Result<Exit, 
     let (story, number) = story_and_attempt(&attempt)?;
     let mut session = Session::open(engine, &change).await?;
     let number = session.restore(&story, number).await?;
-    words.say(&format!(
+    screen.say(&format!(
         "the work of {story}@{number} is back; to make it the story's checkpoint: git ralph complete {change}\n"
     ));
     Ok(Exit::Done)

@@ -1,7 +1,7 @@
 //! `git ralph run`.
 
 use super::finish::{by_flag, question};
-use super::{here, put_in, put_stories_in, step_settings, tell_ignored};
+use super::{engine, put_in, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::engine::driver::{self, Stopped};
 use crate::engine::{AttemptOptions, Engine, Finish, Session, StartOptions, agent_of, start};
@@ -10,13 +10,13 @@ use crate::events::What;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::settings::FinishChoice;
-use crate::ui::Screen;
 use crate::ui::choice::ask;
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Run) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: cli::Run) -> Result<Exit, Error> {
     crate::engine::refuse_inside_attempt()?;
-    let words = screen;
-    let mut engine = Engine::open(&here()?, &mut screen).await?;
+    let mut narrator = Narrator::new(screen);
+    let mut engine = engine(&mut narrator).await?;
     let change = match &args.change {
         Some(name) => Change::new(name)?,
         None => engine.resolve_change(None)?,
@@ -43,7 +43,9 @@ pub(super) async fn run(mut screen: Screen, args: cli::Run) -> Result<Exit, Erro
     if let Stopped::Limit(limit) = &stopped {
         session.tell(format!("stopped at a limit: {limit}"));
     }
-    conclude(words, &mut session, &stopped, by_flag(args.choice)).await
+    let exit = conclude(screen, &mut session, &stopped, by_flag(args.choice)).await;
+    summarise(&mut session);
+    exit
 }
 
 /// Whether the loop is live already, so that its state may name the agent.

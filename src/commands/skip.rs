@@ -1,15 +1,15 @@
 //! `git ralph skip`.
 
-use super::{change_and_word, here};
+use super::{change_and_word, engine};
 use crate::cli;
-use crate::engine::{Engine, Session};
+use crate::engine::Session;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::Screen;
+use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Skip) -> Result<Exit, Error> {
-    let words = screen;
-    let engine = Engine::open(&here()?, &mut screen).await?;
+pub(super) async fn run(screen: Screen, args: cli::Skip) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let engine = engine(&mut narrator).await?;
     let (change, story) = change_and_word(&engine, &args.words)?;
     let mut session = Session::open(engine, &change).await?;
     let id = session.skip(story.as_deref(), args.undo).await?;
@@ -18,6 +18,6 @@ pub(super) async fn run(mut screen: Screen, args: cli::Skip) -> Result<Exit, Err
     } else {
         "is skipped"
     };
-    words.say(&format!("story {id} {what}\n"));
+    screen.say(&format!("story {id} {what}\n"));
     Ok(Exit::Done)
 }

@@ -1,19 +1,19 @@
 //! `git ralph start`.
 
-use super::{here, put_in, put_stories_in, tell_ignored};
+use super::{engine, put_in, put_stories_in, tell_ignored};
 use crate::cli;
 use crate::engine::report::Status;
-use crate::engine::{Engine, StartOptions, agent_of, preview, resume, start};
+use crate::engine::{StartOptions, agent_of, preview, resume, start};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::state::Store;
-use crate::ui::{Screen, tables};
+use crate::ui::{self, Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: cli::Start) -> Result<Exit, Error> {
     let change = Change::new(&args.change)?;
-    let words = screen;
-    let mut engine = Engine::open(&here()?, &mut screen).await?;
+    let mut narrator = Narrator::new(screen);
+    let mut engine = engine(&mut narrator).await?;
     tell_ignored(&mut engine, &change);
     let mut settings = engine.configuration.settings.clone();
     put_in(&mut settings, &args.settings);
@@ -25,17 +25,17 @@ pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Er
     };
     if args.dry_run {
         return match preview(&engine, &change, &options).await? {
-            Some(preview) if words.json => {
-                words.document(&preview);
+            Some(preview) if screen.json => {
+                screen.document(&preview);
                 Ok(Exit::Done)
             }
             Some(preview) => {
-                words.answer(&tables::preview(&preview));
-                words.say(&tables::warnings(&preview.stories));
+                screen.answer(&ui::tables::preview(&preview, screen.columns()));
+                screen.say(&ui::stories::warnings(&preview.stories));
                 Ok(Exit::Done)
             }
             None => {
-                words.say("the loop goes on already; nothing would be changed\n");
+                screen.say("the loop goes on already; nothing would be changed\n");
                 Ok(Exit::Done)
             }
         };
@@ -48,15 +48,15 @@ pub(super) async fn run(mut screen: Screen, args: cli::Start) -> Result<Exit, Er
         (started.session, started.already)
     };
     if already {
-        words.say("the loop goes on already; nothing was changed\n");
+        screen.say("the loop goes on already; nothing was changed\n");
     } else if agent_of(&[], &session.state.settings, &session.engine.repo.top).is_none() {
-        words.say(
+        screen.say(
             "no agent is named, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or do it by hand: git ralph complete\n",
         );
     }
-    if !words.json {
+    if !screen.json {
         let status = Status::of(&session.state, &session.engine.repo.top).await;
-        words.answer(&tables::status(&status));
+        screen.answer(&ui::status::table(&status, screen.columns()));
     }
     // One that came while the gates ran ends the command; the loop has begun all the same.
     let signal = session.engine.stop.signal();

@@ -1,25 +1,25 @@
 //! `git ralph status`.
 
-use super::here;
+use super::engine;
 use crate::cli;
+use crate::engine::look;
 use crate::engine::report::Status;
-use crate::engine::{Engine, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::{self, Store};
-use crate::ui::{Screen, tables};
+use crate::ui::{self, Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, Error> {
-    let words = screen;
-    let engine = Engine::open(&here()?, &mut screen).await?;
+pub(super) async fn run(screen: Screen, args: cli::Listing) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let engine = engine(&mut narrator).await?;
     if let Some(name) = &args.change {
         let change = engine.resolve_change(Some(name))?;
         let (engine, state) = look(engine, &change).await?;
-        let status = Status::of(&state, &engine.repo.top).await;
+        let status = Status::seen_from(&engine, &state).await?;
         if args.json {
-            words.document(&status);
+            screen.document(&status);
         } else {
-            words.answer(&tables::status(&status));
+            screen.answer(&ui::status::table(&status, screen.columns()));
         }
         return Ok(Exit::Done);
     }
@@ -29,21 +29,23 @@ pub(super) async fn run(mut screen: Screen, args: cli::Listing) -> Result<Exit, 
     for change in state::changes(&engine.repo.common_dir)? {
         // One that cannot be read must not hide the others.
         if let Err(error) = Store::new(&engine.repo.common_dir, &change).load() {
-            words.fail(change.as_str(), &error.into());
+            screen.fail(change.as_str(), &error.into());
             exit = Exit::Error;
             continue;
         }
         let (back, state) = look(engine, &change).await?;
         engine = back;
-        all.push(Status::of(&state, &engine.repo.top).await);
+        all.push(Status::seen_from(&engine, &state).await?);
     }
     if args.json {
-        words.document(&all);
+        screen.document(&all);
     } else if all.is_empty() && exit == Exit::Done {
-        words.say("there is no loop here; to begin one: git ralph start <change>\n");
+        screen.say("there is no loop here; to begin one: git ralph start <change>\n");
     } else {
-        let texts: Vec<String> = all.iter().map(tables::status).collect();
-        words.answer(&texts.join("\n"));
+        let columns = screen.columns();
+        let texts = all.iter().map(|status| ui::status::table(status, columns));
+        let texts: Vec<String> = texts.collect();
+        screen.answer(&texts.join("\n"));
     }
     Ok(exit)
 }

@@ -1,6 +1,6 @@
 //! `git ralph stories`.
 
-use super::{here, put_stories_in};
+use super::{engine, put_stories_in};
 use crate::adapters::Source;
 use crate::cli;
 use crate::engine::report::Stories;
@@ -8,11 +8,11 @@ use crate::engine::{Engine, listing_of, look, wanted};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
-use crate::ui::{Screen, tables};
+use crate::ui::{self, Narrator, Screen};
 
-pub(super) async fn run(mut screen: Screen, args: cli::Stories) -> Result<Exit, Error> {
-    let words = screen;
-    let engine = Engine::open(&here()?, &mut screen).await?;
+pub(super) async fn run(screen: Screen, args: cli::Stories) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let engine = engine(&mut narrator).await?;
     let is_named = args.from.path.is_some() || args.from.adapter.is_some();
     let stories = match (engine.resolve_change(args.change.as_deref()), &args.change) {
         (Ok(change), _) if is_named => as_start_would(&engine, &change, &args.from).await?,
@@ -26,10 +26,10 @@ pub(super) async fn run(mut screen: Screen, args: cli::Stories) -> Result<Exit, 
         (Err(error), None) => return Err(error),
     };
     if args.json {
-        words.document(&stories);
+        screen.document(&stories);
     } else {
-        words.answer(&tables::stories(&stories));
-        words.say(&tables::warnings(&stories));
+        screen.answer(&ui::stories::table(&stories, screen.columns()));
+        screen.say(&ui::stories::warnings(&stories));
     }
     Ok(Exit::Done)
 }

@@ -75,6 +75,10 @@ impl Listener for GateEars<'_> {
         self.observer.output(&self.change, stream, bytes);
     }
 
+    fn tick(&mut self) {
+        self.observer.tick();
+    }
+
     fn stopping(&mut self) {
         self.observer
             .activity("asked it to stop; once more (Ctrl-C) kills it");

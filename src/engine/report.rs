@@ -6,11 +6,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{listing_of, progress_of};
+use super::session::path_text;
+use super::{Engine, Upcoming, listing_of, progress_of};
 use crate::adapters::{Listing, Source, Story, Warning};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::events::{Attempt, Event, What};
+use crate::git::Head;
 use crate::names::{Change, Oid};
 use crate::settings::Settings;
 use crate::state::{Phase, State};
@@ -40,6 +42,8 @@ pub struct Status {
     pub max_retries: u32,
     /// The command that comes next: `next`, `retry`, `finish` or `start`.
     pub next: &'static str,
+    /// Why no story can be told, where that has a reason: the list cannot be read, or its stories wait for others.
+    pub problem: Option<String>,
 }
 
 /// The current story in a status.
@@ -49,6 +53,8 @@ pub struct CurrentStory {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// The number of its latest attempt; absent when there was none.
+    pub attempt: Option<u32>,
     /// Retries used so far.
     pub retries: u32,
     /// Why the last attempt failed.
@@ -56,35 +62,68 @@ pub struct CurrentStory {
 }
 
 impl Status {
+    /// The status of a loop of this repository. Its story list is the one in its own work tree, and only while its
+    /// branch is checked out there: another branch has another list.
+    ///
+    /// # Errors
+    /// When git cannot tell where HEAD is.
+    pub async fn seen_from(engine: &Engine<'_>, state: &State) -> Result<Self, Error> {
+        let top = &engine.repo.top;
+        if path_text(top) != state.worktree {
+            let other = Path::new(&state.worktree);
+            return Ok(Self::of(state, other).await);
+        }
+        let branch = state.change.branch_ref();
+        let is_there = |head: &Head| head.branch.as_ref() == Some(&branch);
+        // HEAD may have been put back since the command began.
+        if !state.is_live() || is_there(&engine.head) || is_there(&engine.repo.head().await?) {
+            return Ok(Self::of(state, top).await);
+        }
+        let elsewhere = format!(
+            "{} is not checked out, so that its stories cannot be told",
+            state.branch
+        );
+        Ok(Self::told(state, None, Some(elsewhere)))
+    }
+
     /// The status of a loop whose story list is at `top`.
     pub async fn of(state: &State, top: &Path) -> Self {
-        let listing = if state.is_live() {
-            listing_of(state, top).await.ok()
-        } else {
-            None
-        };
-        let counts = listing.as_ref().map(progress_of);
+        if !state.is_live() {
+            return Self::told(state, None, None);
+        }
+        match listing_of(state, top).await {
+            Ok(listing) => Self::told(state, Some(&listing), None),
+            Err(error) => Self::told(state, None, Some(error.to_string())),
+        }
+    }
+
+    fn told(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
+        let counts = listing.map(progress_of);
         let progress = &state.progress;
-        let current = match &progress.story {
-            Some(story) => Some(CurrentStory {
+        let upcoming = listing.map(|listing| super::upcoming(listing, &progress.skipped));
+        let current = match (&progress.story, &upcoming) {
+            (Some(story), _) => Some(CurrentStory {
                 id: story.id.clone(),
                 title: story.title.clone(),
+                attempt: Some(story.attempt),
                 retries: story.retries,
                 reason: story.reason.clone(),
             }),
-            None => listing
-                .as_ref()
-                .and_then(|listing| match super::upcoming(listing, &progress.skipped) {
-                    super::Upcoming::Story(story) => Some(CurrentStory {
-                        id: story.id.clone(),
-                        title: story.title.clone(),
-                        retries: 0,
-                        reason: None,
-                    }),
-                    _ => None,
-                }),
+            (None, Some(Upcoming::Story(story))) => Some(CurrentStory {
+                id: story.id.clone(),
+                title: story.title.clone(),
+                attempt: None,
+                retries: 0,
+                reason: None,
+            }),
+            (None, Some(Upcoming::Blocked(blocked))) => {
+                problem = Some(Error::Blocked(blocked.clone()).to_string());
+                None
+            }
+            (None, _) => None,
         };
-        let nothing_left = listing.is_some() && current.is_none() && progress.phase == Phase::Ready;
+        let nothing_left =
+            current.is_none() && upcoming == Some(Upcoming::Nothing) && progress.phase == Phase::Ready;
         Self {
             change: state.change.clone(),
             phase: if nothing_left {
@@ -107,6 +146,7 @@ impl Status {
                 Phase::Exhausted | Phase::Complete => "finish",
                 Phase::Finished => "start",
             },
+            problem,
         }
     }
 }
@@ -214,6 +254,8 @@ pub struct LogEntry {
     /// The attempt.
     #[serde(flatten)]
     pub attempt: Attempt,
+    /// The story's title.
+    pub title: Option<String>,
     /// The ref that keeps what it left, when that was undone.
     #[serde(rename = "ref")]
     pub kept: Option<String>,
@@ -227,11 +269,14 @@ pub struct LogEntry {
 /// When the events are there but cannot be read.
 pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, Error> {
     let mut entries: Vec<LogEntry> = Vec::new();
+    let mut begun = None;
     for event in read_events(events)? {
         match event.what {
             What::Started { .. } => entries.clear(),
+            What::AttemptStarted { title, .. } => begun = Some(title),
             What::AttemptEnded(attempt) => entries.push(LogEntry {
                 attempt,
+                title: begun.take(),
                 kept: None,
                 checkpoint: None,
             }),

@@ -265,6 +265,10 @@ impl Listener for Ears<'_> {
         }
     }
 
+    fn tick(&mut self) {
+        self.observer.tick();
+    }
+
     fn stopping(&mut self) {
         self.observer
             .activity("asked it to stop; once more (Ctrl-C) kills it");

@@ -64,7 +64,7 @@ const PINNED: &[&str] = &[
     "core.fsyncMethod=batch",
     "core.logAllRefUpdates=always",
     "i18n.commitEncoding=UTF-8",
-    "color.ui=false",
+    "color.diff=false",
     "core.quotePath=false",
 ];
 

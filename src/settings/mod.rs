@@ -15,10 +15,10 @@ use crate::agent::Pieces;
 use crate::git::{Git, GitError};
 
 pub use table::TABLE;
-pub use values::parse_duration;
 use values::{
     days, dollars, duration, finish_choice, mark, number, text, truth, verify_baseline, wait, wrong,
 };
+pub use values::{parse_colour, parse_duration};
 
 /// What `run` does when the loop has come to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +56,17 @@ impl Mark {
             Self::Never => "never",
         }
     }
+}
+
+/// When words are coloured, as in git's `color.ui`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Where a terminal reads them.
+    Auto,
+    /// Also in pipes and files.
+    Always,
+    /// Nowhere.
+    Never,
 }
 
 /// What a gate that was red before any work means for a story.
@@ -191,6 +202,8 @@ pub struct Configuration {
     pub has_identity: bool,
     /// Whether a setting can make git convert files.
     pub converts: bool,
+    /// `color.ralph`, else `color.ui`.
+    pub colour: Option<Colour>,
     /// Settings that are there but not acted upon, to be told.
     pub ignored: Vec<String>,
     /// What was given by `git -c`, which holds for this command even where a loop has frozen settings.
@@ -225,7 +238,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.|^core\.(autocrlf|eol|attributesfile)$",
+            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile)$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -242,6 +255,7 @@ impl Configuration {
         let mut configuration = Self::default();
         let mut names = 0;
         let mut addresses = 0;
+        let mut ours = None;
         let fields: Vec<&[u8]> = listing.split(|b| *b == 0).collect();
         for pair in fields.chunks_exact(2) {
             let [scope, entry] = pair else { continue };
@@ -257,6 +271,8 @@ impl Configuration {
                         configuration.given.push((key.to_owned(), value.to_owned()));
                     }
                 }
+                Some(("color", "ralph")) => ours = parse_colour(value).or(ours),
+                Some(("color", _)) => configuration.colour = parse_colour(value).or(configuration.colour),
                 Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("core", _)) => configuration.converts = true,
                 Some(("user", "name")) => names |= 0b11,
@@ -268,6 +284,7 @@ impl Configuration {
                 _ => {}
             }
         }
+        configuration.colour = ours.or(configuration.colour);
         configuration.has_identity = names == 0b11 && addresses == 0b11;
         Ok(configuration)
     }

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::{FinishChoice, Mark, SettingsError, VerifyBaseline};
+use super::{Colour, FinishChoice, Mark, SettingsError, VerifyBaseline};
 
 pub(super) fn text(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
@@ -82,6 +82,17 @@ pub(super) fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, Set
 
 pub(super) fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
     parse_duration(value).map_err(|wanted| wrong(key, value, wanted))
+}
+
+/// Reads when to colour, in git's words; `None` for what git does not know either.
+#[must_use]
+pub fn parse_colour(value: &str) -> Option<Colour> {
+    match value.to_ascii_lowercase().as_str() {
+        "auto" | "true" | "yes" | "on" | "1" => Some(Colour::Auto),
+        "always" => Some(Colour::Always),
+        "never" | "false" | "no" | "off" | "0" => Some(Colour::Never),
+        _ => None,
+    }
 }
 
 /// Reads a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.

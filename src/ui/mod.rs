@@ -2,30 +2,49 @@
 //! narration, in the same words on a terminal and in CI.
 
 pub mod choice;
+mod colour;
+pub mod github;
+mod live;
+pub mod log;
 mod narration;
+mod narrator;
 pub mod pager;
+pub mod status;
+pub mod stories;
 pub mod tables;
+mod width;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 
 use anstream::ColorChoice;
 
 use crate::error::Error;
-use crate::events::{Event, Observer, Stream, What};
+use crate::events::{Event, What};
 use crate::exit::Exit;
+use crate::settings::Colour;
+
+pub use narrator::Narrator;
 
 /// Where a command's words go.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
     /// No narration.
     pub quiet: bool,
+    /// Each git command as it runs, which `trace` prints.
+    pub verbose: bool,
     /// Events as JSON lines on standard output.
     pub json: bool,
+    /// What the command line says of colours.
+    pub colour: Option<Colour>,
 }
 
 impl Screen {
+    /// Colours as the command line, the environment and git's settings want them, from here on.
+    pub fn settle_colours(self, configured: Option<Colour>) {
+        colour::settle(self.colour, configured);
+    }
+
     /// Prints the answer of a command.
     pub fn answer(self, text: &str) {
         let is_plain = |byte: u8| !byte.is_ascii_control() || byte == b'\n';
@@ -42,6 +61,12 @@ impl Screen {
         let _ = out.flush();
     }
 
+    /// The columns of the terminal that answers are read on; `None` where that is none.
+    #[must_use]
+    pub fn columns(self) -> Option<usize> {
+        width::columns(io::stdout())
+    }
+
     /// Prints the answer of a command as one JSON document.
     pub fn document<T: serde::Serialize>(self, value: &T) {
         let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
@@ -52,6 +77,7 @@ impl Screen {
     /// Says something on standard error.
     pub fn say(self, text: &str) {
         if !self.quiet {
+            let text = width::wrap(text, width::columns(io::stderr()));
             let mut err = anstream::stderr().lock();
             let _ = err.write_all(text.as_bytes());
             let _ = err.flush();
@@ -72,6 +98,7 @@ impl Screen {
         // Codes 3 to 6 say where the loop stands: nothing went wrong.
         let mut text = match error.exit() {
             Exit::RetriesLeft | Exit::RetriesSpent | Exit::NoStory | Exit::Limit => format!("{error}\n"),
+            _ if github::is_there() => github::error(&error.to_string()),
             _ => format!("{}: {error}\n", narration::red("error")),
         };
         if let Some(hint) = hint {
@@ -84,40 +111,5 @@ impl Screen {
     #[must_use]
     pub fn can_ask(self) -> bool {
         io::stdin().is_terminal()
-    }
-}
-
-impl Observer for Screen {
-    fn event(&mut self, event: &Event) {
-        if self.json {
-            self.answer(&event.line());
-        }
-        if let Some(text) = narration::of(&event.what) {
-            self.say(&text);
-        }
-    }
-
-    fn output(&mut self, change: &str, stream: Stream, bytes: &[u8]) {
-        if self.json {
-            let text = String::from_utf8_lossy(bytes).into_owned();
-            self.answer(&Event::now(change, What::Output { stream, text }).line());
-        }
-        if !self.quiet {
-            // As the agent printed it, colours included: it is its terminal as much as ours.
-            let mut err = io::stderr().lock();
-            let _ = err.write_all(bytes);
-        }
-    }
-
-    fn activity(&mut self, line: &str) {
-        self.say(&format!("  {line}\n"));
-    }
-
-    fn countdown(&mut self, left: Duration) {
-        // Elsewhere than on a terminal the event has said it all.
-        if io::stderr().is_terminal() {
-            let line = narration::countdown(left);
-            self.say(&format!("\r{line}\x1b[K"));
-        }
     }
 }

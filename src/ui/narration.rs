@@ -6,12 +6,14 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use jiff::SignedDuration;
 
+use crate::async_cmd::quoted;
 use crate::events::{Attempt, What};
 use crate::names::heading;
 use crate::state::Verdict;
 
-/// What standard error says about an event; `None` for events that the output itself shows.
-pub(super) fn of(what: &What) -> Option<String> {
+/// What standard error says about an event of a change; `None` for events that the output itself shows.
+/// `at` is how many stories are complete, of how many, as far as that was told.
+pub(super) fn of(change: &str, what: &What, at: Option<(usize, usize)>) -> Option<String> {
     let mut text = String::new();
     match what {
         What::Started {
@@ -22,39 +24,36 @@ pub(super) fn of(what: &What) -> Option<String> {
             ..
         } => {
             let from = original_branch.as_deref().unwrap_or("a detached HEAD");
-            let at = original_head.as_ref().map_or("no commit yet", |oid| oid.short());
-            line(
-                &mut text,
-                &format!("started on {branch}, from {from} ({at}); stories: {source}"),
-            );
+            let commit = original_head.as_ref().map_or("no commit yet", |oid| oid.short());
+            line(&mut text, &format!("started on {branch}, from {from} ({commit})"));
+            line(&mut text, &format!("stories: {source}"));
         }
-        What::AttemptStarted {
-            story,
-            title,
-            attempt,
-            retries,
-            max_retries,
-        } => {
-            let which = if *retries == 0 || retries > max_retries {
-                format!("attempt {attempt}")
-            } else {
-                format!("attempt {attempt}, retry {retries} of {max_retries}")
-            };
-            let _ = writeln!(
-                text,
-                "{}",
-                bold(&format!("story {} ({which})", heading(story, title)))
-            );
+        What::AttemptStarted { .. } => {
+            let heading = attempt_heading(what, at)?;
+            line(&mut text, &bold(&heading));
         }
         What::AttemptEnded(attempt) => text = ended(attempt),
         What::Checkpoint { story, oid, .. } => match story {
-            Some(story) => line(&mut text, &format!("checkpoint {}: {story}", oid.short())),
+            Some(story) => line(&mut text, &format!("  checkpoint {}: {story}", oid.short())),
             None => line(&mut text, &format!("checkpoint {}: edits", oid.short())),
         },
-        What::Reverted { oid, kept, .. } => {
-            line(&mut text, &format!("back at checkpoint {}", oid.short()));
-            if let Some(kept) = kept {
-                line(&mut text, &format!("what was undone is kept: git show {kept}"));
+        What::Reverted {
+            oid,
+            kept,
+            story,
+            attempt,
+        } => {
+            line(&mut text, &format!("  back at checkpoint {}", oid.short()));
+            let see = match (story, attempt, kept) {
+                (_, _, None) => None,
+                (Some(story), Some(attempt), Some(_)) => {
+                    let attempt = quoted(&format!("{story}@{attempt}"));
+                    Some(format!("git ralph diff {change} {attempt}"))
+                }
+                (_, _, Some(kept)) => Some(format!("git show {kept}")),
+            };
+            if let Some(see) = see {
+                line(&mut text, &format!("  what was undone is kept: {see}"));
             }
         }
         What::Retry {
@@ -62,7 +61,7 @@ pub(super) fn of(what: &What) -> Option<String> {
         } => line(
             &mut text,
             &format!(
-                "{} of {max_retries} retries left",
+                "  {} of {max_retries} retries left",
                 max_retries - retries.min(max_retries)
             ),
         ),
@@ -77,11 +76,8 @@ pub(super) fn of(what: &What) -> Option<String> {
             line(&mut text, &format!("{done} of {total} stories are complete"));
         }
         What::MaxRetriesExceeded { story, max_retries } => {
-            let _ = writeln!(
-                text,
-                "{}",
-                red(&format!("story {story} failed after {max_retries} retries"))
-            );
+            let words = format!("story {story} failed after {max_retries} retries");
+            line(&mut text, &red(&words));
         }
         What::RefMoved {
             name,
@@ -91,19 +87,17 @@ pub(super) fn of(what: &What) -> Option<String> {
         } => line(
             &mut text,
             &match new {
-                Some(_) => format!("refused: the agent tried to move {name}"),
-                None => format!("refused: the agent tried to delete {name}"),
+                Some(_) => format!("  refused: the agent tried to move {name}"),
+                None => format!("  refused: the agent tried to delete {name}"),
             },
         ),
         What::Notice { message } => line(&mut text, message),
-        What::Complete { .. } => {
-            let _ = writeln!(text, "{}", green("nothing is left to do"));
-        }
+        What::Complete { .. } => line(&mut text, &green("nothing is left to do")),
         What::AwaitingChoice { .. } => {
-            line(
-                &mut text,
-                "to finish: git ralph finish --cleanup, or: git ralph finish --keep",
-            );
+            line(&mut text, "to finish:");
+            for choice in ["cleanup", "keep"] {
+                line(&mut text, &format!("  git ralph finish --{choice} {change}"));
+            }
         }
         What::Finished { how, branch, kept } => {
             let on = branch.as_deref().unwrap_or("a detached HEAD");
@@ -120,6 +114,36 @@ pub(super) fn of(what: &What) -> Option<String> {
     Some(text)
 }
 
+/// The story and the attempt that begins, in one line: `[2/3] 2. Check (attempt 2, retry 1 of 3)`. `None` for
+/// any other event.
+pub(super) fn attempt_heading(what: &What, at: Option<(usize, usize)>) -> Option<String> {
+    let What::AttemptStarted {
+        story,
+        title,
+        attempt,
+        retries,
+        max_retries,
+    } = what
+    else {
+        return None;
+    };
+    let mut text = match at {
+        Some((done, total)) if done < total => format!("[{}/{total}] ", done + 1),
+        _ => String::new(),
+    };
+    text.push_str(&heading(story, title));
+    match (attempt, *retries) {
+        (_, 1..) if retries <= max_retries => {
+            let _ = write!(text, " (attempt {attempt}, retry {retries} of {max_retries})");
+        }
+        (1, _) => {}
+        _ => {
+            let _ = write!(text, " (attempt {attempt})");
+        }
+    }
+    Some(text)
+}
+
 /// What is left of a wait, in one line; empty at its end.
 pub(super) fn countdown(left: Duration) -> String {
     if left.is_zero() {
@@ -130,23 +154,54 @@ pub(super) fn countdown(left: Duration) -> String {
     format!("waiting, {left:#} left (Ctrl-C stops)")
 }
 
+/// So many seconds, for people: `4s`, `3m 20s`, `2h 05m`.
+pub(super) fn time(seconds: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float that does not fit becomes the nearest that does"
+    )]
+    let seconds = seconds.round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+/// So many US dollars: `$0.12`.
+pub(super) fn dollars(cost: f64) -> String {
+    format!("${cost:.2}")
+}
+
 fn ended(attempt: &Attempt) -> String {
     let mut text = String::new();
-    let seconds = attempt.duration.round();
-    let mut words = format!("{} after {seconds}s", attempt.verdict);
+    let mut words = format!("{} after {}", attempt.verdict, time(attempt.duration));
     if let Some(cost) = attempt.cost_usd {
-        let _ = write!(words, ", ${cost:.2}");
+        let _ = write!(words, ", {}", dollars(cost));
     }
-    let words = if attempt.verdict == Verdict::Complete {
-        green(&words)
-    } else {
-        red(&words)
-    };
-    let _ = writeln!(text, "{words}");
-    for reason_line in attempt.reason.iter().flat_map(|reason| reason.lines()) {
-        let _ = writeln!(text, "  {reason_line}");
+    let styled = verdict(attempt.verdict, &words);
+    let mut reason = attempt.reason.iter().flat_map(|reason| reason.lines());
+    match (reason.next(), reason.next()) {
+        (None, _) => line(&mut text, &format!("  {styled}")),
+        (Some(only), None) => line(&mut text, &format!("  {styled}: {only}")),
+        (Some(first), Some(second)) => {
+            line(&mut text, &format!("  {styled}: {first}"));
+            for more in std::iter::once(second).chain(reason) {
+                line(&mut text, format!("    {more}").trim_end());
+            }
+        }
     }
     text
+}
+
+/// Words in the colour of a verdict.
+pub(super) fn verdict(verdict: Verdict, words: &str) -> String {
+    if verdict == Verdict::Complete {
+        green(words)
+    } else {
+        red(words)
+    }
 }
 
 fn line(text: &mut String, words: &str) {
@@ -171,4 +226,16 @@ pub(super) fn green(words: &str) -> String {
 
 pub(super) fn yellow(words: &str) -> String {
     styled(AnsiColor::Yellow.on_default().bold(), words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        let words = [0.4, 59.0, 200.0, 7_500.0, f64::NAN, 1e300].map(time);
+        assert_eq!(words[..4], ["0s", "59s", "3m 20s", "2h 05m"]);
+        assert_eq!(words[4], "0s");
+    }
 }

@@ -7,8 +7,16 @@ use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
-use crate::async_cmd::find_program;
+use anstream::ColorChoice;
+use anstream::adapter::strip_str;
+
+use super::Screen;
+use crate::async_cmd::{self, Command, find_program};
+
+/// How long git may take to name its pager.
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// Has `man` show a page on the terminal. Comes back only when that cannot be begun.
 #[must_use]
@@ -16,10 +24,34 @@ pub fn man(page: &str) -> io::Error {
     take_over("man", &["-l", "-"], page)
 }
 
+/// Shows a text through the pager that git would use in `dir`, where a terminal reads it, and prints it elsewhere.
+pub async fn show(screen: Screen, dir: &Path, text: &str) {
+    let stdout = anstream::stdout();
+    if stdout.is_terminal()
+        && let Some(program) = of_git(dir).await
+    {
+        let _ = match stdout.current_choice() {
+            ColorChoice::Never => page(&program, &strip_str(text).to_string()),
+            _ => page(&program, text),
+        };
+    }
+    screen.answer(text);
+}
+
+/// The pager that git would use, as a shell command; `None` where the text shall be printed as it is.
+async fn of_git(dir: &Path) -> Option<String> {
+    let git = Command::new("git")
+        .args(["var", "GIT_PAGER"])
+        .dir(dir)
+        .limit(LIMIT);
+    let output = async_cmd::run(git).await.ok()?;
+    let pager = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.code == Some(0) && !pager.is_empty() && pager != "cat").then_some(pager)
+}
+
 /// Has a pager, a shell command as in `GIT_PAGER`, show a text on the terminal. Comes back only when that
 /// cannot be begun.
-#[must_use]
-pub fn page(pager: &str, text: &str) -> io::Error {
+fn page(pager: &str, text: &str) -> io::Error {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     // The shell would begin, and fail when the text is gone.
     if pager.chars().all(is_word) && find_program(OsStr::new(pager), Path::new(".")).is_none() {

@@ -47,9 +47,11 @@ mod start;
 mod status;
 mod stories;
 mod submodules;
+mod terminal;
 mod trackers;
 mod undone;
 mod waiting;
+mod workflow;
 
 /// Whether a program is there; says so when what needs it is left out.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]

@@ -21,7 +21,11 @@ fn it_follows_a_loop() {
         let words = sandbox.ralph(&["status"]).exits(0).stdout;
         assert!(words.contains(says), "{words}");
     };
-    is("ready", "next", "(to work on it: git ralph next add-login)");
+    is(
+        "ready",
+        "next",
+        "(use \"git ralph next add-login\" to have the agent attempt it)",
+    );
     let failing = sandbox.failing("true");
     sandbox.step("next", &failing).exits(3);
     is("failed", "retry", "failed, 0 of 3 retries used");
@@ -35,7 +39,7 @@ fn it_follows_a_loop() {
     is(
         "finished",
         "start",
-        "finished; to begin anew: git ralph start add-login",
+        "finished\n  (use \"git ralph start add-login\" to begin anew)",
     );
 }
 

@@ -2,14 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
@@ -93,6 +96,8 @@ pub struct Cmd {
     dir: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Stdin,
+    /// The columns of the terminal that it prints to.
+    columns: Option<u16>,
     deadline: Duration,
 }
 
@@ -105,6 +110,7 @@ impl Cmd {
             dir: dir.to_owned(),
             env: Vec::new(),
             stdin: Stdin::Null,
+            columns: None,
             deadline: DEADLINE,
         }
     }
@@ -141,6 +147,12 @@ impl Cmd {
         self
     }
 
+    /// Has it print to a terminal of so many columns; what is seen there is `stdout`, line ends as in a file.
+    pub fn on_terminal(mut self, columns: u16) -> Self {
+        self.columns = Some(columns);
+        self.env("TERM", "xterm")
+    }
+
     /// Starts it in a process group of its own.
     #[expect(
         clippy::disallowed_methods,
@@ -160,13 +172,25 @@ impl Cmd {
         match &self.stdin {
             Stdin::Null => command.stdin(Stdio::null()),
             Stdin::Terminal(text) => {
-                let pair = nix::pty::openpty(None, None).unwrap();
-                let mut master = std::fs::File::from(pair.master);
+                let pair = openpty(None, None).unwrap();
+                let mut master = File::from(pair.master);
                 master.write_all(text.as_bytes()).unwrap();
                 terminal = Some(OwnedFd::from(master));
                 command.stdin(Stdio::from(pair.slave))
             }
         };
+        let terminal_seen = self.columns.map(|columns| {
+            let size = Winsize {
+                ws_row: 24,
+                ws_col: columns,
+                ws_xpixel: 0,
+                ws_ypixel: 0,
+            };
+            let pair = openpty(Some(&size), None).unwrap();
+            command.stdout(Stdio::from(pair.slave.try_clone().unwrap()));
+            command.stderr(Stdio::from(pair.slave));
+            Terminal::read(File::from(pair.master))
+        });
         let shown = format!("{} {:?}", self.program.to_string_lossy(), self.args);
         let child = command
             .spawn()
@@ -176,7 +200,8 @@ impl Cmd {
             child,
             deadline: self.deadline,
             shown,
-            _terminal: terminal,
+            seen: terminal_seen,
+            _keyboard: terminal,
         }
     }
 
@@ -195,7 +220,35 @@ pub struct Running {
     child: Child,
     deadline: Duration,
     shown: String,
-    _terminal: Option<OwnedFd>,
+    seen: Option<Terminal>,
+    _keyboard: Option<OwnedFd>,
+}
+
+/// What was printed to a terminal so far.
+#[derive(Debug)]
+struct Terminal {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Terminal {
+    /// Reads until nothing has the terminal open any more.
+    fn read(mut master: File) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(count @ 1..) = master.read(&mut chunk) {
+                seen.lock().unwrap().extend_from_slice(&chunk[..count]);
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    fn text(&self) -> String {
+        let bytes = self.bytes.lock().unwrap();
+        String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
+    }
 }
 
 impl Running {
@@ -209,6 +262,11 @@ impl Running {
         killpg(self.pid, signal).unwrap();
     }
 
+    /// What its terminal has shown so far.
+    pub fn seen(&self) -> String {
+        self.seen.as_ref().map(Terminal::text).unwrap_or_default()
+    }
+
     /// Waits until the process itself has ended, whoever may hold its output open still.
     pub fn wait_for_its_end(mut self) {
         self.child.wait().unwrap();
@@ -219,7 +277,7 @@ impl Running {
     pub fn end(self) -> Output {
         let (sender, receiver) = mpsc::channel();
         let child = self.child;
-        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        thread::spawn(move || sender.send(child.wait_with_output()));
         let Ok(output) = receiver.recv_timeout(self.deadline) else {
             let _ = killpg(self.pid, Signal::SIGKILL);
             panic!("{} does not end", self.shown);
@@ -227,9 +285,15 @@ impl Running {
         let output = output.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let by_signal = || 128 + output.status.signal().unwrap_or_default();
+        let seen = self.seen.map(|terminal| {
+            let seen = Arc::clone(&terminal.bytes);
+            terminal.reader.join().unwrap();
+            let bytes = seen.lock().unwrap().clone();
+            text(bytes).replace("\r\n", "\n")
+        });
         Output {
             code: output.status.code().unwrap_or_else(by_signal),
-            stdout: text(output.stdout),
+            stdout: seen.unwrap_or_else(|| text(output.stdout)),
             stderr: text(output.stderr),
             shown: self.shown,
         }

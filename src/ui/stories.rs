@@ -1,0 +1,80 @@
+//! A story list as a person reads it.
+
+use std::fmt::Write;
+
+use super::narration::{bold, green};
+use super::width::hang;
+use crate::engine::report::Stories;
+
+/// `git ralph stories`, on a terminal with so many columns.
+#[must_use]
+pub fn table(stories: &Stories, columns: Option<usize>) -> String {
+    let mut text = String::new();
+    let first = format!(
+        "{} ({}): {} of {} complete",
+        bold(stories.change.as_str()),
+        stories.source,
+        stories.done,
+        stories.total
+    );
+    let _ = writeln!(text, "{}", hang(&first, 2, columns));
+    let rows: Vec<_> = stories
+        .stories
+        .iter()
+        .map(|listed| {
+            let tasks = &listed.story.tasks;
+            let done = tasks.iter().filter(|task| task.done).count();
+            (listed, format!("{done}/{}", tasks.len()))
+        })
+        .collect();
+    let ids = rows.iter().map(|(listed, _)| listed.story.id.chars().count());
+    let ids = ids.max().unwrap_or(0);
+    let counts = rows.iter().map(|(_, count)| count.len()).max().unwrap_or(0);
+    let title_at = "  [x] ".len() + ids + 2 + counts + 2;
+    for (listed, count) in &rows {
+        let story = &listed.story;
+        let mark = match (story.done, listed.skipped) {
+            (true, _) => green("x"),
+            (false, true) => "-".to_owned(),
+            (false, false) => " ".to_owned(),
+        };
+        let note = if listed.skipped {
+            " (skipped)"
+        } else if story.optional {
+            " (optional)"
+        } else {
+            ""
+        };
+        // The formatting macros would take most of the time of a long list.
+        let mut line = String::with_capacity(title_at + story.title.len() + 16);
+        for part in ["  [", &mark, "] ", &story.id] {
+            line.push_str(part);
+        }
+        line.extend(std::iter::repeat_n(
+            ' ',
+            ids.saturating_sub(story.id.chars().count()) + 2,
+        ));
+        line.extend(std::iter::repeat_n(' ', counts - count.len()));
+        for part in [count, "  ", &story.title, note] {
+            line.push_str(part);
+        }
+        text.push_str(&hang(&line, title_at, columns));
+        text.push('\n');
+    }
+    text
+}
+
+/// The warnings of a story list.
+#[must_use]
+pub fn warnings(stories: &Stories) -> String {
+    stories
+        .warnings
+        .iter()
+        .map(|warning| {
+            format!(
+                "warning: {}:{}: {}\n",
+                stories.source, warning.line, warning.message
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,212 @@
+//! What a person sees: lines that fit the terminal, one line that tells what goes on, colours there and nowhere else.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
+
+const LONG: &str =
+    "## 1. A title that is so long that it does not fit the eighty columns of a terminal, nor its log
+- [ ] 1.1 one
+- [ ] 1.2 two
+
+## 2. Second
+- [ ] 2.1 three
+";
+
+/// A repository with a story whose title is too long, and an agent that fails at it once, at length.
+fn talkative() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("openspec/changes/add-login/tasks.md", LONG);
+    sandbox.git(&["commit", "-qam", "long"]);
+    let why =
+        "a reason that goes on and on, word after word, because agents like to explain themselves at length";
+    let agent = sandbox.agent(&format!(
+        "count; printf '\\033[35mhello\\033[0m\\n'; echo x >>f; test $n = 1 && failed '{why}' || complete"
+    ));
+    (sandbox, agent)
+}
+
+/// What is left to see of a text when a terminal has acted upon its control sequences: the last of each line.
+fn visible(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let mut shown = String::new();
+        let mut rest = line;
+        while let Some(at) = rest.find(['\x1b', '\r']) {
+            shown.push_str(&rest[..at]);
+            if rest[at..].starts_with('\r') {
+                shown.clear();
+                rest = &rest[at + 1..];
+            } else {
+                let end = rest[at + 2..].find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                rest = &rest[at + 2 + end + 1..];
+            }
+        }
+        shown.push_str(rest);
+        lines.push(shown);
+    }
+    lines
+}
+
+#[track_caller]
+fn fits(text: &str, columns: usize) {
+    // The promise is the agent's own line.
+    for line in visible(text).iter().filter(|line| !line.contains("promise")) {
+        // A path is never broken: a terminal goes on with it in the next line.
+        let longest = line.split(' ').map(|word| word.chars().count()).max();
+        assert!(
+            line.chars().count() <= columns || longest > Some(columns / 2),
+            "a line of {} columns: {line:?}",
+            line.chars().count()
+        );
+    }
+}
+
+#[test]
+fn lines_fit_the_terminal() {
+    for columns in [80, 40] {
+        let (sandbox, agent) = talkative();
+        let run = sandbox.ralph_cmd(&["run", CHANGE, "--keep", "--", &agent]);
+        let seen = run.on_terminal(columns).run().exits(0).stdout;
+        assert!(seen.contains("[2/2] 2. Second"), "{seen}");
+        fits(&seen, columns.into());
+        for args in [&["status"][..], &["stories"], &["log"], &["status", "nothing"]] {
+            let cmd = sandbox.ralph_cmd(args).env("GIT_PAGER", "cat");
+            let seen = cmd.on_terminal(columns).run().stdout;
+            assert!(seen.len() > 10);
+            fits(&seen, columns.into());
+        }
+    }
+}
+
+#[test]
+fn elsewhere_lines_stay_whole_and_without_colours() {
+    let (sandbox, agent) = talkative();
+    let output = sandbox.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+    assert!(output.stderr.contains("nor its log\n"), "{}", output.stderr);
+    assert!(output.stderr.contains("hello\n"), "{}", output.stderr);
+    let texts = [&["status"][..], &["stories"], &["log"], &["status", "nothing"]].map(|args| {
+        let output = sandbox.ralph(args);
+        output.stdout + &output.stderr
+    });
+    for text in texts.iter().chain([&output.stdout, &output.stderr]) {
+        assert!(!text.contains('\x1b'), "{text}");
+    }
+}
+
+#[test]
+fn colours_are_where_they_are_wanted() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let coloured = |args: &[&str], variable: Option<(&str, &str)>, terminal: bool| {
+        let mut cmd = sandbox.cmd("git").args(args);
+        if let Some((name, value)) = variable {
+            cmd = cmd.env(name, value);
+        }
+        let cmd = if terminal { cmd.on_terminal(80) } else { cmd };
+        cmd.run().exits(0).stdout.contains('\x1b')
+    };
+    let status = ["ralph", "status"];
+    assert!(coloured(&status, None, true));
+    assert!(!coloured(&status, None, false));
+    assert!(!coloured(&status, Some(("NO_COLOR", "1")), true));
+    assert!(coloured(&status, Some(("CLICOLOR_FORCE", "1")), false));
+    assert!(coloured(
+        &["-c", "color.ui=always", "ralph", "status"],
+        None,
+        false
+    ));
+    assert!(!coloured(
+        &["-c", "color.ui=false", "ralph", "status"],
+        None,
+        true
+    ));
+    let ours = [
+        "-c",
+        "color.ralph=true",
+        "-c",
+        "color.ui=false",
+        "ralph",
+        "status",
+    ];
+    assert!(coloured(&ours, None, true));
+    let no_color = Some(("NO_COLOR", "1"));
+    assert!(!coloured(
+        &["-c", "color.ui=always", "ralph", "status"],
+        no_color,
+        false
+    ));
+    assert!(coloured(&["ralph", "status", "--color=always"], no_color, false));
+    assert!(!coloured(&["ralph", "--color", "never", "status"], None, true));
+    sandbox
+        .ralph(&["status", "--color=pink"])
+        .exits(2)
+        .says("auto, always or never");
+}
+
+#[test]
+fn one_line_tells_what_goes_on() {
+    let sandbox = Sandbox::new();
+    let go = sandbox.outside("go");
+    let agent = sandbox.completing(&format!(
+        "echo begun; until test -e '{}'; do sleep 0.05; done",
+        go.display()
+    ));
+    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--keep", "--", &agent]);
+    let running = cmd.on_terminal(80).start();
+    wait_until("the line is there", || {
+        running.seen().contains("[1/3] 1. Database, 1s")
+    });
+    fs::write(&go, "").unwrap();
+    let seen = running.end().exits(0).stdout;
+    let left = visible(&seen);
+    assert!(!left.iter().any(|line| line.contains("Database, ")), "{seen}");
+    assert!(left.contains(&"begun".to_owned()), "{seen}");
+}
+
+#[test]
+fn words_begin_a_line_of_their_own() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("printf 'no line end'");
+    let output = sandbox.step("next", &agent).exits(3);
+    assert!(
+        output.stderr.contains("no line end\n  no signal"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn the_log_goes_through_the_pager_of_git() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("true");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.configure("core.pager", "sed 's/^/paged: /'");
+    let log = || sandbox.ralph_cmd(&["log"]);
+    let seen = log().on_terminal(80).run().exits(0).stdout;
+    assert!(seen.contains("paged: ") && seen.contains("complete"), "{seen}");
+    assert!(!log().run().exits(0).stdout.contains("paged"));
+    let plain = sandbox.cmd("git").args(["--no-pager", "ralph", "log"]);
+    assert!(!plain.on_terminal(80).run().exits(0).stdout.contains("paged"));
+}
+
+#[test]
+fn an_interrupt_is_told_and_leaves_no_line_behind() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("touch $RALPH_BEGUN; sleep 100");
+    let begun = sandbox.outside("begun");
+    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]);
+    let running = cmd.env("RALPH_BEGUN", &begun).on_terminal(80).start();
+    wait_for(&begun);
+    running.signal(Signal::SIGINT);
+    let seen = running.end().exits(130).stdout;
+    let left = visible(&seen);
+    for line in [
+        "  asked it to stop; once more (Ctrl-C) kills it",
+        "to go on: git ralph run add-login",
+    ] {
+        assert!(left.contains(&line.to_owned()), "{line:?} in {seen}");
+    }
+}
