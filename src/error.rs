@@ -346,6 +346,18 @@ pub enum Error {
     /// The demo's own files.
     #[error("the demo failed: {0}")]
     Demo(String),
+    /// A lifecycle hook said no; nothing was done.
+    #[error("the hook {hook} said no ({why})")]
+    HookRefused {
+        /// Its name.
+        hook: &'static str,
+        /// How it ended.
+        why: String,
+        /// Where it is, where it is a file.
+        file: Option<PathBuf>,
+        /// What it printed.
+        log: PathBuf,
+    },
     /// The loop was asked to stop.
     #[error("stopped by signal {0}")]
     Stopped(i32),
@@ -463,6 +475,15 @@ impl Error {
                 let advice = advice.unwrap_or("mend that");
                 let log = log.display();
                 format!("{advice}, then the same command again; what the agent printed: {log}")
+            }
+            Self::HookRefused { file, log, .. } => {
+                let place = match file {
+                    Some(file) => file.display().to_string(),
+                    None => {
+                        r"in the configuration (git config --show-origin --get-regexp ^hook\.)".to_owned()
+                    }
+                };
+                format!("the hook is {place}; what it printed: {}", log.display())
             }
             Self::HeadElsewhere { branch, .. } => format!("git checkout {branch}"),
             Self::OtherWorkTree { path, .. } => format!("cd {path}"),

@@ -16,6 +16,8 @@ struct Asked {
 #[derive(Clone, Debug)]
 pub struct Stop {
     asked: watch::Receiver<Asked>,
+    /// Requests that are somebody else's business.
+    before: u32,
 }
 
 impl Stop {
@@ -48,24 +50,34 @@ impl Stop {
                 }
             });
         }
-        Ok(Self { asked })
+        Ok(Self { asked, before: 0 })
+    }
+
+    /// Listens only to what comes from now on: for what is still to be done after a first request.
+    #[must_use]
+    pub fn from_now(&self) -> Self {
+        Self {
+            asked: self.asked.clone(),
+            before: self.asked.borrow().times,
+        }
     }
 
     /// The first signal that asked us to stop, if any has.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {
         let asked = *self.asked.borrow();
-        (asked.times > 0).then_some(asked.first)
+        (asked.times > self.before).then_some(asked.first)
     }
 
     /// How often we were asked to stop so far.
     #[must_use]
     pub fn times(&self) -> u32 {
-        self.asked.borrow().times
+        self.asked.borrow().times.saturating_sub(self.before)
     }
 
     /// Waits until we were asked to stop `times` times; gives the first signal.
     pub async fn asked(&mut self, times: u32) -> i32 {
+        let times = self.before.saturating_add(times);
         match self.asked.wait_for(|asked| asked.times >= times).await {
             Ok(asked) => asked.first,
             // Every listener is gone: nobody will ever ask.

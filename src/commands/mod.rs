@@ -48,7 +48,7 @@ pub async fn run(cli: Cli) -> Exit {
     };
     screen.settle_colours(None);
     let result = match cli.command {
-        Command::Start(args) => start::run(with_json(&mut screen, args.json), args).await,
+        Command::Start(args) => Box::pin(start::run(with_json(&mut screen, args.json), args)).await,
         Command::Next(args) => next::run(with_json(&mut screen, args.json), args).await,
         Command::Retry(args) => retry::run(with_json(&mut screen, args.json), args).await,
         Command::Finish(args) => finish::run(with_json(&mut screen, args.json), args).await,

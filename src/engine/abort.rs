@@ -70,7 +70,9 @@ impl<'o> Session<'o> {
         };
         self.state.intent = Some(Intent::Abort { finished, tip });
         self.save()?;
-        self.finish_abort(Some(now)).await
+        self.finish_abort(Some(now)).await?;
+        self.tell_hooks(None).await?;
+        Ok(())
     }
 
     /// Applies the intent of `abort`; doing it again is harmless.

@@ -87,12 +87,22 @@ impl Session<'_> {
         options: &AttemptOptions,
         settings: &Settings,
     ) -> Result<Concluded, Error> {
-        let (listing, story) = self.begin_story(step, settings).await?;
+        let (mut listing, mut story) = self.begin_story(step, settings).await?;
         if let Some(limit) = self.limit_reached(settings, options.started)? {
             return Ok(Concluded::End(StepEnd::Limited(limit)));
         }
         let agent = self.require_agent(step, &options.agent, settings)?;
+        match self.before_attempt(&story).await? {
+            Err(signal) => return Ok(Concluded::End(StepEnd::Interrupted(signal))),
+            Ok(true) => (listing, story) = self.begin_story(step, settings).await?,
+            Ok(false) => {}
+        }
         self.settle(&story.id).await?;
+        if self.tell_hooks(None).await? {
+            // What such a hook changes is no work of the attempt either; nobody is told of that.
+            self.settle(&story.id).await?;
+            self.due.clear();
+        }
         self.settled = false;
         // All that can fail comes before the attempt is said to run.
         let text = self.prompt_text(&story, settings)?;

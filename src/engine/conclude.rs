@@ -4,6 +4,7 @@ use std::fs;
 
 use super::checkpoint::Saving;
 use super::files::file_error;
+use super::hooks::Hook;
 use super::revert::Undoing;
 use super::run_agent::{Begun, Outcome};
 use super::touched::tracked_paths;
@@ -57,7 +58,7 @@ impl Session<'_> {
     ) -> Result<Concluded, Error> {
         self.repair_after_attempt().await?;
         self.take_guard_away(&story.id, begun.number);
-        let standing = self.standing().await?;
+        let mut standing = self.standing().await?;
         self.put_own_refs_back().await?;
         if let Some(litter) = outcome.litter
             && outcome.judgement.verdict == Verdict::Complete
@@ -92,6 +93,22 @@ impl Session<'_> {
         {
             outcome.judgement = refused;
         }
+        if outcome.judgement.verdict == Verdict::Complete {
+            let (ran, refused) = self.before_checkpoint(story, &begun, &mut outcome).await?;
+            if ran {
+                standing = self.standing().await?;
+                match self.parent_for_checkpoint(&standing).await? {
+                    Ok(found) => parent = Some(found),
+                    Err(reason) => {
+                        let reason = format!("after the hook {}: {reason}", Hook::PreCheckpoint.name());
+                        outcome.judgement = Judgement::new(Verdict::GateFailed, reason);
+                    }
+                }
+            }
+            if let Some(refused) = refused {
+                outcome.judgement = refused;
+            }
+        }
         if outcome.judgement.verdict == Verdict::Complete
             && let Err(reason) = self.mark_done(story, before, settings, begun.number).await
         {
@@ -109,6 +126,7 @@ impl Session<'_> {
             };
             self.save_checkpoint(saving, &standing).await?;
             self.forget_refs();
+            self.tell_hooks(Some((story, &begun))).await?;
             return self.after_checkpoint(story).await.map(Concluded::End);
         }
         // Where nothing was promised, there is nothing to say about the work: the story is just repeated.
@@ -126,6 +144,7 @@ impl Session<'_> {
             reason: told,
         };
         self.undo(undoing, &standing).await?;
+        self.tell_hooks(Some((story, &begun))).await?;
         self.after_failure(outcome.judgement, outcome.signal)
     }
 

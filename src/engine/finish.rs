@@ -32,10 +32,12 @@ impl Session<'_> {
         if !self.state.is_live() {
             return Err(Error::LoopFinished(self.change().to_string()));
         }
+        self.before_finish(how).await?;
         match how {
             Finish::Cleanup { index } => self.cleanup(index).await?,
             Finish::Keep => self.keep_branch().await?,
         }
+        self.tell_hooks(None).await?;
         // The loop is closed; what could not be cleared away now goes with a later one.
         if let Err(error) = self.engine.prune(None).await {
             self.tell(format!("what older loops left could not be removed: {error}"));

@@ -60,11 +60,11 @@ impl Session<'_> {
     }
 }
 
-/// Listens to a gate.
-struct GateEars<'a> {
-    change: String,
-    observer: &'a mut dyn Observer,
-    tail: &'a mut Tail,
+/// Listens to a gate or a hook.
+pub(super) struct GateEars<'a> {
+    pub change: String,
+    pub observer: &'a mut dyn Observer,
+    pub tail: &'a mut Tail,
 }
 
 impl Listener for GateEars<'_> {

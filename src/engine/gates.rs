@@ -60,10 +60,20 @@ impl Session<'_> {
 
     /// What gates change is part of the story; a person shall know that the agent did not do it.
     async fn tell_changed_by_gates(&mut self, before: &Oid) -> Result<(), Error> {
+        if let Some(names) = self.changed_since(before).await? {
+            self.tell(format!(
+                "the gates changed files, which goes into the checkpoint: {names}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The files that are not as they are in this tree, in words; `None` when all are.
+    pub(super) async fn changed_since(&mut self, before: &Oid) -> Result<Option<String>, Error> {
         let after = self.read_work_tree().await?.tree;
         let changes = self.engine.repo.git.diff_trees(before, &after).await?;
         if changes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let names = changes.iter().take(NAMED);
         let mut names: Vec<_> = names
@@ -72,10 +82,6 @@ impl Session<'_> {
         if changes.len() > NAMED {
             names.push(format!("{} more", changes.len() - NAMED));
         }
-        self.tell(format!(
-            "the gates changed files, which goes into the checkpoint: {}",
-            names.join(", ")
-        ));
-        Ok(())
+        Ok(Some(names.join(", ")))
     }
 }

@@ -95,6 +95,7 @@ impl Session<'_> {
             reason: None,
         };
         self.undo(undoing, &standing).await?;
+        self.tell_hooks(None).await?;
         Ok(true)
     }
 

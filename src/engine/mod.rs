@@ -7,6 +7,7 @@
 //!   `waiting` say whether and when there is another. `hand` does
 //!   the same at a person's word.
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
+//! - `hooks` of the user's run around these steps.
 //! - The `guard` stands around the agent's git meanwhile.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
 //! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
@@ -28,6 +29,7 @@ mod gates;
 pub mod guard;
 mod hand;
 mod home;
+pub mod hooks;
 mod learnings;
 mod limits;
 pub mod machine;
@@ -93,6 +95,8 @@ pub struct Engine<'o> {
     pub observer: &'o mut dyn Observer,
     /// Signals that ask us to stop.
     pub stop: Stop,
+    /// How this git runs hooks, when it was asked.
+    hook_run: Option<hooks::HookRun>,
 }
 
 impl<'o> Engine<'o> {
@@ -130,6 +134,7 @@ impl<'o> Engine<'o> {
             configuration,
             observer,
             stop,
+            hook_run: None,
         })
     }
 

@@ -47,6 +47,8 @@ impl Session<'_> {
             self.state.running = None;
             self.save()?;
         }
+        // Hooks are told by the command that does the thing, or not at all.
+        self.due.clear();
         Ok(())
     }
 

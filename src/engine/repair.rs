@@ -49,6 +49,10 @@ impl Session<'_> {
         for path in &differed {
             self.tell(format!("the attempt changed {}; it is put back", path.display()));
         }
+        if !differed.is_empty() {
+            // Read before, it may have been the attempt's.
+            self.engine.configuration.hooks = None;
+        }
         self.forget_own_files()?;
         Ok(!differed.is_empty())
     }

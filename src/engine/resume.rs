@@ -116,6 +116,7 @@ pub async fn resume<'o>(
         settled: false,
         head_is_known: false,
         refs: None,
+        due: Vec::new(),
     };
     session.tell("the loop's state is rebuilt from its branch and refs");
     Ok(session)

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use super::hooks::Hook;
 use super::machine::{self, Action, Refusal};
 use super::other_refs::OtherRefs;
 use super::{Engine, progress_of};
@@ -30,6 +31,8 @@ pub struct Session<'o> {
     pub(super) head_is_known: bool,
     /// The user's refs as last read; nothing but this process has changed them since.
     pub(super) refs: Option<OtherRefs>,
+    /// What happened in this step, for hooks that are told when nothing is under way.
+    pub(super) due: Vec<Event>,
 }
 
 impl<'o> Session<'o> {
@@ -54,6 +57,7 @@ impl<'o> Session<'o> {
             settled: false,
             head_is_known: false,
             refs: None,
+            due: Vec::new(),
         };
         session.require_own_work_tree()?;
         let at_rest = session.state.intent.is_none() && session.state.running.is_none();
@@ -81,6 +85,9 @@ impl<'o> Session<'o> {
             tracing::warn!("cannot record an event: {error}");
         }
         self.engine.observer.event(&event);
+        if Hook::after(&event.what).is_some() {
+            self.due.push(event);
+        }
     }
 
     /// Tells a person something that the loop goes on after.

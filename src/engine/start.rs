@@ -69,6 +69,7 @@ pub async fn start<'o>(
         settled: true,
         head_is_known: true,
         refs: None,
+        due: Vec::new(),
     };
     session.emit(What::Started {
         branch: session.state.branch.clone(),

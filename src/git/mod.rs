@@ -7,6 +7,7 @@
 mod command;
 mod convert;
 mod discover;
+mod hooks;
 pub mod index;
 pub mod index_file;
 mod listing;
@@ -19,6 +20,7 @@ pub mod worktree;
 
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover};
+pub use hooks::Hooks;
 pub use objects::StagedEntry;
 pub use operations::{clear_operations, operations_in_progress};
 pub use own_files::OwnFiles;

@@ -12,7 +12,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Pieces;
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, Hooks};
 
 pub use table::TABLE;
 use values::{
@@ -204,6 +204,8 @@ pub struct Configuration {
     pub converts: bool,
     /// `color.ralph`, else `color.ui`.
     pub colour: Option<Colour>,
+    /// Where git looks for hooks; `None` when that has to be read again.
+    pub hooks: Option<Hooks>,
     /// Settings that are there but not acted upon, to be told.
     pub ignored: Vec<String>,
     /// What was given by `git -c`, which holds for this command even where a loop has frozen settings.
@@ -238,7 +240,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile)$",
+            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|hookspath)$|^hook\..*\.event$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -253,6 +255,8 @@ impl Configuration {
 
     fn parse(listing: &[u8]) -> Result<Self, SettingsError> {
         let mut configuration = Self::default();
+        let mut hooks = Hooks::default();
+        let mut hooks_paths = Vec::new();
         let mut names = 0;
         let mut addresses = 0;
         let mut ours = None;
@@ -273,6 +277,10 @@ impl Configuration {
                 }
                 Some(("color", "ralph")) => ours = parse_colour(value).or(ours),
                 Some(("color", _)) => configuration.colour = parse_colour(value).or(configuration.colour),
+                Some(("core", "hookspath")) => hooks_paths.push((*scope, value.to_owned())),
+                Some(("hook", key)) if key.strip_suffix(".event").is_some() => {
+                    hooks.events.insert(value.to_owned());
+                }
                 Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("core", _)) => configuration.converts = true,
                 Some(("user", "name")) => names |= 0b11,
@@ -285,6 +293,12 @@ impl Configuration {
             }
         }
         configuration.colour = ours.or(configuration.colour);
+        // Each git of ours is told to run no hooks, after whatever the user has set.
+        if hooks_paths.last() == Some(&(b"command", "/dev/null".to_owned())) {
+            hooks_paths.pop();
+        }
+        hooks.path = hooks_paths.pop().map(|(_, path)| path);
+        configuration.hooks = Some(hooks);
         configuration.has_identity = names == 0b11 && addresses == 0b11;
         Ok(configuration)
     }

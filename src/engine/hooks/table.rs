@@ -1,0 +1,132 @@
+//! The lifecycle hooks (contract section 9): what the engine runs and what the manual prints.
+
+use crate::events::What;
+
+/// A lifecycle hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// Before an attempt.
+    PreAttempt,
+    /// After an attempt.
+    PostAttempt,
+    /// Before the checkpoint of a story.
+    PreCheckpoint,
+    /// After a checkpoint.
+    PostCheckpoint,
+    /// After the work tree was put back.
+    PostRevert,
+    /// Before `finish`.
+    PreFinish,
+    /// After a loop was closed.
+    PostFinish,
+}
+
+/// What is to know of a hook.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The hook.
+    pub hook: Hook,
+    /// Its name, as git finds it.
+    pub name: &'static str,
+    /// Whether it is given the story beside the change.
+    pub story: bool,
+    /// The event in its event file.
+    pub event: &'static str,
+    /// When it runs.
+    pub when: &'static str,
+    /// What comes of an exit code that is not zero, and of a time-out.
+    pub refusal: &'static str,
+}
+
+/// What comes of a hook that fails when what it is about has happened.
+const WARNING: &str = "a warning; the loop goes on";
+
+/// All hooks, in the order in which a loop runs them.
+pub const TABLE: &[Row] = &[
+    Row {
+        hook: Hook::PreAttempt,
+        name: "ralph-pre-attempt",
+        story: true,
+        event: "attempt_started",
+        when: "before an attempt of git ralph next, retry or run, and before the work tree is looked at: what it changes is an edit \
+               made before the attempt, and becomes a checkpoint of its own",
+        refusal: "the attempt does not begin, nothing is counted, and the command ends with exit code 1",
+    },
+    Row {
+        hook: Hook::PreCheckpoint,
+        name: "ralph-pre-checkpoint",
+        story: true,
+        event: "attempt_ended",
+        when: "after COMPLETE (or git ralph complete) and all gates, before the checkpoint: what it changes in the work tree is part of \
+               the checkpoint, and told",
+        refusal: "the verdict is gate_failed, the last 40 lines of its output are the reason, and the attempt is undone",
+    },
+    Row {
+        hook: Hook::PostAttempt,
+        name: "ralph-post-attempt",
+        story: true,
+        event: "attempt_ended",
+        when: "after an attempt, whatever it came to, when the checkpoint is made or the work tree is put back",
+        refusal: WARNING,
+    },
+    Row {
+        hook: Hook::PostCheckpoint,
+        name: "ralph-post-checkpoint",
+        story: true,
+        event: "checkpoint",
+        when: "after a checkpoint; without a story for edits that were made before an attempt",
+        refusal: WARNING,
+    },
+    Row {
+        hook: Hook::PostRevert,
+        name: "ralph-post-revert",
+        story: true,
+        event: "reverted",
+        when: "after the work tree was put back to the checkpoint, by a failed attempt, git ralph fail or git ralph revert",
+        refusal: WARNING,
+    },
+    Row {
+        hook: Hook::PreFinish,
+        name: "ralph-pre-finish",
+        story: false,
+        event: "finished",
+        when: "before git ralph finish changes anything; not before git ralph abort",
+        refusal: "nothing is changed, and the command ends with exit code 1",
+    },
+    Row {
+        hook: Hook::PostFinish,
+        name: "ralph-post-finish",
+        story: false,
+        event: "finished",
+        when: "after git ralph finish and git ralph abort, when the loop is closed",
+        refusal: WARNING,
+    },
+];
+
+impl Hook {
+    /// Its name, as git finds it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PreAttempt => "ralph-pre-attempt",
+            Self::PostAttempt => "ralph-post-attempt",
+            Self::PreCheckpoint => "ralph-pre-checkpoint",
+            Self::PostCheckpoint => "ralph-post-checkpoint",
+            Self::PostRevert => "ralph-post-revert",
+            Self::PreFinish => "ralph-pre-finish",
+            Self::PostFinish => "ralph-post-finish",
+        }
+    }
+
+    /// The hook that is told of an event after it has happened.
+    #[must_use]
+    pub const fn after(what: &What) -> Option<Self> {
+        match what {
+            What::AttemptEnded(_) => Some(Self::PostAttempt),
+            What::Checkpoint { .. } => Some(Self::PostCheckpoint),
+            What::Reverted { .. } => Some(Self::PostRevert),
+            What::Finished { .. } => Some(Self::PostFinish),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Where git looks for hooks: the hooks directory, and from git 2.54 on its configuration.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::PathBuf;
+
+use super::discover::Repo;
+
+/// What the configuration says of hooks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// `core.hooksPath`, as it was written.
+    pub path: Option<String>,
+    /// The events of all configured hooks (`hook.<name>.event`).
+    pub events: BTreeSet<String>,
+}
+
+impl Hooks {
+    /// Whether a configured hook names this event.
+    #[must_use]
+    pub fn is_configured(&self, name: &str) -> bool {
+        self.events.contains(name)
+    }
+
+    /// The file of a hook in the hooks directory, as far as it can be told where that is: a path in the home
+    /// of somebody else is left to git.
+    #[must_use]
+    pub fn file(&self, repo: &Repo, name: &str) -> Option<PathBuf> {
+        let Some(path) = &self.path else {
+            return Some(repo.common_dir.join("hooks").join(name));
+        };
+        let dir = match (path.strip_prefix("~/"), env::var_os("HOME")) {
+            (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+            _ if path.starts_with(['~', '%', ':']) => return None,
+            // Git runs hooks from the top directory.
+            _ => repo.top.join(path),
+        };
+        Some(dir.join(name))
+    }
+
+    /// Whether git may find a hook of this name; `false` is certain.
+    #[must_use]
+    pub fn may_be(&self, repo: &Repo, name: &str) -> bool {
+        self.is_configured(name)
+            || self
+                .file(repo, name)
+                .is_none_or(|file| file.symlink_metadata().is_ok())
+    }
+}
