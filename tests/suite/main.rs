@@ -24,6 +24,7 @@ mod finish;
 mod gates;
 mod guard;
 mod help;
+mod hooks;
 mod install;
 mod json;
 mod log;

@@ -47,7 +47,7 @@ impl Session<'_> {
         match self.call(call).await? {
             Said::Nothing => Ok(Ok(false)),
             Said::Yes => Ok(Ok(true)),
-            Said::No(why, _) => Err(self.refused(Hook::PreAttempt, why)),
+            Said::No(why, _) => Err(self.refused(Hook::PreAttempt, why).await?),
             Said::Interrupted(signal) => Ok(Err(signal)),
         }
     }
@@ -143,7 +143,7 @@ impl Session<'_> {
         };
         match self.call(call).await? {
             Said::Nothing | Said::Yes => Ok(()),
-            Said::No(why, _) => Err(self.refused(Hook::PreFinish, why)),
+            Said::No(why, _) => Err(self.refused(Hook::PreFinish, why).await?),
             Said::Interrupted(signal) => Err(Error::Stopped(signal)),
         }
     }
@@ -190,15 +190,16 @@ impl Session<'_> {
     }
 
     /// Where a person finds the hook that said no.
-    fn refused(&self, hook: Hook, why: String) -> Error {
+    async fn refused(&mut self, hook: Hook, why: String) -> Result<Error, Error> {
+        self.may_be(hook).await?;
         let hooks = self.engine.configuration.hooks.as_ref();
         let file = hooks.and_then(|hooks| hooks.file(&self.engine.repo, hook.name()));
-        Error::HookRefused {
+        Ok(Error::HookRefused {
             hook: hook.name(),
             why,
             file: file.filter(|file| file.exists()),
             log: self.file(LOG),
-        }
+        })
     }
 }
 

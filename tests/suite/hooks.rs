@@ -1,0 +1,623 @@
+//! Lifecycle hooks: which run when, what they are told, what they can refuse, and that none of an agent's runs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use git_ralph::engine::hooks::TABLE;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+/// Notes the hook's name, its arguments, some of its environment, and its event, each on one line.
+fn noting(sandbox: &Sandbox) -> String {
+    format!(
+        "notes='{}'\n\
+         echo \"${{0##*/}} $*\" >>\"$notes/hooks\"\n\
+         echo \"$RALPH_CHANGE|$RALPH_BRANCH|$RALPH_STORY|$RALPH_STORY_TITLE|$RALPH_ATTEMPT|$PWD|${{GIT_RALPH_RUN:+marked}}\" >>\"$notes/environment\"\n\
+         cat \"$RALPH_EVENT_FILE\" >>\"$notes/events\"\n",
+        sandbox.notes.display()
+    )
+}
+
+/// A sandbox where every hook notes that it ran.
+fn noted() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for row in TABLE {
+        sandbox.hook(row.name, &noting(&sandbox));
+    }
+    sandbox
+}
+
+/// The hooks that ran so far, with their arguments; forgets them.
+fn ran(sandbox: &Sandbox) -> Vec<String> {
+    let file = sandbox.notes.join("hooks");
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let _ = fs::remove_file(&file);
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn each_step_runs_its_hooks() {
+    let sandbox = noted();
+    sandbox.start();
+    assert_eq!(ran(&sandbox), [""; 0]);
+    sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+    let failed = [
+        "ralph-pre-attempt add-login 1",
+        "ralph-post-attempt add-login 1",
+        "ralph-post-revert add-login 1",
+    ];
+    assert_eq!(ran(&sandbox), failed);
+    sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
+    let complete = [
+        "ralph-pre-attempt add-login 1",
+        "ralph-pre-checkpoint add-login 1",
+        "ralph-post-attempt add-login 1",
+        "ralph-post-checkpoint add-login 1",
+    ];
+    assert_eq!(ran(&sandbox), complete);
+    sandbox.write("y", "y\n");
+    sandbox.ralph(&["complete"]).exits(0);
+    let by_hand = [
+        "ralph-pre-checkpoint add-login 2",
+        "ralph-post-attempt add-login 2",
+        "ralph-post-checkpoint add-login 2",
+    ];
+    assert_eq!(ran(&sandbox), by_hand);
+    sandbox.write("z", "z\n");
+    sandbox.ralph(&["revert"]).exits(0);
+    assert_eq!(ran(&sandbox), ["ralph-post-revert add-login 3"]);
+    sandbox.write("z", "z\n");
+    sandbox.ralph(&["fail", CHANGE, "red"]).exits(3);
+    let fail = ["ralph-post-attempt add-login 3", "ralph-post-revert add-login 3"];
+    assert_eq!(ran(&sandbox), fail);
+    sandbox.write("edit", "mine\n");
+    sandbox.step("retry", &sandbox.failing("true")).exits(3);
+    let edits = [
+        "ralph-pre-attempt add-login 3",
+        "ralph-post-checkpoint add-login",
+        "ralph-post-attempt add-login 3",
+        "ralph-post-revert add-login 3",
+    ];
+    assert_eq!(ran(&sandbox), edits);
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    let finish = ["ralph-pre-finish add-login", "ralph-post-finish add-login"];
+    assert_eq!(ran(&sandbox), finish);
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.start();
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(ran(&sandbox), ["ralph-post-finish add-login"]);
+}
+
+#[test]
+fn a_hook_is_told_in_environment_and_event_file() {
+    let sandbox = noted();
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    let events: Vec<Value> = sandbox
+        .noted("events")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let recorded = fs::read_to_string(sandbox.top.join(".git/ralph/add-login/events.jsonl")).unwrap();
+    let names = ran(&sandbox);
+    assert_eq!(names.len(), events.len());
+    for (name, event) in names.iter().zip(&events) {
+        let name = name.split(' ').next().unwrap();
+        let row = TABLE.iter().find(|row| row.name == name).unwrap();
+        assert_eq!(event["event"], row.event, "{name}");
+        assert_eq!(event["change"], CHANGE);
+        let is_recorded = recorded
+            .lines()
+            .any(|line| &serde_json::from_str::<Value>(line).unwrap() == event);
+        assert_eq!(is_recorded, name.starts_with("ralph-post-"), "{name}");
+    }
+    assert_eq!(
+        (&events[0]["attempt"], &events[0]["title"]),
+        (&1.into(), &"1. Database".into())
+    );
+    assert_eq!(events[1]["verdict"], "complete");
+    assert_eq!(events[4]["branch"], "main");
+    let top = sandbox.top.canonicalize().unwrap();
+    let top = top.display();
+    let of_story = format!("add-login|ralph/add-login|1|1. Database|1|{top}|marked");
+    let of_loop = format!("add-login|ralph/add-login||||{top}|marked");
+    let environment = sandbox.noted("environment");
+    let wanted = [&of_story, &of_story, &of_story, &of_story, &of_loop, &of_loop];
+    assert_eq!(environment.lines().collect::<Vec<_>>(), wanted);
+    let file = sandbox.top.join(".git/ralph/add-login/event.json");
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn no_attempt_begins_when_the_hook_before_it_says_no() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook("ralph-pre-attempt", "echo 'not on battery'; exit 9");
+    let agent = sandbox.completing("count");
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("not on battery")
+        .says("the hook ralph-pre-attempt said no (exit code 9)")
+        .says(".git/hooks/ralph-pre-attempt");
+    assert!(!sandbox.notes.join("count").exists());
+    assert_eq!(sandbox.attempts().len(), 0);
+    assert_eq!(sandbox.status()["phase"], "ready");
+    let log = sandbox.top.join(".git/ralph/add-login/hook.log");
+    assert_eq!(fs::read_to_string(log).unwrap(), "not on battery\n");
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(1);
+    sandbox.hook("ralph-pre-attempt", "true");
+    sandbox.step("next", &agent).exits(0);
+}
+
+#[test]
+fn what_the_hook_before_an_attempt_changes_is_no_work_of_the_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook("ralph-pre-attempt", "echo fetched >fetched");
+    sandbox.step("next", &sandbox.failing("rm fetched")).exits(3);
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: edits before 1");
+    assert_eq!(sandbox.read("fetched"), "fetched\n");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn what_the_hook_of_a_checkpoint_of_edits_changes_is_no_work_of_the_attempt_either() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.write("edit", "mine\n");
+    sandbox.hook("ralph-post-checkpoint", "echo hook >>hooked");
+    sandbox.step("next", &sandbox.failing("rm hooked")).exits(3);
+    assert_eq!(sandbox.read("hooked"), "hook\n");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn the_hook_before_a_checkpoint_can_refuse_it_like_a_gate() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook(
+        "ralph-pre-checkpoint",
+        "if [ -f x ]; then echo 'no x here'; exit 1; fi",
+    );
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(3);
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox.is_at_checkpoint();
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains("no x here"), "{prompt}");
+    let log = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");
+    assert!(fs::read_to_string(log).unwrap().contains("no x here"));
+    sandbox.write("x", "by hand\n");
+    sandbox.ralph(&["complete"]).exits(3);
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox.step("retry", &sandbox.completing("echo y >y")).exits(0);
+}
+
+#[test]
+fn what_the_hook_before_a_checkpoint_changes_is_in_it_and_told() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook("ralph-pre-checkpoint", "tr a-z A-Z <x >y && mv y x");
+    sandbox
+        .step("next", &sandbox.completing("echo raw >x"))
+        .exits(0)
+        .says("the hook ralph-pre-checkpoint changed files: x");
+    assert_eq!(sandbox.git(&["show", "HEAD:x"]), "RAW");
+    let before = "refs/ralph/add-login/attempts/1/1-before-hook:x";
+    assert_eq!(sandbox.git(&["show", before]), "raw");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn a_hook_that_throws_work_away_loses_none() {
+    for script in [
+        "git reset -q --hard",
+        "git checkout -q -f main",
+        "git checkout -q --orphan other && git rm -qrf . && rm -f x",
+        "git reset -q --hard HEAD~1",
+        "git add -A && git -c user.name=H -c user.email=h commit -q -m hook && git reset -q --hard HEAD~1",
+        "rm -rf * .git/index",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        sandbox.hook("ralph-pre-checkpoint", &format!("{script}; exit 1"));
+        sandbox
+            .step("next", &sandbox.completing("echo work >README.md"))
+            .exits(3);
+        sandbox.is_at_checkpoint();
+        let kept = "refs/ralph/add-login/attempts/1/1-before-hook:README.md";
+        assert_eq!(sandbox.git(&["show", kept]), "work", "{script}");
+    }
+    // Saying yes to it changes nothing of that.
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook("ralph-pre-checkpoint", "git checkout -q -f main");
+    sandbox.step("next", &sandbox.completing("echo work >x")).exits(3);
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    let reason = &sandbox.attempts()[0]["reason"];
+    assert!(
+        reason
+            .as_str()
+            .unwrap()
+            .contains("after the hook ralph-pre-checkpoint: HEAD"),
+        "{reason}"
+    );
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn a_post_hook_that_leaves_the_branch_is_seen_by_the_next_step() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook("ralph-post-checkpoint", "git checkout -q -b elsewhere");
+    let agent = sandbox.completing("count; echo x >>x");
+    sandbox
+        .ralph(&["run", CHANGE, "--", &agent])
+        .exits(7)
+        .says("elsewhere");
+    assert_eq!(sandbox.noted("count"), "1\n");
+    sandbox.git(&["checkout", "-q", "ralph/add-login"]);
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn hooks_after_the_fact_only_warn() {
+    let sandbox = Sandbox::new();
+    for row in TABLE.iter().filter(|row| row.name.contains("-post-")) {
+        sandbox.hook(row.name, "exit 3");
+    }
+    sandbox.start();
+    let warning = |name: &str| format!("warning: the hook {name} failed (exit code 3)");
+    sandbox
+        .step("next", &sandbox.failing("true"))
+        .exits(3)
+        .says(&warning("ralph-post-attempt"))
+        .says(&warning("ralph-post-revert"));
+    sandbox
+        .step("retry", &sandbox.completing("echo x >x"))
+        .exits(0)
+        .says(&warning("ralph-post-checkpoint"));
+    sandbox
+        .ralph(&["finish", "--cleanup"])
+        .exits(0)
+        .says(&warning("ralph-post-finish"));
+}
+
+#[test]
+fn finish_changes_nothing_when_the_hook_before_it_says_no() {
+    let sandbox = Sandbox::dirty();
+    let before = sandbox.files();
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.hook("ralph-pre-finish", "exit 1");
+    let print = sandbox.print();
+    for choice in ["--cleanup", "--keep"] {
+        sandbox
+            .ralph(&["finish", choice])
+            .exits(1)
+            .says("the hook ralph-pre-finish said no (exit code 1)");
+        assert_eq!(sandbox.print(), print);
+    }
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn what_the_hook_before_finish_changes_comes_back_too() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.hook("ralph-pre-finish", "echo notes >NOTES");
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(
+        (sandbox.read("NOTES"), sandbox.read("x")),
+        ("notes\n".into(), "x\n".into())
+    );
+}
+
+#[test]
+fn hooks_have_a_time_limit() {
+    let sandbox = Sandbox::new();
+    // Frozen for the loop; git's own commands go by the setting of their time.
+    sandbox
+        .ralph_cmd(&["start", CHANGE])
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "ralph.commandTimeout")
+        .env("GIT_CONFIG_VALUE_0", "20s")
+        .run()
+        .exits(0);
+    let state = fs::read_to_string(sandbox.state_file()).unwrap();
+    assert!(state.contains("command_timeout = \"PT20S\""), "{state}");
+    fs::write(sandbox.state_file(), state.replace("\"PT20S\"", "\"PT1S\"")).unwrap();
+    let agent = sandbox.completing("echo x >x");
+    sandbox.hook("ralph-pre-attempt", "sleep 1000");
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("the hook ralph-pre-attempt said no (ended after 1 seconds, its time limit)");
+    sandbox.hook("ralph-pre-attempt", "exit 0");
+    sandbox.hook(
+        "ralph-pre-checkpoint",
+        ">.git/index.lock; sleep 1000 & sleep 1000",
+    );
+    sandbox.hook("ralph-post-revert", "sleep 1000");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("warning: the hook ralph-post-revert failed (ended after 1 seconds");
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox.is_at_checkpoint();
+    sandbox.nothing_is_alive();
+}
+
+#[test]
+fn planted_hooks_never_run() {
+    let plants = [
+        "mkdir -p .git/hooks; for h in $hooks; do printf '#!/bin/sh\\ntouch %s/planted\\n' \"$notes\" >.git/hooks/$h; chmod +x .git/hooks/$h; done",
+        "mkdir \"$notes/evil\"; for h in $hooks; do printf '#!/bin/sh\\ntouch %s/planted\\n' \"$notes\" >\"$notes/evil/$h\"; chmod +x \"$notes/evil/$h\"; done; git config core.hooksPath \"$notes/evil\"",
+        "for h in $hooks; do git config --add hook.evil.event $h; done; git config hook.evil.command \"touch $notes/planted\"",
+    ];
+    let names: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
+    for plant in plants {
+        for own in [false, true] {
+            let sandbox = if own { noted() } else { Sandbox::new() };
+            sandbox.start();
+            let head = format!(
+                "hooks='{}'\ncd '{}'\n{plant}",
+                names.join(" "),
+                sandbox.top.display()
+            );
+            sandbox.step("next", &sandbox.failing(&head)).exits(3);
+            sandbox
+                .step(
+                    "retry",
+                    &sandbox.completing(&format!("rm -rf \"$notes/evil\"; {head}; echo x >x")),
+                )
+                .exits(0);
+            sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+            assert!(!sandbox.notes.join("planted").exists(), "{plant}");
+            let wanted = if own { 9 } else { 0 };
+            assert_eq!(ran(&sandbox).len(), wanted, "{plant}");
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_attempt_planted_never_runs_either() {
+    let sandbox = noted();
+    sandbox.start();
+    let there = sandbox.notes.join("there");
+    let agent = sandbox.agent(
+        "git config core.hooksPath /nowhere; printf '#!/bin/sh\\ntouch %s/planted\\n' \"$notes\" >.git/hooks/ralph-pre-attempt; echo >\"$notes/there\"; sleep 1000",
+    );
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&there);
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    ran(&sandbox);
+    // The configuration was read before it was put back: it must not decide.
+    sandbox.step("next", &sandbox.failing("true")).exits(3);
+    assert!(!sandbox.notes.join("planted").exists());
+    assert_eq!(ran(&sandbox)[0], "ralph-pre-attempt add-login 1");
+}
+
+#[test]
+fn hooks_are_found_where_git_finds_them() {
+    let sandbox = Sandbox::new();
+    let script = format!("#!/bin/sh\n{}", noting(&sandbox));
+    let dirs = [
+        (".husky", ".husky".to_owned()),
+        (".git/own", sandbox.top.join(".git/own").display().to_string()),
+        ("../home/my hooks", "~/my hooks".to_owned()),
+    ];
+    sandbox.start();
+    for (dir, setting) in &dirs {
+        let file = sandbox.top.join(dir).join("ralph-pre-attempt");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, &script).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.configure("core.hooksPath", setting);
+        sandbox.ralph(&["revert"]).exits(0);
+        let agent = sandbox.agent("exit 1");
+        sandbox
+            .ralph(&["next", "--max-retries", "9", "--", &agent])
+            .exits(3);
+        assert_eq!(
+            ran(&sandbox),
+            if *dir == ".husky" {
+                vec![]
+            } else {
+                vec!["ralph-pre-attempt add-login 1".to_owned()]
+            }
+        );
+        sandbox.ralph(&["abort"]).exits(0);
+        sandbox.start();
+    }
+}
+
+#[test]
+fn a_setting_of_the_command_line_holds_for_hooks_too() {
+    let sandbox = noted();
+    sandbox.start();
+    let agent = sandbox.failing("true");
+    let set = ["-c", "core.hooksPath=/nowhere", "ralph", "next", "--", &agent];
+    sandbox.git_cmd(&set).run().exits(3);
+    assert_eq!(ran(&sandbox), [""; 0]);
+}
+
+#[test]
+fn a_file_that_is_not_executable_is_no_hook() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook("ralph-pre-attempt", "exit 1");
+    let file = sandbox.top.join(".git/hooks/ralph-pre-attempt");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+}
+
+/// A git that does one thing with `git hook`, and everything else as git does it.
+fn with_git(sandbox: &Sandbox, hook: &str) {
+    let git = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file())
+        .unwrap();
+    let git = git.display();
+    let script =
+        format!("for word do case $word in hook) {hook} ;; esac; done\nexec '{git}' \"$@\"");
+    sandbox.install("git", &script);
+}
+
+#[test]
+fn a_git_that_cannot_run_hooks_is_told() {
+    let sandbox = noted();
+    sandbox.start();
+    with_git(
+        &sandbox,
+        "echo \"git: 'hook' is not a git command. See 'git --help'.\" >&2; exit 1",
+    );
+    let agent = sandbox.completing("true");
+    sandbox
+        .direct(&["next", "--", &agent])
+        .run()
+        .exits(1)
+        .says("git hook run needs git 2.36 or later");
+    assert_eq!(ran(&sandbox), [""; 0]);
+}
+
+#[test]
+fn a_git_that_knows_hook_names_is_told_that_these_are_others() {
+    let sandbox = noted();
+    sandbox.start();
+    with_git(
+        &sandbox,
+        "case \"$*\" in *' -h') echo 'usage: git hook run [--allow-unknown-hook-name] [--ignore-missing]'; exit 129 ;; esac; \
+         echo \"$*\" >>\"$notes/asked\"; exit 0",
+    );
+    sandbox.configure("hook.mine.event", "ralph-pre-attempt");
+    let agent = sandbox.failing("true");
+    sandbox.direct(&["next", "--", &agent]).run().exits(3);
+    let asked = sandbox.noted("asked");
+    let wanted = "hook run --allow-unknown-hook-name --ignore-missing ralph-pre-attempt -- add-login 1";
+    assert!(asked.lines().next().unwrap().ends_with(wanted), "{asked}");
+}
+
+#[test]
+fn a_configured_hook_needs_a_git_that_knows_of_them() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let note = format!("echo configured >>'{}/hooks'", sandbox.notes.display());
+    sandbox.configure("hook.mine.event", "ralph-pre-attempt");
+    sandbox.configure("hook.mine.command", &note);
+    let output = sandbox.step("next", &sandbox.failing("true")).exits(3);
+    let usage = sandbox.git_cmd(&["hook", "run", "-h"]).run();
+    if format!("{}{}", usage.stdout, usage.stderr).contains("allow-unknown") {
+        assert_eq!(ran(&sandbox), ["configured"]);
+    } else {
+        output.says("ralph-pre-attempt is a hook of the configuration, which needs git 2.54");
+    }
+}
+
+#[test]
+fn a_loop_inside_a_hook_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.hook("ralph-pre-attempt", "git ralph next -- true");
+    sandbox
+        .step("next", &sandbox.completing("true"))
+        .exits(1)
+        .says("this is an attempt of a loop already");
+}
+
+#[test]
+fn a_signal_reaches_a_hook_and_ends_the_command() {
+    for (hook, verdict) in [
+        ("ralph-pre-attempt", None),
+        ("ralph-pre-checkpoint", Some("interrupted")),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let there = sandbox.notes.join("there");
+        sandbox.hook(hook, &format!("echo >'{}'; sleep 1000", there.display()));
+        let agent = sandbox.completing("echo x >x");
+        let running = sandbox.direct(&["next", "--", &agent]).start();
+        wait_for(&there);
+        running.signal(Signal::SIGINT);
+        running.end().exits(130);
+        sandbox.nothing_is_alive();
+        sandbox.is_at_checkpoint();
+        assert_eq!(sandbox.status()["phase"], "ready");
+        let attempts = sandbox.attempts();
+        assert_eq!(
+            attempts.last().map(|last| last["verdict"].as_str().unwrap()),
+            verdict
+        );
+    }
+}
+
+#[test]
+fn an_interrupted_attempt_has_its_hooks_run() {
+    let sandbox = noted();
+    sandbox.start();
+    let there = sandbox.notes.join("there");
+    let agent = sandbox.agent("echo >\"$notes/there\"; sleep 1000");
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&there);
+    running.signal(Signal::SIGINT);
+    running.end().exits(130);
+    let wanted = [
+        "ralph-pre-attempt add-login 1",
+        "ralph-post-attempt add-login 1",
+        "ralph-post-revert add-login 1",
+    ];
+    assert_eq!(ran(&sandbox), wanted);
+}
+
+#[test]
+fn a_kill_during_a_hook_leaves_nothing_half_done() {
+    for hook in [
+        "ralph-pre-attempt",
+        "ralph-pre-checkpoint",
+        "ralph-post-checkpoint",
+        "ralph-pre-finish",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        if hook == "ralph-pre-finish" {
+            sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+        }
+        let there = sandbox.notes.join("there");
+        sandbox.hook(hook, &format!("echo >'{}'; sleep 1000", there.display()));
+        let agent = sandbox.completing("echo x >x");
+        let step: &[&str] = match hook {
+            "ralph-pre-finish" => &["finish", "--cleanup"],
+            _ => &["next", "--", &agent],
+        };
+        let running = sandbox.direct(step).start();
+        wait_for(&there);
+        running.signal(Signal::SIGKILL);
+        running.wait_for_its_end();
+        sandbox.hook(hook, "exit 0");
+        sandbox.ralph(&["revert"]).exits(0);
+        sandbox.nothing_is_alive();
+        sandbox.is_at_checkpoint();
+        assert_eq!(sandbox.status()["phase"], "ready", "{hook}");
+        let done = u64::from(matches!(hook, "ralph-post-checkpoint" | "ralph-pre-finish"));
+        assert_eq!(sandbox.status()["stories_done"], done, "{hook}");
+        sandbox.step("next", &agent).exits(0);
+    }
+}
+
+#[test]
+fn without_hooks_no_git_is_asked_for_any() {
+    let sandbox = Sandbox::new();
+    with_git(&sandbox, "echo asked >>\"$notes/asked\"");
+    sandbox.start();
+    sandbox.hook("pre-commit", "true");
+    let agent = sandbox.completing("echo x >x");
+    sandbox.direct(&["next", "--", &agent]).run().exits(0);
+    sandbox.direct(&["finish", "--cleanup"]).run().exits(0);
+    assert!(!sandbox.notes.join("asked").exists());
+}
