@@ -14,10 +14,13 @@ pub const VERSION: u32 = 1;
 
 /// One event of a loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
-    /// [`VERSION`].
+    /// The version of this shape.
+    #[cfg_attr(test, schemars(extend("const" = VERSION)))]
     pub v: u32,
-    /// When it happened.
+    /// When it happened, RFC 3339.
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub t: Timestamp,
     /// What happened.
     #[serde(flatten)]
@@ -28,15 +31,16 @@ pub struct Event {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
     /// A loop was started.
     Started {
         /// The loop's branch.
         branch: String,
-        /// Where it came from; absent when HEAD was detached.
+        /// Where it came from; null when HEAD was detached.
         original_branch: Option<String>,
-        /// The commit it came from; absent on a branch without one.
+        /// The commit it came from; null on a branch without one.
         original_head: Option<Oid>,
         /// The commit "initial state".
         checkpoint: Oid,
@@ -56,9 +60,9 @@ pub enum What {
         /// Retries that the story has.
         max_retries: u32,
     },
-    /// The agent printed something.
+    /// The agent, a gate or a hook printed something; not in events.jsonl.
     Output {
-        /// `stdout` or `stderr`.
+        /// Which of its outputs.
         stream: Stream,
         /// The text, invalid UTF-8 replaced.
         text: String,
@@ -67,7 +71,7 @@ pub enum What {
     AttemptEnded(Attempt),
     /// A checkpoint was made.
     Checkpoint {
-        /// The story that it completes; absent for edits made by a person.
+        /// The story that it completes; null for edits made by a person.
         story: Option<String>,
         /// The attempt that made it.
         attempt: Option<u32>,
@@ -104,6 +108,7 @@ pub enum What {
         /// For how many seconds.
         seconds: u64,
         /// Until when.
+        #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
         until: Timestamp,
     },
     /// How far the loop is.
@@ -126,12 +131,12 @@ pub enum What {
         story: String,
         /// The attempt's number.
         attempt: u32,
-        /// The full name of the ref; `HEAD` for a move of HEAD itself.
+        /// The full name of the ref; HEAD for a move of HEAD itself.
         #[serde(rename = "ref")]
         name: String,
-        /// What it was: an object, or the full name of another ref; absent when there was none.
+        /// What it was: an object, or the full name of another ref; null when there was none.
         old: Option<String>,
-        /// What it is now, or would have been; absent when it was deleted.
+        /// What it is now, or would have been; null when it was deleted.
         new: Option<String>,
         /// The guard said no: nothing moved.
         refused: bool,
@@ -141,7 +146,7 @@ pub enum What {
         /// In words.
         message: String,
     },
-    /// The command ends with an error.
+    /// The command ends with an error; not in events.jsonl.
     Error {
         /// What failed, on what.
         message: String,
@@ -164,9 +169,9 @@ pub enum What {
     },
     /// The loop was closed.
     Finished {
-        /// `cleanup` or `keep`.
+        /// cleanup, keep or abort.
         how: String,
-        /// The branch that HEAD is on now; absent when detached.
+        /// The branch that HEAD is on now; null when detached.
         branch: Option<String>,
         /// The ref that keeps the final state.
         #[serde(rename = "ref")]
@@ -174,8 +179,9 @@ pub enum What {
     },
 }
 
-/// An attempt that has ended: one entry of `git ralph log --json`.
+/// An attempt that has ended: one entry of git ralph log --json.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attempt {
     /// The story's id.
     pub story: String,
@@ -186,6 +192,7 @@ pub struct Attempt {
     /// Why, where there is a reason.
     pub reason: Option<String>,
     /// When it began.
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub started: Timestamp,
     /// Seconds it took.
     pub duration: f64,
@@ -201,6 +208,7 @@ pub struct Attempt {
 
 /// Which of the agent's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     /// Standard output.
@@ -245,5 +253,26 @@ impl Event {
         let mut line = serde_json::to_string(self).unwrap_or_default();
         line.push('\n');
         line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemars::generate::SchemaSettings;
+    use snapbox::{Data, assert_data_eq};
+    use std::path::Path;
+
+    #[test]
+    fn the_schema_is_that_of_the_code() {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let mut schema = settings.into_generator().into_root_schema_for::<Event>();
+        schema.insert("title".to_owned(), "An event of git-ralph".into());
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/events.schema.json");
+        assert_data_eq!(
+            text,
+            Data::read_from(&file, Some(snapbox::data::DataFormat::Text)).raw()
+        );
     }
 }

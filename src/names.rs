@@ -111,6 +111,7 @@ impl From<Change> for String {
 
 /// A git object id in full, as hexadecimal text (SHA-1 or SHA-256).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Oid(String);
 

@@ -36,8 +36,9 @@ pub enum Phase {
     Finished,
 }
 
-/// What an attempt came to (contract section 10).
+/// What an attempt came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The promise was COMPLETE and every gate passed.

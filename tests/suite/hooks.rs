@@ -465,8 +465,7 @@ fn with_git(sandbox: &Sandbox, hook: &str) {
         .find(|git| git.is_file())
         .unwrap();
     let git = git.display();
-    let script =
-        format!("for word do case $word in hook) {hook} ;; esac; done\nexec '{git}' \"$@\"");
+    let script = format!("for word do case $word in hook) {hook} ;; esac; done\nexec '{git}' \"$@\"");
     sandbox.install("git", &script);
 }
 
