@@ -137,7 +137,7 @@ pub struct Start {
     /// Show the stories, the settings, the agent and the gates of the loop that would begin; change nothing
     #[arg(long, conflicts_with_all = ["restart", "resume"])]
     pub dry_run: bool,
-    /// Print events as JSON, one a line; with --dry-run one document
+    /// Print events as JSON, one a line (git ralph help events); with --dry-run one document
     #[arg(long)]
     pub json: bool,
 }
@@ -151,7 +151,7 @@ pub struct Step {
     /// Settings.
     #[command(flatten)]
     pub settings: Settings,
-    /// Print events as JSON, one a line
+    /// Print events as JSON, one a line (git ralph help events)
     #[arg(long)]
     pub json: bool,
     /// The agent's command; it reads the prompt on standard input
@@ -174,7 +174,7 @@ pub struct Run {
     /// The story list.
     #[command(flatten)]
     pub stories: StoriesFrom,
-    /// Print events as JSON, one a line
+    /// Print events as JSON, one a line (git ralph help events)
     #[arg(long)]
     pub json: bool,
     /// The agent's command; it reads the prompt on standard input
@@ -202,7 +202,7 @@ pub struct Finish {
     /// The change; also `cleanup` or `keep` as a word, before it
     #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(loops))]
     pub words: Vec<String>,
-    /// Print events as JSON, one a line
+    /// Print events as JSON, one a line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
@@ -317,7 +317,7 @@ pub struct Hand {
     /// The change; if left out, that of the current branch or the only loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
-    /// Print events as JSON, one a line
+    /// Print events as JSON, one a line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
@@ -328,7 +328,7 @@ pub struct Fail {
     /// The change, the reason, or both; a single word that is no loop is the reason
     #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"], add = ArgValueCandidates::new(loops))]
     pub words: Vec<String>,
-    /// Print events as JSON, one a line
+    /// Print events as JSON, one a line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
@@ -385,15 +385,16 @@ pub struct Install {
 /// `git ralph help`.
 #[derive(Debug, Args)]
 pub struct Help {
-    /// The command; if left out, the page is about the whole
+    /// The command, or hooks or events; if left out, the page is about the whole
     #[arg(value_parser = PossibleValuesParser::new(verbs()), hide_possible_values = true)]
     pub command: Option<String>,
 }
 
-/// The commands that have a manual page.
+/// The commands and topics that have a manual page.
 fn verbs() -> impl Iterator<Item = &'static str> {
     parts::PAGES
         .iter()
-        .map(|(verb, _)| *verb)
-        .filter(|verb| !verb.is_empty())
+        .chain(parts::TOPICS)
+        .map(|(name, _)| *name)
+        .filter(|name| !name.is_empty())
 }

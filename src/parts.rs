@@ -29,6 +29,12 @@ pub const PAGES: &[(&str, &str)] = &[
     ("stories", include_str!("../man/git-ralph-stories.1")),
 ];
 
+/// The manual pages of section 7, by topic.
+pub const TOPICS: &[(&str, &str)] = &[
+    ("events", include_str!("../man/git-ralph-events.7")),
+    ("hooks", include_str!("../man/git-ralph-hooks.7")),
+];
+
 /// The completions: where each goes below a `share` directory, and its text. The names are those by which the shells find
 /// them: bash and zsh look for `git-ralph` for `git ralph` too.
 pub const COMPLETIONS: &[(&str, &str)] = &[
@@ -56,8 +62,12 @@ pub fn files() -> Vec<(PathBuf, &'static str)> {
         };
         (PathBuf::from("man/man1").join(name), *text)
     });
+    let topics = TOPICS.iter().map(|(topic, text)| {
+        let name = format!("git-ralph-{topic}.7");
+        (PathBuf::from("man/man7").join(name), *text)
+    });
     let completions = COMPLETIONS
         .iter()
         .map(|(place, text)| (PathBuf::from(place), *text));
-    pages.chain(completions).collect()
+    pages.chain(topics).chain(completions).collect()
 }

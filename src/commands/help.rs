@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 pub(super) async fn run(screen: Screen, args: cli::Help) -> Result<Exit, Error> {
     let verb = args.command.unwrap_or_default();
-    let rendered = match parts::PAGES.iter().find(|(name, _)| *name == verb) {
+    let rendered = match pages().find(|(name, _)| *name == verb) {
         Some((_, page)) => rendered(page).await.map(|text| (*page, text)),
         None => None,
     };
@@ -31,7 +31,10 @@ pub(super) async fn run(screen: Screen, args: cli::Help) -> Result<Exit, Error> 
             }
             text
         }
-        None => long_help(&verb),
+        None => match parts::TOPICS.iter().find(|(topic, _)| *topic == verb) {
+            Some((_, page)) => plain(page),
+            None => long_help(&verb),
+        },
     };
     pager::show(screen, &here()?, &text).await;
     Ok(Exit::Done)
@@ -45,6 +48,32 @@ async fn rendered(page: &str) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // Some systems have a man that only says that there are no pages.
     (output.code == Some(0) && text.contains("SYNOPSIS")).then_some(text)
+}
+
+/// All pages, by their names.
+fn pages() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    parts::PAGES.iter().chain(parts::TOPICS)
+}
+
+/// A page without its marks, as far as our own pages have any.
+fn plain(page: &str) -> String {
+    let mut text = String::new();
+    for line in page.lines() {
+        let line = match line.split_once(' ') {
+            Some((".SH", title)) => format!("\n{}", title.trim_matches('"')),
+            _ if line == ".PP" || line == ".TP" => String::new(),
+            _ if line.starts_with('.') => continue,
+            _ => line.to_owned(),
+        };
+        let line = line.replace("\\fB", "").replace("\\fR", "").replace("\\&", "");
+        let line = line
+            .replace("\\-", "-")
+            .replace("\\(ga", "`")
+            .replace("\\(rs", "\\");
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.trim_start().to_owned()
 }
 
 /// What the command line's own definitions say.

@@ -112,7 +112,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.commandTimeout",
         "10m",
-        "time limit of one git or adapter command",
+        "time limit of one git or adapter command, and of one lifecycle hook",
     ),
     (
         "ralph.keepAttempts",

@@ -1,10 +1,16 @@
 //! The manual pages in man/ are what the code says: generated from the command line's own
-//! definitions and from the tables of exit codes and settings, with sections of prose from `text`.
+//! definitions, from the tables of exit codes, settings and hooks and from the schema of the events, with sections of
+//! prose from `text` and `topics`.
 //! `SNAPSHOTS=overwrite cargo test --test suite manual` writes them anew.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod text;
+pub(crate) mod topics;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +20,9 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use git_ralph::agent::presets::{self, Preset};
 use git_ralph::cli::Cli;
+use git_ralph::engine::hooks;
 use git_ralph::{exit, prompt, settings};
+use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
 
 /// Day of the last change to the pages that readers should know of; not the day of a build.
@@ -79,7 +87,112 @@ fn pages() -> Vec<(String, String)> {
         let verb = command.get_name().to_owned();
         pages.push((format!("git-ralph-{verb}.1"), page(command, &verb)));
     }
+    pages.push(("git-ralph-events.7".to_owned(), events_page()));
+    pages.push(("git-ralph-hooks.7".to_owned(), hooks_page()));
     pages
+}
+
+/// The page about the lifecycle hooks.
+fn hooks_page() -> String {
+    let mut page = Page::topic("hooks", "hooks that a loop runs around its steps");
+    page.section("SYNOPSIS");
+    page.text(".git/hooks/ralph-*, core.hooksPath, hook.<name>.event");
+    page.section("DESCRIPTION");
+    page.prose(topics::HOOKS);
+    page.section("HOOKS");
+    for row in hooks::TABLE {
+        let story = if row.story { " and story" } else { "" };
+        let text = format!(
+            "Runs {}. Arguments: change{story}. Event: {}. When it fails: {}.",
+            row.when, row.event, row.refusal
+        );
+        page.item(row.name, &text);
+    }
+    page.prose(topics::HOOKS_AFTER);
+    page.section("EXAMPLES");
+    for (name, what, script) in topics::HOOKS_SHOWN {
+        let script: String = script.lines().map(|line| format!("    {line}\n")).collect();
+        page.prose(&format!("{what}, in .git/hooks/{name}:\n\n{script}"));
+    }
+    page.prose(
+        "Say on the desktop that a loop is closed, without a file, with git 2.54 or later:\n\n    git config hook.told.event ralph-post-finish\n    \
+         git config hook.told.command 'notify-send \"git ralph\"'\n",
+    );
+    page.section("SEE ALSO");
+    page.text("git-ralph(1), git-ralph-events(7), githooks(5), git-hook(1), git-config(1)");
+    page.0
+}
+
+/// The schema of the events.
+fn schema() -> Value {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/events.schema.json");
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// The page about the events.
+fn events_page() -> String {
+    let schema = schema();
+    let mut page = Page::topic("events", "what happens in a loop, as lines of JSON");
+    page.section("SYNOPSIS");
+    page.text("git ralph <command> --json");
+    page.section("DESCRIPTION");
+    page.prose(topics::EVENTS);
+    page.section("FIELDS OF ALL EVENTS");
+    page.item("event", "Its name, one of those below.");
+    page.fields(&schema, &schema);
+    page.section("EVENTS");
+    for event in schema["oneOf"].as_array().unwrap() {
+        let name = event["properties"]["event"]["const"].as_str().unwrap();
+        page.item(name, event["description"].as_str().unwrap());
+        page.0.push_str(".RS\n");
+        page.fields(&schema, event);
+        page.0.push_str(".RE\n");
+    }
+    page.section("VERDICTS");
+    for verdict in schema["$defs"]["Verdict"]["oneOf"].as_array().unwrap() {
+        page.item(
+            verdict["const"].as_str().unwrap(),
+            verdict["description"].as_str().unwrap(),
+        );
+    }
+    page.prose(topics::EVENTS_AFTER);
+    page.section("SEE ALSO");
+    page.text("git-ralph(1), git-ralph-hooks(7), git-ralph-log(1), git-ralph-run(1)");
+    page.0
+}
+
+/// What a field holds, in words.
+fn type_of(schema: &Value, field: &Value) -> String {
+    if let Some(options) = field["anyOf"].as_array() {
+        let options: Vec<String> = options.iter().map(|option| type_of(schema, option)).collect();
+        return options.join(" or ");
+    }
+    if let Some(name) = field["$ref"].as_str() {
+        return match name.rsplit('/').next().unwrap() {
+            "Oid" => "object id".to_owned(),
+            "Verdict" => "a verdict".to_owned(),
+            name => {
+                let values = schema["$defs"][name]["oneOf"].as_array().unwrap();
+                let values: Vec<&str> = values.iter().map(|v| v["const"].as_str().unwrap()).collect();
+                values.join(" or ")
+            }
+        };
+    }
+    if let Some(value) = field.get("const") {
+        return format!("always {value}");
+    }
+    match (&field["type"], field["format"].as_str()) {
+        (Value::String(_), Some("date-time")) => "time".to_owned(),
+        (Value::String(name), _) if name == "array" => {
+            format!("array of {}", type_of(schema, &field["items"]))
+        }
+        (Value::String(name), _) => name.clone(),
+        (Value::Array(names), _) => {
+            let names: Vec<&str> = names.iter().map(|name| name.as_str().unwrap()).collect();
+            names.join(" or ")
+        }
+        _ => panic!("{field} has no type"),
+    }
 }
 
 /// One page; the verb of the page about the whole is empty.
@@ -136,7 +249,11 @@ fn page(mut command: clap::Command, verb: &str) -> String {
     if !verb.is_empty() {
         others.insert(0, "git-ralph");
     }
-    let others: Vec<String> = others.iter().map(|name| format!("{name}(1)")).collect();
+    let section = |name: &str| if text::TOPICS.contains(&name) { 7 } else { 1 };
+    let others: Vec<String> = others
+        .iter()
+        .map(|name| format!("{name}({})", section(name)))
+        .collect();
     page.text(&others.join(", "));
     page.0
 }
@@ -160,6 +277,35 @@ fn preset_words(preset: &Preset) -> String {
 struct Page(String);
 
 impl Page {
+    /// A page of section 7, with its name.
+    fn topic(name: &str, about: &str) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        let mut page = Self(format!(
+            ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH git-ralph-{name} 7 {DATE} \"git-ralph {version}\" \"git-ralph manual\"\n"
+        ));
+        page.section("NAME");
+        page.0
+            .push_str(&format!("git\\-ralph\\-{name} \\- {}\n", escaped(about)));
+        page
+    }
+
+    /// The fields of an object of the schema, in the order of a line.
+    fn fields(&mut self, schema: &Value, object: &Value) {
+        let object = match object["$ref"].as_str() {
+            Some(name) => &schema["$defs"][name.rsplit('/').next().unwrap()],
+            None => object,
+        };
+        for name in object["required"].as_array().unwrap() {
+            let name = name.as_str().unwrap();
+            let field = &object["properties"][name];
+            if name != "event" {
+                let kind = type_of(schema, field);
+                let about = field["description"].as_str().unwrap();
+                self.item(name, &format!("{about} ({kind})"));
+            }
+        }
+    }
+
     /// A part that `clap_mangen` writes.
     fn part(&mut self, write: impl Fn(&mut dyn std::io::Write) -> std::io::Result<()>) {
         let mut bytes = Vec::new();

@@ -3,6 +3,9 @@
 
 #![expect(clippy::panic, reason = "a command without prose is a failed test")]
 
+/// The pages of section 7.
+pub(super) const TOPICS: &[&str] = &["git-ralph-events", "git-ralph-hooks"];
+
 /// Before the table of settings.
 pub(super) const CONFIGURATION: &str = "
 Settings are git's own configuration, section ralph: git config ralph.maxRetries 5, or for one
@@ -117,13 +120,15 @@ commands for Taskmaster, Backlog.md, beads and GitHub issues.
 \"checkpoint: <story>\" a story. Commits that the agent made stay below the checkpoint.
 * refs/ralph/<change>/start: what was there before the loop, in the shape of a stash: the work tree, and below it what was
 staged.
-* refs/ralph/<change>/attempts/<story>/<n>: what an attempt left that did not become a checkpoint.
+* refs/ralph/<change>/attempts/<story>/<n>: what an attempt left that did not become a checkpoint; <n>-before-hook: what it left before the
+hook ralph-pre-checkpoint changed it.
 * refs/ralph/<change>/anchor: holds the index file of the beginning, and keeps alive what branches, tags and stash entries named when the loop began.
 * refs/ralph/<change>/replaced/<n>: what an earlier loop of this name left: its branch, its last commit, its start.
 * refs/ralph/<change>/finished: the last commit of the loop that was finished or aborted last.
 * .git/ralph/<change>.toml: the state of the loop; beside it its lock.
 * .git/ralph/<change>/events.jsonl: the events of the loop, one JSON object a line.
-* .git/ralph/<change>/attempts/<story>.<n>.log: what the agent and the gates printed.
+* .git/ralph/<change>/attempts/<story>.<n>.log: what the agent, the gates and the hooks printed.
+* .git/ralph/<change>/hook.log, event.json: what the latest hook printed that is about no attempt, and the event of the latest hook.
 * .git/ralph/<change>/learnings.md: what agents wrote down for later stories; part of every prompt.
 * .git/ralph/<change>/prompt.md: the latest prompt.
 * .git/ralph/<change>/hooks/, guard.rules, guard.log: the guard, while an attempt is.
@@ -150,27 +155,12 @@ begun.
 git ralph itself reads:
 * GIT_RALPH_LOG: a filter for traces on standard error, like debug; without it -v shows each git command.
 * NO_COLOR: no colours.
-= EVENTS
-With --json the commands start, next, retry, finish, run, complete, fail and revert print each event as one
-JSON object a line on standard output. Each has v (1), t (time, RFC 3339), event and change; further
-fields may be added.
-* started: branch, original_branch, original_head, checkpoint, source
-* attempt_started: story, title, attempt, retries, max_retries
-* output: stream (stdout or stderr), text; not in events.jsonl
-* attempt_ended: story, attempt, verdict, reason, started, duration, exit_code, cost_usd, input_tokens, output_tokens
-* checkpoint: story (null for edits of a person), attempt, oid
-* reverted: story, attempt, oid, ref (what keeps the work that was undone)
-* retry: story, retries, max_retries, reason
-* waiting: reason, seconds, until
-* story_progress: done, total
-* max_retries_exceeded: story, max_retries
-* ref_moved: story, attempt, ref, old, new (null where there is none), refused
-* notice: message
-* error: message, hint, exit; not in events.jsonl
-* complete: done, total
-* awaiting_choice: options
-* finished: how, branch, ref
+= HOOKS AND EVENTS
+git-ralph runs hooks of the user's around the steps of a loop, which can refuse an attempt, a checkpoint or the end, and tell others of
+them: git-ralph-hooks(7).
 
+With --json the commands that take a step print what happens as events, one JSON object a line on standard output: git-ralph-events(7).
+= ATTEMPTS
 An attempt that ends because the agent's service cannot answer (a rate limit, a plan's limit whose end is told, an overloaded service,
 no network) does not count. It is made again when the service said, else after a delay that grows from ten seconds to five
 minutes; nothing waits longer than ralph.maxWait in a row. Where no waiting helps (not signed in, no credit, an unknown model, an agent that
@@ -196,7 +186,7 @@ New branches, tags and other refs that a failed attempt made stay, and so do its
 empty directories, ignored files and bytes hidden by filters that were kept there; without them git-ralph changes no permissions; one that deletes .git deletes everything.
 What was pushed around the guard is pushed. git-ralph does not confine the agent; use a container or another user for that.
 
-Hooks do not run for checkpoints, and checkpoints are not signed.
+Git's own hooks (pre-commit and the like) do not run for checkpoints, and checkpoints are not signed.
 After git ralph finish --cleanup nothing is staged; --index stages again what the loop has not changed, and what was
 staged before the loop is in refs/ralph/<change>/start.
 
@@ -349,7 +339,7 @@ Needs nothing but git: the agent is part of the program, and the network is not 
         "install" => {
             "
 Without --prefix everything goes below $XDG_DATA_HOME, or ~/.local/share where that is not set, else below <DIR>/share:
-* man/man1/: a manual page for each command. man-db finds them there without a word where ~/.local/bin is on PATH.
+* man/man1/, man/man7/: a manual page for each command, and for hooks and events. man-db finds them there without a word where ~/.local/bin is on PATH.
 * bash-completion/completions/git-ralph: for bash, which loads it by itself with the package bash-completion.
 * zsh/site-functions/_git-ralph: for zsh, when the directory is in fpath.
 * fish/vendor_completions.d/git-ralph.fish: for fish.
@@ -365,7 +355,7 @@ when they are empty.
         }
         "help" => {
             "
-The page is part of the program: unlike git help ralph and git ralph --help this works before git ralph install. On a terminal man shows
+git ralph help hooks and git ralph help events show git-ralph-hooks(7) and git-ralph-events(7). The page is part of the program: unlike git help ralph and git ralph --help this works before git ralph install. On a terminal man shows
 it. Where there is no man that can, it is what git ralph <command> --help says, through the pager that git uses (GIT_PAGER, core.pager,
 PAGER). Elsewhere than on a terminal it is plain text on standard output.
 "
@@ -629,7 +619,14 @@ Keep nothing of loops that were finished more than a week ago:
 /// Other pages.
 pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
     match verb {
-        "" => &["git", "git-config", "git-for-each-ref", "git-worktree"],
+        "" => &[
+            "git-ralph-events",
+            "git-ralph-hooks",
+            "git",
+            "git-config",
+            "git-for-each-ref",
+            "git-worktree",
+        ],
         "start" => &["git-ralph-next", "git-ralph-run", "git-ralph-finish"],
         "next" => &["git-ralph-retry", "git-ralph-prompt", "git-ralph-complete"],
         "retry" => &["git-ralph-next", "git-ralph-skip", "git-ralph-log"],
