@@ -620,3 +620,63 @@ fn without_hooks_no_git_is_asked_for_any() {
     sandbox.direct(&["finish", "--cleanup"]).run().exits(0);
     assert!(!sandbox.notes.join("asked").exists());
 }
+
+#[test]
+fn the_hooks_of_the_manual_do_what_it_says() {
+    let sandbox = Sandbox::new();
+    for (name, _, script) in crate::manual::topics::HOOKS_SHOWN {
+        sandbox.hook(name, script);
+        assert!(script.starts_with("#!/bin/sh\n"));
+    }
+    sandbox.install("notify-send", "echo \"$1: $2\" >>\"$notes/told\"");
+    sandbox.install(
+        "curl",
+        "for word do case $word in @*) cat \"${word#@}\" >>\"$notes/posted\" ;; esac; done",
+    );
+    sandbox.install(
+        "cargo",
+        "[ \"$*\" = fmt ] && ! grep bad x && tr a-z A-Z <x >y && mv y x",
+    );
+    let backup = sandbox.outside("backup.git");
+    let backup = backup.to_str().unwrap();
+    sandbox.git(&["init", "-q", "--bare", backup]);
+    sandbox.git(&["remote", "add", "backup", backup]);
+    sandbox.start();
+    sandbox.write(".git/info/exclude", ".stop\n");
+    sandbox.write(".stop", "");
+    sandbox
+        .step("next", &sandbox.completing("echo good >x"))
+        .exits(1)
+        .says("remove .stop to go on");
+    fs::remove_file(sandbox.top.join(".stop")).unwrap();
+    sandbox.step("next", &sandbox.completing("echo bad >x")).exits(3);
+    sandbox
+        .step("retry", &sandbox.completing("echo good >x"))
+        .exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:x"]), "GOOD");
+    let pushed = sandbox.git(&["--git-dir", backup, "rev-parse", "refs/heads/ralph/add-login"]);
+    assert_eq!(pushed, sandbox.git(&["rev-parse", "HEAD"]));
+    let verdicts: Vec<Value> = sandbox
+        .noted("posted")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["verdict"].clone())
+        .collect();
+    assert_eq!(verdicts, ["gate_failed", "complete"]);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.noted("told"), "git ralph: add-login is finished\n");
+}
+
+#[test]
+fn help_shows_the_page_of_a_topic() {
+    let sandbox = Sandbox::empty();
+    for (topic, text) in [("hooks", "ralph-pre-attempt"), ("events", "attempt_ended")] {
+        let dir = sandbox.outside("home");
+        let help = || sandbox.ralph_cmd(&["help", topic]).dir(&dir).run().exits(0);
+        assert!(help().stdout.contains(text));
+        sandbox.install("man", "exit 3");
+        let plain = help().stdout;
+        assert!(plain.starts_with("NAME\ngit-ralph-"), "{plain}");
+        assert!(plain.contains(text) && !plain.contains("\\-"), "{plain}");
+        fs::remove_file(sandbox.outside("programs/man")).unwrap();
+    }
+}

@@ -19,6 +19,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod driver;
+mod events;
 mod fail;
 mod finish;
 mod gates;

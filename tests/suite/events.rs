@@ -1,0 +1,163 @@
+//! The lines of real runs against the schema of the events, and what becomes of them when nobody reads.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::support::{CHANGE, Output, Sandbox};
+
+const SCHEMA: &str = include_str!("../../src/events.schema.json");
+
+fn schema() -> Value {
+    serde_json::from_str(SCHEMA).unwrap()
+}
+
+fn validator() -> Validator {
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema())
+        .unwrap()
+}
+
+/// The names of all events that the schema has.
+fn names() -> BTreeSet<String> {
+    let schema = schema();
+    let events = schema["oneOf"].as_array().unwrap();
+    let name = |event: &Value| event["properties"]["event"]["const"].as_str().unwrap().to_owned();
+    events.iter().map(name).collect()
+}
+
+/// Asserts that each line is an event as the schema has it; gives their names.
+#[track_caller]
+fn valid(text: &str) -> BTreeSet<String> {
+    let validator = validator();
+    let mut names = BTreeSet::new();
+    for line in text.lines() {
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        if let Err(error) = validator.validate(&event) {
+            panic!("{error}: {line}");
+        }
+        names.insert(event["event"].as_str().unwrap().to_owned());
+    }
+    names
+}
+
+/// The lines of an output that the loop records.
+fn recorded(output: &Output) -> impl Iterator<Item = &str> {
+    let is = |line: &str, name: &str| line.contains(&format!("\"event\":\"{name}\""));
+    output
+        .stdout
+        .lines()
+        .filter(move |line| !is(line, "output") && !is(line, "error"))
+}
+
+/// An agent whose first attempt is refused by a gate, whose second cannot be answered, whose third makes a tag, and which then
+/// only fails.
+fn busy(sandbox: &Sandbox) -> String {
+    sandbox.agent(
+        r#"count
+[ $n = 2 ] || { echo "attempt $n"; printf 'not \377 text\n' >&2; }
+case $n in
+1) echo red >red; complete ;;
+2) echo '{"type":"system","subtype":"init","session_id":"s"}'
+   echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"rate limit, try again in 1 second"}'
+   exit 1 ;;
+3) git tag mine; echo x >x; complete ;;
+*) failed "no $n" ;;
+esac"#,
+    )
+}
+
+#[test]
+fn every_line_of_a_run_is_as_the_schema_says() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "[ ! -e red ]");
+    let agent = busy(&sandbox);
+    let first = sandbox
+        .ralph(&["run", CHANGE, "--max-retries", "1", "--json", "--", &agent])
+        .exits(4);
+    let refused = sandbox.ralph(&["next", "--json", "--", &agent]).exits(4);
+    let complete = sandbox.completing("echo $RALPH_STORY >>done");
+    sandbox.ralph(&["skip"]).exits(0);
+    let second = sandbox
+        .ralph(&["run", CHANGE, "--json", "--", &complete])
+        .exits(0);
+    let finish = sandbox.ralph(&["finish", "--keep", "--json"]).exits(0);
+    sandbox.git(&["checkout", "-q", "main"]);
+    let start = sandbox.ralph(&["start", CHANGE, "--json"]).exits(0);
+    let abort = sandbox.ralph(&["abort", "--json"]).exits(0);
+
+    let outputs = [&first, &refused, &second, &finish, &start, &abort];
+    let printed: String = outputs.iter().map(|output| output.stdout.as_str()).collect();
+    let seen = valid(&printed);
+    assert_eq!(seen, names(), "what the schema has and what happens");
+    let file = fs::read_to_string(sandbox.top.join(".git/ralph/add-login/events.jsonl")).unwrap();
+    valid(&file);
+    let printed: Vec<&str> = outputs.iter().flat_map(|output| recorded(output)).collect();
+    let skipped = file.lines().filter(|line| !printed.contains(line));
+    assert_eq!(skipped.collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(printed, file.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_schema_says_no_to_other_lines() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.ralph(&["start", CHANGE, "--json"]).exits(0);
+    let validator = validator();
+    let good = &output.events()[0];
+    assert!(validator.is_valid(good), "{good}");
+    for (name, wrong) in [
+        ("v", 2.into()),
+        ("t", "yesterday".into()),
+        ("event", "begun".into()),
+        ("change", 1.into()),
+        ("branch", Value::Null),
+        ("checkpoint", Value::Null),
+    ] {
+        let mut bad = good.clone();
+        bad[name] = wrong;
+        assert!(!validator.is_valid(&bad), "{bad}");
+        bad.as_object_mut().unwrap().remove(name);
+        assert!(!validator.is_valid(&bad), "{bad}");
+    }
+    let mut more = good.clone();
+    more["more"] = 1.into();
+    assert!(validator.is_valid(&more), "fields may be added");
+}
+
+#[test]
+fn a_line_is_there_when_it_happens() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    // The agent waits for what a reader gets of it: kept back, that would never come.
+    let agent = sandbox.agent(
+        "echo hello\nuntil grep -q 'hello' \"$notes/read\" && grep -q attempt_started \"$notes/read\"; do sleep 0.02; done\ncomplete",
+    );
+    let line = format!(
+        "git ralph next --json -- '{agent}' | while read -r line; do printf '%s\\n' \"$line\" >>'{}/read'; done",
+        sandbox.notes.display()
+    );
+    sandbox.cmd("sh").args(["-c", &line]).run().exits(0);
+    assert!(valid(&sandbox.noted("read")).contains("checkpoint"));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_nothing() {
+    for (redirection, read) in [("", "head -n 1"), ("2>&1", "head -n 1"), ("2>&1", "true")] {
+        let sandbox = Sandbox::new();
+        let agent = sandbox
+            .completing("echo x >>x; i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); echo \"$i more\"; done");
+        let line = format!(
+            "{{ git ralph run {CHANGE} --json --cleanup -- '{agent}' {redirection}; echo $? >'{}/code'; }} | {read}",
+            sandbox.notes.display()
+        );
+        sandbox.cmd("sh").args(["-c", &line]).run().exits(0);
+        assert_eq!(sandbox.noted("code"), "0\n", "{redirection} | {read}");
+        assert_eq!(sandbox.read("x"), "x\nx\nx\n");
+        assert_eq!(sandbox.status()["phase"], "finished");
+        let file = fs::read_to_string(sandbox.top.join(".git/ralph/add-login/events.jsonl")).unwrap();
+        assert!(valid(&file).contains("finished"));
+    }
+}
