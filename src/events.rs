@@ -59,6 +59,10 @@ pub enum What {
         retries: u32,
         /// Retries that the story has.
         max_retries: u32,
+        /// Complete stories.
+        done: usize,
+        /// All stories.
+        total: usize,
     },
     /// The agent, a gate or a hook printed something; not in events.jsonl.
     Output {

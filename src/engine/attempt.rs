@@ -10,7 +10,7 @@ use super::conclude::{Concluded, StepEnd};
 use super::machine::{Event, Step};
 use super::run_agent::{Begun, run_name};
 use super::waiting::{Patience, Waited};
-use super::{Session, agent_of};
+use super::{Session, agent_of, progress_of};
 use crate::adapters::{Listing, Story};
 use crate::agent::Agent;
 use crate::error::Error;
@@ -92,7 +92,7 @@ impl Session<'_> {
             return Ok(Concluded::End(StepEnd::Limited(limit)));
         }
         let agent = self.require_agent(step, &options.agent, settings)?;
-        match self.before_attempt(&story).await? {
+        match self.before_attempt(&story, &listing).await? {
             Err(signal) => return Ok(Concluded::End(StepEnd::Interrupted(signal))),
             Ok(true) => (listing, story) = self.begin_story(step, settings).await?,
             Ok(false) => {}
@@ -110,7 +110,7 @@ impl Session<'_> {
         self.copy_ignored().await?;
         self.save_own_files()?;
         self.record_refs().await?;
-        let begun = self.begin(step, &story)?;
+        let begun = self.begin(step, &story, &listing)?;
         let judged = self.run_agent(&agent, &story, &text, settings, &begun).await?;
         self.conclude(&story, &listing, judged, settings, begun).await
     }
@@ -152,7 +152,7 @@ impl Session<'_> {
     }
 
     /// Opens the attempt: number, log, mark; the state says `running` from here on.
-    pub(super) fn begin(&mut self, step: Step, story: &Story) -> Result<Begun, Error> {
+    pub(super) fn begin(&mut self, step: Step, story: &Story, listing: &Listing) -> Result<Begun, Error> {
         let number = self.next_attempt_number(&story.id);
         let log_path = self.attempt_log(&story.id, number);
         let log = OpenOptions::new()
@@ -192,12 +192,15 @@ impl Session<'_> {
             .story
             .as_ref()
             .map_or(0, |story| story.failures);
+        let (done, total) = progress_of(listing);
         self.emit(What::AttemptStarted {
             story: story.id.clone(),
             title: story.title.clone(),
             attempt: number,
             retries: failures,
             max_retries: self.state.progress.max_retries,
+            done,
+            total,
         });
         Ok(begun)
     }

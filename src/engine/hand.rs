@@ -24,7 +24,7 @@ impl Session<'_> {
         self.require_on_branch().await?;
         self.forget_records()?;
         let (listing, story) = self.begin_story(Step::Hand, &settings).await?;
-        let begun = self.begin(Step::Hand, &story)?;
+        let begun = self.begin(Step::Hand, &story, &listing)?;
         self.copy_source()?;
         let outcome = Outcome::by_hand(Judgement::complete());
         self.conclude_by_hand(&story, &listing, outcome, &settings, begun)
@@ -40,7 +40,7 @@ impl Session<'_> {
         self.require_on_branch().await?;
         self.forget_records()?;
         let (listing, story) = self.begin_story(Step::Hand, &settings).await?;
-        let begun = self.begin(Step::Hand, &story)?;
+        let begun = self.begin(Step::Hand, &story, &listing)?;
         let outcome = Outcome::by_hand(Judgement {
             reason,
             ..Judgement::bare(Verdict::Failed)

@@ -12,8 +12,7 @@ use crate::names::heading;
 use crate::state::Verdict;
 
 /// What standard error says about an event of a change; `None` for events that the output itself shows.
-/// `at` is how many stories are complete, of how many, as far as that was told.
-pub(super) fn of(change: &str, what: &What, at: Option<(usize, usize)>) -> Option<String> {
+pub(super) fn of(change: &str, what: &What) -> Option<String> {
     let mut text = String::new();
     match what {
         What::Started {
@@ -29,7 +28,7 @@ pub(super) fn of(change: &str, what: &What, at: Option<(usize, usize)>) -> Optio
             line(&mut text, &format!("stories: {source}"));
         }
         What::AttemptStarted { .. } => {
-            let heading = attempt_heading(what, at)?;
+            let heading = attempt_heading(what)?;
             line(&mut text, &bold(&heading));
         }
         What::AttemptEnded(attempt) => text = ended(attempt),
@@ -116,21 +115,24 @@ pub(super) fn of(change: &str, what: &What, at: Option<(usize, usize)>) -> Optio
 
 /// The story and the attempt that begins, in one line: `[2/3] 2. Check (attempt 2, retry 1 of 3)`. `None` for
 /// any other event.
-pub(super) fn attempt_heading(what: &What, at: Option<(usize, usize)>) -> Option<String> {
+pub(super) fn attempt_heading(what: &What) -> Option<String> {
     let What::AttemptStarted {
         story,
         title,
         attempt,
         retries,
         max_retries,
+        done,
+        total,
     } = what
     else {
         return None;
     };
-    let mut text = match at {
-        Some((done, total)) if done < total => format!("[{}/{total}] ", done + 1),
-        _ => String::new(),
-    };
+    let mut text = String::new();
+    // An optional story that is done by hand is one more than there are.
+    if done < total {
+        let _ = write!(text, "[{}/{total}] ", done + 1);
+    }
     text.push_str(&heading(story, title));
     match (attempt, *retries) {
         (_, 1..) if retries <= max_retries => {

@@ -13,8 +13,6 @@ use crate::events::{Event, Observer, Stream, What};
 pub struct Narrator {
     screen: Screen,
     live: Live,
-    /// Complete stories and all of them, as last told.
-    at: Option<(usize, usize)>,
     /// Takes the colours out of what an agent prints, where nobody would see them; knows the sequence that
     /// the last bytes broke off in.
     plain: Option<StripBytes>,
@@ -29,7 +27,6 @@ impl Narrator {
         Self {
             screen,
             live: Live::new(!screen.quiet && !screen.verbose),
-            at: None,
             plain: (!io::stderr().is_terminal()).then(StripBytes::new),
             folds: github::is_there() && !screen.quiet,
         }
@@ -52,10 +49,7 @@ impl Observer for Narrator {
         if self.screen.json {
             self.screen.answer(&event.line());
         }
-        if let What::StoryProgress { done, total } = event.what {
-            self.at = Some((done, total));
-        }
-        let heading = narration::attempt_heading(&event.what, self.at);
+        let heading = narration::attempt_heading(&event.what);
         if let What::AttemptEnded(_) = event.what {
             self.live.end();
             if self.folds {
@@ -63,11 +57,11 @@ impl Observer for Narrator {
             }
         }
         if self.folds && matches!(event.what, What::MaxRetriesExceeded { .. }) {
-            let words = narration::of(&event.change, &event.what, self.at).unwrap_or_default();
+            let words = narration::of(&event.change, &event.what).unwrap_or_default();
             self.say(&github::error(words.trim_end()));
             return;
         }
-        if let Some(text) = narration::of(&event.change, &event.what, self.at) {
+        if let Some(text) = narration::of(&event.change, &event.what) {
             match &heading {
                 Some(heading) if self.folds => self.say(&github::group(heading)),
                 _ => self.say(&text),

@@ -174,7 +174,7 @@ fn a_mended_mark_is_made_before_the_next_story() {
             sandbox
                 .step("next", &agent)
                 .exits(i32::from(by_flag))
-                .says(if by_flag { "no network" } else { "3: Third" });
+                .says(if by_flag { "no network" } else { "[3/3] 3: Third" });
         }
     }
 }

@@ -12,7 +12,7 @@ use super::Session;
 use super::finish::Finish;
 use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
-use crate::adapters::Story;
+use crate::adapters::{Listing, Story};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::names::Oid;
@@ -25,16 +25,23 @@ pub use table::{Hook, Row, TABLE};
 
 impl Session<'_> {
     /// `ralph-pre-attempt`. Says whether it ran; inside: that we were asked to stop.
-    pub(super) async fn before_attempt(&mut self, story: &Story) -> Result<Result<bool, i32>, Error> {
+    pub(super) async fn before_attempt(
+        &mut self,
+        story: &Story,
+        listing: &Listing,
+    ) -> Result<Result<bool, i32>, Error> {
         let failures = self.state.progress.story.as_ref();
         let failures = failures.filter(|current| current.id == story.id);
         let number = self.next_attempt_number(&story.id);
+        let (done, total) = super::progress_of(listing);
         let event = What::AttemptStarted {
             story: story.id.clone(),
             title: story.title.clone(),
             attempt: number,
             retries: failures.map_or(0, |current| current.failures),
             max_retries: self.state.progress.max_retries,
+            done,
+            total,
         };
         let call = Call {
             hook: Hook::PreAttempt,
