@@ -1,7 +1,12 @@
 //! Every way a command can fail: what failed, on what, what to type next, and the exit code.
 //!
 //! Lower floors have errors of their own; this is the one type that the engine and the commands
-//! share. Its messages are lower-case fragments; git's own words are quoted below them.
+//! share. Its messages are lower-case fragments; git's own words are quoted below them. `hint` has what to type next,
+//! and the tests keep a table of all of them.
+
+mod hint;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
@@ -400,141 +405,6 @@ impl Error {
             _ => Exit::Error,
         }
     }
-
-    /// What to type next.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::NoWorkTree(_) => "cd into a repository, or begin one with: git init".to_owned(),
-            Self::OtherGitDir { .. } => {
-                "cd into the work tree of that repository, or: unset GIT_DIR".to_owned()
-            }
-            Self::InsideAttempt => "end the attempt with its promise; the loop goes on by itself".to_owned(),
-            Self::UnknownLoop { name, .. } => format!("git ralph start {name}"),
-            Self::NoLoop(_) => "git ralph start <change>".to_owned(),
-            Self::SeveralLoops(_) => "name one of them, or see: git ralph status".to_owned(),
-            Self::OperationInProgress(what) => operation_hint(what),
-            Self::Unmerged(_) => "resolve them, then: git add <path>".to_owned(),
-            Self::DirtySubmodule(path) => format!("commit or stash them: git -C {path} stash -u"),
-            Self::OnFinishedBranch(_) => {
-                "git checkout <another branch>, then the same command again".to_owned()
-            }
-            Self::OnLoopBranch(branch) => {
-                let change = branch.trim_start_matches("ralph/");
-                format!("git ralph start {change} --resume, or: git checkout <another branch>")
-            }
-            Self::CheckedOutElsewhere { path, .. } | Self::OriginalElsewhere { path, .. } => {
-                format!("git -C {path} checkout --detach")
-            }
-            Self::OtherLoop(change) | Self::LoopLive(change) | Self::OriginalMoved { change, .. } => {
-                format!("git ralph finish {change}")
-            }
-            Self::BranchInTheWay { branch, .. } => format!("git branch -m {branch} <another name>"),
-            Self::TooMuch(_) => "use a repository in a directory of its own".to_owned(),
-            Self::OddHead(_) => "git checkout <branch>".to_owned(),
-            Self::NoStories { adapter, .. } => no_stories_hint(*adapter).to_owned(),
-            Self::NothingLeft {
-                live: true, change, ..
-            } => {
-                format!("git ralph finish --cleanup {change}")
-            }
-            Self::RetryFirst { change, .. } => format!("git ralph retry {change}"),
-            Self::RetriesSpent { change, story } => {
-                format!("git ralph finish {change}, or: git ralph skip {change} {story}")
-            }
-            Self::NothingFailed(change) => format!("git ralph next {change}"),
-            Self::LoopFinished(change) => format!("git ralph start {change}"),
-            Self::Blocked(_) => {
-                "mend what they wait for in the list; in a loop that goes on: git ralph skip <change> <story>"
-                    .to_owned()
-            }
-            Self::UnknownStory { .. } => "git ralph stories".to_owned(),
-            Self::StillOpen {
-                change,
-                story,
-                by_command,
-                ..
-            } => {
-                let mend = if *by_command {
-                    "mend ralph.doneCommand"
-                } else {
-                    "mark it as done there"
-                };
-                format!("{mend}, then the same command again; or: git ralph skip {change} {story}")
-            }
-            Self::NothingChanged { change, .. } => format!(
-                "see whether the agent may write files (git ralph log {change}), then the same command again"
-            ),
-            Self::NoAgent(command) => {
-                format!(
-                    "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; names: git ralph doctor"
-                )
-            }
-            Self::AgentMissing(_) => "install it, or name another after --".to_owned(),
-            Self::AgentUnable { log, advice, .. } => {
-                let advice = advice.unwrap_or("mend that");
-                let log = log.display();
-                format!("{advice}, then the same command again; what the agent printed: {log}")
-            }
-            Self::HookRefused { file, log, .. } => {
-                let place = match file {
-                    Some(file) => file.display().to_string(),
-                    None => {
-                        r"in the configuration (git config --show-origin --get-regexp ^hook\.)".to_owned()
-                    }
-                };
-                format!("the hook is {place}; what it printed: {}", log.display())
-            }
-            Self::HeadElsewhere { branch, .. } => format!("git checkout {branch}"),
-            Self::OtherWorkTree { path, .. } => format!("cd {path}"),
-            Self::CheckpointGone { branch, checkpoint } => {
-                format!("git branch rescued {branch} && git reset --keep {checkpoint}")
-            }
-            Self::RepositoryGone(_) => "bring it back to that place, then: git ralph status".to_owned(),
-            Self::Restless(_) => "end what writes there, then: git ralph revert".to_owned(),
-            Self::NoChoice(change) => format!("git ralph finish --cleanup {change}")
-                .trim_end()
-                .to_owned(),
-            Self::NotAtCheckpoint(change) => {
-                format!("git ralph complete {change}, or: git ralph revert {change}")
-            }
-            Self::UnknownAttempt { change, .. } => format!("git ralph log {change}"),
-            Self::NoAttempt(_) => "git ralph log".to_owned(),
-            Self::NothingToResume(change) => {
-                format!("git checkout ralph/{change}, or begin anew: git ralph start {change}")
-            }
-            Self::OriginalGone { branch, oid, .. } => format!("git branch {branch} {oid}"),
-            Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => {
-                format!("git ralph finish --keep {change}, then: git rebase or git merge by hand")
-            }
-            Self::InTheWay { .. } => "move them elsewhere, then the same command again".to_owned(),
-            Self::Git(GitError::IndexLocked(path)) => {
-                format!("if no other git is at work: rm {}", path.display())
-            }
-            Self::WorkTree(WorkTreeError::Unreadable(_)) => {
-                "make it readable with chmod, or have git ignore it".to_owned()
-            }
-            Self::State(StateError::Newer { .. }) => "install a newer git-ralph".to_owned(),
-            Self::State(StateError::Damaged { path, .. }) => {
-                let change = path.file_stem().unwrap_or_default().to_string_lossy();
-                format!("move the file away, then: git ralph start {change} --resume")
-            }
-            Self::Change(_) => {
-                "use letters, digits, '-', '_' and single dots: git ralph start add-login".to_owned()
-            }
-            Self::State(StateError::Busy { .. }) => "wait for it, then the same command again".to_owned(),
-            Self::Prompt(_) => "git ralph prompt --template shows the built-in template".to_owned(),
-            Self::Source(SourceError::NoCommand) => {
-                "git config ralph.storiesCommand '<command that prints one JSON object a story>'".to_owned()
-            }
-            Self::Source(SourceError::Ambiguous { .. }) => "name one of them: --stories <path>".to_owned(),
-            Self::Source(SourceError::NoStories { change, .. }) => {
-                format!("write openspec/changes/{change}/tasks.md, or name a list: --stories <path>")
-            }
-            _ => return None,
-        };
-        Some(hint)
-    }
 }
 
 /// A story list as a person knows it.
@@ -550,23 +420,5 @@ fn no_stories(source_file: &str, adapter: Adapter) -> String {
     match adapter {
         Adapter::Command => format!("{} printed no story", source_name(source_file, true)),
         _ => format!("{source_file} has no story"),
-    }
-}
-
-fn no_stories_hint(adapter: Adapter) -> &'static str {
-    match adapter {
-        Adapter::Command => {
-            "run it by hand in the top directory; it must print one object a story, like: {\"id\": \"1\", \"title\": \"Describe the work\"}"
-        }
-        Adapter::Prd => "add a story like: {\"id\": \"1\", \"title\": \"Describe the work\"}",
-        Adapter::Openspec | Adapter::Markdown => "add a task like: - [ ] 1.1 Describe the work",
-    }
-}
-
-fn operation_hint(what: &str) -> String {
-    match what {
-        "bisect" => "git bisect reset".to_owned(),
-        "cherry-pick or revert" => "git cherry-pick --abort, or: git revert --abort".to_owned(),
-        _ => format!("git {what} --continue, or: git {what} --abort"),
     }
 }
