@@ -401,7 +401,13 @@ fn what_a_killed_attempt_planted_never_runs_either() {
     // The configuration was read before it was put back: it must not decide.
     sandbox.step("next", &sandbox.failing("true")).exits(3);
     assert!(!sandbox.notes.join("planted").exists());
-    assert_eq!(ran(&sandbox)[0], "ralph-pre-attempt add-login 1");
+    // Nobody is told of what the killed attempt came to.
+    let wanted = [
+        "ralph-pre-attempt add-login 1",
+        "ralph-post-attempt add-login 1",
+        "ralph-post-revert add-login 1",
+    ];
+    assert_eq!(ran(&sandbox), wanted);
 }
 
 #[test]
@@ -441,11 +447,25 @@ fn hooks_are_found_where_git_finds_them() {
 #[test]
 fn a_setting_of_the_command_line_holds_for_hooks_too() {
     let sandbox = noted();
+    let own = sandbox.outside("own");
+    fs::rename(sandbox.top.join(".git/hooks"), &own).unwrap();
     sandbox.start();
     let agent = sandbox.failing("true");
-    let set = ["-c", "core.hooksPath=/nowhere", "ralph", "next", "--", &agent];
-    sandbox.git_cmd(&set).run().exits(3);
+    sandbox.step("next", &agent).exits(3);
     assert_eq!(ran(&sandbox), [""; 0]);
+    let setting = format!("core.hooksPath={}", own.display());
+    let set = ["-c", &setting, "ralph", "retry", "--", &agent];
+    sandbox.git_cmd(&set).run().exits(3);
+    assert_eq!(ran(&sandbox).len(), 3);
+    // The same by the environment.
+    sandbox
+        .ralph_cmd(&["retry", "--", &agent])
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "core.hooksPath")
+        .env("GIT_CONFIG_VALUE_0", &own)
+        .run()
+        .exits(3);
+    assert_eq!(ran(&sandbox).len(), 3);
 }
 
 #[test]
@@ -565,7 +585,8 @@ fn an_interrupted_attempt_has_its_hooks_run() {
     let running = sandbox.direct(&["next", "--", &agent]).start();
     wait_for(&there);
     running.signal(Signal::SIGINT);
-    running.end().exits(130);
+    let output = running.end().exits(130);
+    assert!(!output.stderr.contains("was stopped"), "{}", output.stderr);
     let wanted = [
         "ralph-pre-attempt add-login 1",
         "ralph-post-attempt add-login 1",
