@@ -7,7 +7,7 @@ use git_ralph::engine::hooks::TABLE;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Sandbox, search_path, wait_for};
 
 /// Notes the hook's name, its arguments, some of its environment, and its event, each on one line.
 fn noting(sandbox: &Sandbox) -> String {
@@ -480,7 +480,8 @@ fn a_file_that_is_not_executable_is_no_hook() {
 
 /// A git that does one thing with `git hook`, and everything else as git does it.
 fn with_git(sandbox: &Sandbox, hook: &str) {
-    let git = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+    let git = search_path()
+        .into_iter()
         .map(|dir| dir.join("git"))
         .find(|git| git.is_file())
         .unwrap();
