@@ -7,12 +7,19 @@
 
 function __git_ralph_complete
     set -l words (commandline --current-process --tokenize --cut-at-cursor)
+    set -l run git-ralph
     # In `git -C dir ralph …` the words of git come first.
     if test "$words[1]" = git
         set -l at (contains --index -- ralph $words); or return
+        for i in (seq 2 $at)
+            test "$words[$i]" = -C; and set run git -C (string replace --regex '^~/' $HOME/ -- $words[(math $i + 1)]) ralph
+        end
         set words $words[$at..-1]
     end
-    COMPLETE=fish git-ralph -- git-ralph $words[2..-1] (commandline --current-token) 2>/dev/null
+    set -l current (commandline --current-token --cut-at-cursor)
+    # What is in quotes that are still open.
+    set -l plain (string unescape -- $current); or set plain (string unescape -- $current"'"); or set plain (string unescape -- $current'"')
+    COMPLETE=fish $run -- git-ralph $words[2..-1] "$plain" 2>/dev/null
 end
 
 complete --keep-order --exclusive --command git-ralph --arguments '(__git_ralph_complete)'

@@ -5,15 +5,19 @@
     reason = "in the help, <change> stands for a name"
 )]
 
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueHint};
-use clap_complete::engine::ArgValueCandidates;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use jiff::SignedDuration;
 
-use crate::candidates::{agents, changes, changes_and_loops, loops};
+use crate::candidates::{
+    adapters, agents, changes, changes_and_loops, choices_and_loops, loops, loops_and_attempts,
+    loops_and_kept_attempts, loops_and_stories_to_skip, stories, story_lists,
+};
 use crate::parts;
 use crate::settings::{Colour, parse_colour, parse_duration};
 
@@ -45,6 +49,24 @@ pub struct Cli {
     /// Colour words: always, never, or on a terminal only (auto; color.ralph, color.ui)
     #[arg(long = "color", value_name = "WHEN", global = true, value_parser = colour, hide_possible_values = true)]
     pub colour: Option<Colour>,
+}
+
+/// What a shell completes by: options are offered where a word begins with a dash, or where there is nothing else.
+#[must_use]
+pub fn to_complete() -> clap::Command {
+    let command = Cli::command();
+    if env::args_os().last().is_some_and(|word| !word.is_empty()) {
+        return command;
+    }
+    let hide = |arg: clap::Arg| {
+        let is_option = !arg.is_positional();
+        arg.hide(is_option)
+    };
+    command
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .mut_args(hide)
+        .mut_subcommands(|verb| verb.mut_args(hide))
 }
 
 /// The verbs.
@@ -200,7 +222,7 @@ pub struct Finish {
     #[arg(long)]
     pub index: bool,
     /// The change; also `cleanup` or `keep` as a word, before it
-    #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(loops))]
+    #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(choices_and_loops))]
     pub words: Vec<String>,
     /// Print events as JSON, one a line (git ralph help events)
     #[arg(long)]
@@ -243,10 +265,10 @@ pub struct Settings {
 #[derive(Debug, Clone, Args)]
 pub struct StoriesFrom {
     /// The story list, with #item or #group to say what a story is (ralph.stories)
-    #[arg(long = "stories", value_name = "PATH", value_hint = ValueHint::FilePath)]
+    #[arg(long = "stories", value_name = "PATH", add = ArgValueCompleter::new(story_lists))]
     pub path: Option<String>,
     /// What lists the stories: openspec, markdown, prd or command (ralph.adapter)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(adapters))]
     pub adapter: Option<String>,
 }
 
@@ -304,7 +326,7 @@ pub struct Prompt {
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
     /// The story, if not the one that the next attempt is about
-    #[arg(long, value_name = "ID", conflicts_with = "template")]
+    #[arg(long, value_name = "ID", conflicts_with = "template", add = ArgValueCandidates::new(stories))]
     pub story: Option<String>,
     /// Print the built-in template, to begin one of your own with (ralph.prompt)
     #[arg(long)]
@@ -337,7 +359,11 @@ pub struct Fail {
 #[derive(Debug, Args)]
 pub struct Diff {
     /// The change, the story or story@attempt, or both; a single word that is no loop is the story
-    #[arg(num_args = 0..=2, value_names = ["CHANGE", "STORY[@ATTEMPT]"])]
+    #[arg(
+        num_args = 0..=2,
+        value_names = ["CHANGE", "STORY[@ATTEMPT]"],
+        add = ArgValueCandidates::new(loops_and_attempts)
+    )]
     pub words: Vec<String>,
     /// Show only which files changed, and how much
     #[arg(long)]
@@ -348,7 +374,12 @@ pub struct Diff {
 #[derive(Debug, Args)]
 pub struct Restore {
     /// The change and the attempt, or the attempt alone: story@number, or a story for its latest
-    #[arg(num_args = 1..=2, required = true, value_names = ["CHANGE", "STORY[@ATTEMPT]"])]
+    #[arg(
+        num_args = 1..=2,
+        required = true,
+        value_names = ["CHANGE", "STORY[@ATTEMPT]"],
+        add = ArgValueCandidates::new(loops_and_kept_attempts)
+    )]
     pub words: Vec<String>,
 }
 
@@ -356,7 +387,11 @@ pub struct Restore {
 #[derive(Debug, Args)]
 pub struct Skip {
     /// The change, the story, or both; a single word that is no loop is the story
-    #[arg(num_args = 0..=2, value_names = ["CHANGE", "STORY"], add = ArgValueCandidates::new(loops))]
+    #[arg(
+        num_args = 0..=2,
+        value_names = ["CHANGE", "STORY"],
+        add = ArgValueCandidates::new(loops_and_stories_to_skip)
+    )]
     pub words: Vec<String>,
     /// Pass over the story no longer
     #[arg(long)]

@@ -3,9 +3,9 @@
 use std::env;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use clap_complete::CompleteEnv;
-use git_ralph::cli::Cli;
+use git_ralph::cli::{Cli, to_complete};
 use git_ralph::commands::{self, guard};
 use git_ralph::exit::Exit;
 use git_ralph::trace;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if let Some(asked) = guard::asked(env::args_os()) {
         return with_runtime(guard::run(&asked));
     }
-    CompleteEnv::with_factory(Cli::command).complete();
+    CompleteEnv::with_factory(to_complete).complete();
     let cli = Cli::parse();
     trace::begin(cli.verbose);
     with_runtime(commands::run(cli))

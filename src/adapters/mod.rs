@@ -113,6 +113,17 @@ impl Adapter {
         }
     }
 
+    /// What lists the stories, in a few words.
+    #[must_use]
+    pub const fn means(self) -> &'static str {
+        match self {
+            Self::Openspec => "tasks.md of an openspec change",
+            Self::Markdown => "a markdown checklist",
+            Self::Prd => "a prd.json",
+            Self::Command => "the command in ralph.storiesCommand",
+        }
+    }
+
     fn named(name: &str) -> Result<Self, SourceError> {
         Self::ALL
             .into_iter()

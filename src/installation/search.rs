@@ -59,23 +59,27 @@ fn bash(share: &Path) -> Option<String> {
 async fn zsh(share: &Path) -> Option<String> {
     let printed = ask("zsh", &["-c", "print -rl -- $fpath"]).await?;
     let dir = share.join("zsh/site-functions");
-    if holds(printed.lines().map(PathBuf::from), &dir) || in_zshrc(&dir) {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let place = env::var_os("ZDOTDIR").map(PathBuf::from).or_else(|| home.clone());
+    let zshrc = place.and_then(|place| fs::read_to_string(place.join(".zshrc")).ok());
+    let text = zshrc.as_deref().unwrap_or_default();
+    if holds(printed.lines().map(PathBuf::from), &dir) || names(text, home.as_deref(), &dir) {
         return None;
     }
+    // Without that file of a user's nothing completes yet, but for what the system has set up.
+    let begin = match zshrc {
+        Some(_) => "",
+        None => "\n  autoload -Uz compinit && compinit",
+    };
     Some(format!(
-        "zsh does not look in {}: add to ~/.zshrc, before compinit\n  fpath=({} $fpath)",
+        "zsh does not look in {}: add to ~/.zshrc, before compinit\n  fpath=({} $fpath){begin}",
         dir.display(),
         quoted(&dir.to_string_lossy())
     ))
 }
 
 /// Whether a line of .zshrc names the directory: the file is read only, for running it may do anything.
-fn in_zshrc(dir: &Path) -> bool {
-    let home = env::var_os("HOME").map(PathBuf::from);
-    let Some(place) = env::var_os("ZDOTDIR").map(PathBuf::from).or_else(|| home.clone()) else {
-        return false;
-    };
-    let text = fs::read_to_string(place.join(".zshrc")).unwrap_or_default();
+fn names(text: &str, home: Option<&Path>, dir: &Path) -> bool {
     let mut names = vec![dir.to_path_buf()];
     if let Some(below) = home.and_then(|home| Some(dir.strip_prefix(home).ok()?.to_owned())) {
         names.extend(["~", "$HOME", "${HOME}"].map(|home| Path::new(home).join(&below)));

@@ -39,8 +39,21 @@ send 'print -r -- rea"dy"'
 wait_for ready
 zpty -w -n z "$2"$'\t'
 wait_for 'offered:[0-9]'
-print -r -- "$out" | tr -d '\r' | sed -n 's/^.*<\([a-z-]*\)>.*$/\1/p'
+print -r -- "$out" | tr -d '\r' | sed -n 's/^.*<\(.*\)>.*$/\1/p'
 zpty -d z
+"#;
+
+/// What bash does for the line `$1` with the cursor at its end, by the function `$2`; prints what it is told to put
+/// there, for `$3` = `read` as it would read that.
+const BASH: &str = r#"
+COMP_LINE=$1 COMP_POINT=${#1} COMP_TYPE=9 COMP_KEY=9
+COMP_WORDS=($1) && [[ $1 == *' ' ]] && COMP_WORDS+=('')
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+"$2"
+for reply in "${COMPREPLY[@]}"; do
+    [[ $3 == read ]] && eval "reply=$reply"
+    printf '%s\n' "$reply"
+done
 "#;
 
 /// Two ways to begin a command line.
@@ -60,33 +73,47 @@ fn bash_completes() {
     if !crate::installed("bash") {
         return;
     }
-    let script = |line: &str| {
-        let source_git = match (git, line.strip_prefix("git ")) {
-            (Some(file), Some(_)) => format!("source {file}\n"),
-            _ => String::new(),
-        };
-        let function = match line.strip_prefix("git ") {
-            Some(_) => "__git_wrap__git_main",
-            None => "_git_ralph_alone",
-        };
-        // What bash does for a line with the cursor at its end.
-        format!(
-            "{source_git}source '{}'\n\
-             COMP_LINE='{line}' COMP_POINT=${{#COMP_LINE}} COMP_TYPE=9 COMP_KEY=9\n\
-             COMP_WORDS=({line}) && [[ $COMP_LINE == *' ' ]] && COMP_WORDS+=('')\n\
-             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
-             {function}\n\
-             printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
-            file("git-ralph.bash")
-        )
-    };
     for program in PROGRAMS {
-        if program == "git ralph" && git.is_none() {
-            continue;
+        let source_git = match git {
+            _ if program == "git-ralph" => String::new(),
+            Some(file) => format!("source {file}"),
+            None => continue,
+        };
+        let script = format!("{source_git}\nsource '{}'\n{BASH}", file("git-ralph.bash"));
+        let replies = |place: &Place, line: &str, then: &str| {
+            let complete = match program {
+                "git-ralph" => "_git_ralph_alone",
+                _ => "__git_wrap__git_main",
+            };
+            place.shell("bash", &["--norc", "-c", &script, "bash", line, complete, then])
+        };
+        check(program, |place, line| replies(place, line, "read"));
+        // What bash puts in the place of the last word, or of its end.
+        let place = Place::new();
+        for (typed, wanted) in [
+            ("skip with", "with\\ blank "),
+            ("skip with\\ b", "with\\ blank "),
+            ("skip 'with b", "with blank"),
+            ("skip \"with b", "with blank"),
+            ("skip it", "it\\'s "),
+            ("skip \"it", "it's"),
+            ("skip 'it", "it'\\''s"),
+            ("skip US", "US:1 "),
+            ("skip US:", "1 "),
+            ("skip US\\:", "US:1 "),
+            ("skip '$H", "$HOME"),
+            ("skip \"\\$H", "\\$HOME"),
+            ("diff plain@", "@1 "),
+            ("start x --adapter=pr", "prd "),
+            ("start x --stories=lists\\ d", "lists\\ dir/"),
+            ("start x --stories 'lists dir/m", "lists dir/my list.md"),
+        ] {
+            let replied = replies(&place, &format!("{program} {typed}"), "show");
+            // Outside of a completion bash cannot be told whether a space follows.
+            let plain = wanted.trim_end();
+            let replied: Vec<&str> = replied.iter().map(|reply| reply.trim_end()).collect();
+            assert!(replied.contains(&plain), "{program} {typed}: {replied:?}");
         }
-        check(program, |place, line| {
-            place.shell("bash", &["--norc", "-c", &script(line)])
-        });
     }
 }
 
@@ -120,13 +147,52 @@ fn fish_completes() {
     }
 }
 
+#[test]
+fn completing_runs_no_command_takes_no_lock_and_says_nothing() {
+    let sandbox = crate::support::Sandbox::new();
+    let complete = |words: &[&str]| {
+        let all = [&["--", "git-ralph"], words].concat();
+        let output = sandbox.direct(&all).env("COMPLETE", "fish").run().exits(0);
+        assert_eq!(output.stderr, "", "{words:?}");
+        output.stdout
+    };
+    let list = format!(
+        "echo run >>'{}/runs'; echo '{{\"id\":\"a\",\"title\":\"A\"}} {{\"id\":\"b\",\"title\":\"B\"}}'",
+        sandbox.notes.display()
+    );
+    sandbox.configure("ralph.storiesCommand", &list);
+    sandbox.ralph(&["start", "c", "--adapter", "command"]).exits(0);
+    let agent = sandbox.failing("");
+    sandbox.ralph(&["next", "c", "--", &agent]).exits(3);
+    let before = sandbox.noted("runs");
+    let lock = fs::File::open(sandbox.top.join(".git/ralph/c.lock")).unwrap();
+    lock.try_lock().unwrap();
+    // Of stories that only a command lists, those that the loop has met.
+    assert_eq!(complete(&["skip", "c", ""]), "a\tA\n");
+    assert_eq!(complete(&["restore", "c", ""]), "a@1\tfailed: it is red\n");
+    assert_eq!(sandbox.noted("runs"), before);
+    // Where nothing can be known, nothing is offered.
+    fs::write(sandbox.top.join(".git/ralph/c.toml"), "version = 99\n").unwrap();
+    assert!(!complete(&["skip", "c", ""]).contains("a\t"));
+    fs::remove_dir_all(sandbox.top.join(".git")).unwrap();
+    for words in [
+        &["skip", ""][..],
+        &["start", ""],
+        &["prompt", "--story", ""],
+        &["start", "x", "--stories", ""],
+    ] {
+        assert!(!complete(words).contains("a\t"), "{words:?}");
+    }
+}
+
 /// What has to be offered, whatever the shell.
 fn check(program: &str, complete: impl Fn(&Place, &str) -> Vec<String>) {
     let place = Place::new();
     let offered = |rest: &str| {
         let mut offered = complete(&place, &format!("{program} {rest}"));
         for candidate in &mut offered {
-            *candidate = candidate.trim().to_owned();
+            // Some shells add the slash of a directory later, or a space.
+            *candidate = candidate.trim().trim_end_matches('/').to_owned();
         }
         offered.sort();
         offered.dedup();
@@ -148,13 +214,78 @@ fn check(program: &str, complete: impl Fn(&Place, &str) -> Vec<String>) {
         "{program} start add"
     );
     assert_eq!(offered("status old"), ["old-loop"], "{program} status old");
+    // Options are offered when they are asked for, or when nothing else can come.
+    assert!(
+        !commands.contains(&"--quiet".to_owned()),
+        "{program}: {commands:?}"
+    );
+    assert!(
+        offered("doctor ").contains(&"--json".to_owned()),
+        "{program} doctor"
+    );
+
+    let stories = ["$HOME", "US:1", "größe", "it's", "me@home", "plain", "with blank"];
+    assert_eq!(offered("skip odd "), stories, "{program} skip odd");
+    assert_eq!(offered("prompt odd --story pl"), ["plain"], "{program} prompt");
+    assert_eq!(offered("skip pl"), ["plain"], "{program} skip pl");
+    assert_eq!(offered("skip odd --undo "), ["skipped"], "{program} skip --undo");
+    // What was undone is kept; a checkpoint need not be restored.
+    assert_eq!(
+        offered("restore "),
+        ["odd", "old-loop", "plain@1"],
+        "{program} restore"
+    );
+    assert_eq!(offered("diff odd "), ["done@1", "plain@1"], "{program} diff odd");
+    assert_eq!(
+        offered("diff odd plain@1 "),
+        ["--quiet", "--stat", "--verbose"],
+        "{program} diff, all told"
+    );
+    assert_eq!(offered("finish c"), ["cleanup"], "{program} finish c");
+    assert_eq!(
+        offered("finish keep "),
+        ["odd", "old-loop"],
+        "{program} finish keep"
+    );
+    assert_eq!(
+        offered("start add-form --adapter "),
+        ["command", "markdown", "openspec", "prd"],
+        "{program} --adapter"
+    );
+    assert_eq!(
+        offered("start add-form --stories l"),
+        ["lists dir"],
+        "{program} --stories"
+    );
+    assert_eq!(offered("help sta"), ["start", "status"], "{program} help");
+    assert_eq!(offered("next odd --agent qw"), ["qwen"], "{program} --agent");
+    // In another directory, by way of git.
+    if program == "git ralph" {
+        let top = place.0.join("repository");
+        let mut elsewhere = complete(&place, &format!("git -C {} ralph skip pl", top.display()));
+        elsewhere.dedup();
+        assert_eq!(elsewhere, ["plain"], "git -C");
+    }
 }
 
 fn file(name: &str) -> String {
     format!("{}/completions/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A repository with two changes and one loop, and a home of its own.
+/// Stories whose names are hard on a shell.
+const PRD: &str = r#"{"branchName": "ralph/odd", "stories": [
+    {"id": "done", "title": "A first one"},
+    {"id": "plain", "title": "A second one"},
+    {"id": "skipped", "title": "A third one"},
+    {"id": "with blank", "title": "Title: with a colon"},
+    {"id": "it's", "title": "Quoted \"twice\""},
+    {"id": "US:1", "title": "Back\\slash"},
+    {"id": "me@home", "title": "At"},
+    {"id": "größe", "title": "Größe"},
+    {"id": "$HOME", "title": "Dollar"}
+]}"#;
+
+/// A repository with changes and loops, one of them damaged, and a home of its own.
 struct Place(TempDir);
 
 impl Place {
@@ -166,8 +297,21 @@ impl Place {
             fs::create_dir_all(&dir).unwrap();
             fs::write(dir.join("tasks.md"), "- [ ] 1 Do it\n").unwrap();
         }
-        let state = place.0.join("repository/.git/ralph");
-        fs::create_dir_all(&state).unwrap();
+        let top = place.0.join("repository");
+        fs::create_dir_all(top.join("deep/er")).unwrap();
+        fs::create_dir_all(top.join("lists dir")).unwrap();
+        fs::write(top.join("lists dir/my list.md"), "- [ ] 1 Do it\n").unwrap();
+        fs::write(top.join("prd.json"), PRD).unwrap();
+        let told = |promise: &str| format!("echo '<promise>{promise}</promise>'");
+        let attempt = |promise: &str| {
+            let agent = told(promise);
+            place.run("git", &["ralph", "next", "odd", "--", "sh", "-c", &agent], &top);
+        };
+        place.run("git", &["ralph", "start", "odd"], &top);
+        place.run("git", &["ralph", "skip", "odd", "skipped"], &top);
+        attempt("COMPLETE");
+        attempt("FAILED: it: is red");
+        let state = top.join(".git/ralph");
         fs::write(state.join("old-loop.toml"), "").unwrap();
         place
     }
@@ -187,7 +331,7 @@ impl Place {
             .env("PATH", path())
             .env("HOME", self.0.path())
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("LC_ALL", "C")
+            .env("LC_ALL", "C.UTF-8")
             .env("TERM", "dumb")
             .stdin(Stdio::null())
             .output()
