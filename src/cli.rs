@@ -118,7 +118,7 @@ pub enum Command {
     Restore(Restore),
     /// Remove what finished loops left and nobody needs any more (ralph.keepAttempts)
     Prune(Named),
-    /// Check what a loop needs: git, and an agent; list the agents that are known by name
+    /// Check what a loop needs: git, an agent, a repository in order; list the agents that are known by name
     ///
     /// Shows which of them are installed, their versions and command lines, and which one a loop would work
     /// with. Each thing that needs mending comes with what to type.

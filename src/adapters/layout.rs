@@ -63,6 +63,12 @@ pub fn changes(top: &Path) -> Vec<String> {
     known_changes(top, &layouts, &prd::found(top))
 }
 
+/// The `prd.json` files of the repository at `top` that are of no change, and why.
+#[must_use]
+pub fn passed_over(top: &Path) -> Vec<String> {
+    prd::found(top).iter().filter_map(prd::Found::why_not).collect()
+}
+
 /// Finds the source of `change` in the repository at `top`.
 ///
 /// A path that was given need not exist. Without one the known layouts are tried, only those of the

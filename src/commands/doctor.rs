@@ -5,14 +5,14 @@ use crate::cli;
 use crate::engine::doctor::examine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::{Screen, tables};
+use crate::ui::{Screen, doctor};
 
 pub(super) async fn run(screen: Screen, args: cli::Doctor) -> Result<Exit, Error> {
     let found = examine(&here()?).await?;
     if args.json {
         screen.document(&found);
     } else {
-        screen.answer(&tables::examination(&found));
+        screen.answer(&doctor::examination(&found));
     }
     Ok(if found.problems.is_empty() {
         Exit::Done

@@ -30,7 +30,7 @@ pub(super) async fn run(screen: Screen, args: cli::Start) -> Result<Exit, Error>
                 Ok(Exit::Done)
             }
             Some(preview) => {
-                screen.answer(&ui::tables::preview(&preview, screen.columns()));
+                screen.answer(&ui::preview::table(&preview, screen.columns()));
                 screen.say(&ui::stories::warnings(&preview.stories));
                 Ok(Exit::Done)
             }

@@ -9,6 +9,7 @@ use super::rights::remove;
 use super::{Engine, wall};
 use crate::error::Error;
 use crate::events::{Event, What};
+use crate::git::{Git, GitError, RefInfo};
 use crate::names::Change;
 use crate::refs::Update;
 use crate::state::{StateError, Store, changes};
@@ -53,31 +54,10 @@ impl Engine<'_> {
     }
 
     async fn prune_refs(&mut self, change: &Change, age: Duration) -> Result<usize, Error> {
-        let prefix = change.ralph_ref("");
-        let refs = self
-            .repo
-            .git
-            .refs_with_dates(prefix.trim_end_matches('/'))
-            .await?;
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
-        let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
-        let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
-        let start_stays = refs
-            .iter()
-            .any(|(found, date)| found.name == start && !is_old(*date));
-        let old: Vec<Update> = refs
+        let old: Vec<Update> = outdated(&self.repo.git, change, age)
+            .await?
             .into_iter()
-            // The anchor has no date of its own: it goes with the snapshot of the start.
-            .filter(|(found, date)| {
-                if found.name == anchor {
-                    !start_stays
-                } else {
-                    is_old(*date)
-                }
-            })
-            .map(|(found, _)| Update::Delete {
+            .map(|found| Update::Delete {
                 name: found.name,
                 old: found.oid,
             })
@@ -114,4 +94,31 @@ impl Engine<'_> {
         self.observer
             .event(&Event::now(change.as_str(), What::Notice { message }));
     }
+}
+
+/// The refs of a finished loop that are older than `age`.
+///
+/// # Errors
+/// When git cannot list them.
+pub(super) async fn outdated(git: &Git, change: &Change, age: Duration) -> Result<Vec<RefInfo>, GitError> {
+    let prefix = change.ralph_ref("");
+    let refs = git.refs_with_dates(prefix.trim_end_matches('/')).await?;
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
+    let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
+    let start_stays = refs
+        .iter()
+        .any(|(found, date)| found.name == start && !is_old(*date));
+    let is_outdated = |(found, date): &(RefInfo, u64)| {
+        // The anchor has no date of its own: it goes with the snapshot of the start.
+        if found.name == anchor {
+            !start_stays
+        } else {
+            is_old(*date)
+        }
+    };
+    let old = refs.into_iter().filter(is_outdated);
+    Ok(old.map(|(found, _)| found).collect())
 }

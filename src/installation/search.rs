@@ -17,6 +17,42 @@ pub async fn advice(share: &Path) -> Vec<String> {
     words.into_iter().flatten().collect()
 }
 
+/// The manual page that man finds; `None` where there is no man.
+pub async fn manual() -> Option<Option<PathBuf>> {
+    find_program(OsStr::new("man"), Path::new("/"))?;
+    let printed = ask("man", &["-w", "git-ralph"]).await.unwrap_or_default();
+    let page = printed.lines().next().map(PathBuf::from);
+    Some(page.filter(|page| page.is_file()))
+}
+
+/// The completion that each shell finds, for those that are installed.
+pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
+    let is_file = |path: &PathBuf| path.is_file();
+    let mut found = Vec::new();
+    if find_program(OsStr::new("bash"), Path::new("/")).is_some() {
+        let mut places = bash_places();
+        let mut files = places.by_ref().map(|dir| dir.join("completions/git-ralph"));
+        found.push(("bash", files.find(is_file)));
+    }
+    if let Some(printed) = ask("zsh", &["-c", ZSH_PLACES]).await {
+        let mut files = printed.lines().map(|dir| Path::new(dir).join("_git-ralph"));
+        let installed = || {
+            let dir = user_data()?.join("zsh/site-functions");
+            let is_named = names(&zshrc().unwrap_or_default(), home().as_deref(), &dir);
+            Some(dir.join("_git-ralph")).filter(|file| is_named && file.is_file())
+        };
+        found.push(("zsh", files.find(is_file).or_else(installed)));
+    }
+    if let Some(printed) = ask("fish", &["-c", "string join \\n -- $fish_complete_path"]).await {
+        let mut files = printed.lines().map(|dir| Path::new(dir).join("git-ralph.fish"));
+        found.push(("fish", files.find(is_file)));
+    }
+    found
+}
+
+/// Where zsh looks, but for what a user's .zshrc adds.
+const ZSH_PLACES: &str = "print -rl -- $fpath";
+
 async fn man(share: &Path) -> Option<String> {
     let printed = ask("man", &["-w"]).await?;
     let dir = share.join("man");
@@ -36,16 +72,10 @@ async fn man(share: &Path) -> Option<String> {
 
 fn bash(share: &Path) -> Option<String> {
     find_program(OsStr::new("bash"), Path::new("/"))?;
-    let mut places: Vec<PathBuf> = data_directories()
-        .into_iter()
-        .map(|dir| dir.join("bash-completion"))
-        .collect();
-    let has_loader = places.iter().any(|dir| dir.join("bash_completion").is_file());
-    places.extend(match env::var_os("BASH_COMPLETION_USER_DIR") {
-        Some(dir) => Some(PathBuf::from(dir)),
-        None => user_data().map(|dir| dir.join("bash-completion")),
-    });
-    let looked_in = holds(places.into_iter(), &share.join("bash-completion"));
+    let has_loader = data_directories()
+        .iter()
+        .any(|dir| dir.join("bash-completion/bash_completion").is_file());
+    let looked_in = holds(bash_places(), &share.join("bash-completion"));
     let file = share.join("bash-completion/completions/git-ralph");
     (!looked_in || !has_loader).then(|| {
         format!(
@@ -56,12 +86,20 @@ fn bash(share: &Path) -> Option<String> {
     })
 }
 
+/// Where bash-completion looks, the user's own place first.
+fn bash_places() -> impl Iterator<Item = PathBuf> {
+    let own = match env::var_os("BASH_COMPLETION_USER_DIR") {
+        Some(dir) => Some(PathBuf::from(dir)),
+        None => user_data().map(|dir| dir.join("bash-completion")),
+    };
+    let all = data_directories().into_iter();
+    own.into_iter().chain(all.map(|dir| dir.join("bash-completion")))
+}
+
 async fn zsh(share: &Path) -> Option<String> {
-    let printed = ask("zsh", &["-c", "print -rl -- $fpath"]).await?;
+    let printed = ask("zsh", &["-c", ZSH_PLACES]).await?;
     let dir = share.join("zsh/site-functions");
-    let home = env::var_os("HOME").map(PathBuf::from);
-    let place = env::var_os("ZDOTDIR").map(PathBuf::from).or_else(|| home.clone());
-    let zshrc = place.and_then(|place| fs::read_to_string(place.join(".zshrc")).ok());
+    let (home, zshrc) = (home(), zshrc());
     let text = zshrc.as_deref().unwrap_or_default();
     if holds(printed.lines().map(PathBuf::from), &dir) || names(text, home.as_deref(), &dir) {
         return None;
@@ -76,6 +114,16 @@ async fn zsh(share: &Path) -> Option<String> {
         dir.display(),
         quoted(&dir.to_string_lossy())
     ))
+}
+
+fn home() -> Option<PathBuf> {
+    env::var_os("HOME").map(PathBuf::from)
+}
+
+/// The user's .zshrc.
+fn zshrc() -> Option<String> {
+    let place = env::var_os("ZDOTDIR").map(PathBuf::from).or_else(home)?;
+    fs::read_to_string(place.join(".zshrc")).ok()
 }
 
 /// Whether a line of .zshrc names the directory: the file is read only, for running it may do anything.

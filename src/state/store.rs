@@ -107,7 +107,13 @@ impl Store {
     /// [`StateError::Busy`] when another process has it.
     pub fn lock(&self) -> Result<Lock, StateError> {
         self.make_dirs()?;
-        self.lock_file(&self.root.join(format!("{}.lock", self.change)))
+        self.lock_file(&self.lock_path())
+    }
+
+    /// The file whose `flock` is held for a whole step.
+    #[must_use]
+    pub fn lock_path(&self) -> PathBuf {
+        self.root.join(format!("{}.lock", self.change))
     }
 
     /// Takes the lock that keeps two loops from beginning in one work tree at the same time.

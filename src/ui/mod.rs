@@ -6,12 +6,13 @@ mod colour;
 pub mod github;
 mod live;
 pub mod log;
+pub mod doctor;
 mod narration;
 mod narrator;
 pub mod pager;
 pub mod status;
 pub mod stories;
-pub mod tables;
+pub mod preview;
 mod width;
 
 use std::borrow::Cow;

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::stories;
-use crate::engine::doctor::{Examination, KnownAgent};
 use crate::engine::report::{ChosenAgent, Preview};
 use crate::settings::Mark;
 
@@ -46,41 +45,8 @@ pub fn preview(preview: &Preview, columns: Option<usize>) -> String {
     text
 }
 
-/// `git ralph doctor`.
-#[must_use]
-pub fn examination(found: &Examination) -> String {
-    let mut text = String::new();
-    let git = found.git.as_deref().unwrap_or("not found");
-    let _ = writeln!(text, "git: {}", git.trim_start_matches("git version "));
-    if let Some(agent) = &found.agent {
-        let _ = writeln!(text, "agent: {}", described(agent));
-    }
-    let _ = writeln!(text, "\nknown agents, in the order in which they are searched:");
-    let wide = |known: &KnownAgent| known.name.len();
-    let width = found.agents.iter().map(wide).max().unwrap_or(0);
-    for known in &found.agents {
-        let version = match (&known.version, known.installed) {
-            (Some(version), _) => version.as_str(),
-            (None, true) => "installed, but does not tell its version",
-            (None, false) => "not found",
-        };
-        let _ = writeln!(text, "  {:width$}  {version}", known.name);
-        let _ = writeln!(text, "  {:width$}  {}", "", known.command);
-        if let Some(argument) = known.unasked {
-            let _ = writeln!(text, "  {:width$}  acts without asking: {argument}", "");
-        }
-        if !known.tried {
-            let _ = writeln!(text, "  {:width$}  not tried with the real program", "");
-        }
-    }
-    for problem in &found.problems {
-        let _ = writeln!(text, "\n{}\nhint: {}", problem.message, problem.hint);
-    }
-    text
-}
-
 /// An agent in one line.
-fn described(agent: &ChosenAgent) -> String {
+pub(super) fn described(agent: &ChosenAgent) -> String {
     let name = agent.name.as_ref().map(|name| format!("{name}: "));
     let asks = agent
         .unasked

@@ -1,8 +1,12 @@
 //! `git ralph doctor`.
 
-use git_ralph::agent::presets;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
-use crate::support::Sandbox;
+use git_ralph::agent::presets;
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox};
 
 #[test]
 fn without_an_agent_something_needs_mending() {
@@ -40,4 +44,308 @@ fn it_shows_the_agent_that_would_be_used_and_works_anywhere() {
     let outside = sandbox.outside("home");
     let output = sandbox.ralph_cmd(&["doctor", "--json"]).dir(&outside).run();
     assert_eq!(output.exits(1).json()["agent"], serde_json::Value::Null);
+}
+
+/// Messages and hints of a list in the answer, one in a line each.
+fn noted(found: &serde_json::Value, list: &str) -> Vec<String> {
+    let entries = found[list].as_array().unwrap();
+    entries
+        .iter()
+        .map(|entry| {
+            format!(
+                "{} -> {}",
+                entry["message"].as_str().unwrap(),
+                entry["hint"].as_str().unwrap()
+            )
+        })
+        .collect()
+}
+
+/// A sandbox in which only what a test does to it can need mending.
+fn healthy(sandbox: Sandbox) -> Sandbox {
+    sandbox.configure("ralph.agent", "sh ./agent");
+    sandbox
+}
+
+#[track_caller]
+fn has(noted: &[String], parts: &[&str]) {
+    let is_there = |line: &String| parts.iter().all(|part| line.contains(part));
+    assert!(noted.iter().any(is_there), "{parts:?} is not in {noted:#?}");
+}
+
+#[track_caller]
+fn examine(sandbox: &Sandbox, code: i32) -> serde_json::Value {
+    sandbox.ralph(&["doctor", "--json"]).exits(code).json()
+}
+
+#[test]
+fn nothing_is_changed_and_no_command_is_run() {
+    let sandbox = healthy(Sandbox::dirty());
+    sandbox.configure("ralph.adapter", "command");
+    sandbox.configure("ralph.storiesCommand", "echo >ran");
+    let before = sandbox.print();
+    let found = examine(&sandbox, 0);
+    assert_eq!(found["repository"]["changes"][0]["adapter"], "command");
+    assert_eq!(sandbox.print(), before);
+    assert!(!sandbox.top.join(".git/ralph").exists());
+    assert!(!sandbox.top.join("ran").exists());
+}
+
+#[test]
+fn features_are_told_by_version() {
+    let sandbox = healthy(Sandbox::new());
+    let features = |version: &str| {
+        let dir = sandbox.outside("other git");
+        fs::create_dir_all(&dir).unwrap();
+        let real = sandbox
+            .cmd("sh")
+            .args(["-c", "command -v git"])
+            .run()
+            .exits(0)
+            .stdout;
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo git version {version} && exit\nexec {} \"$@\"\n",
+            real.trim()
+        );
+        fs::write(dir.join("git"), script).unwrap();
+        fs::set_permissions(dir.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", dir.display(), sandbox.search_path().to_str().unwrap());
+        sandbox.direct(&["doctor", "--json"]).env("PATH", path).run()
+    };
+    let new = features("2.54.0").exits(0).json();
+    let old = features("2.37.1").exits(1).json();
+    has(
+        &noted(&old, "problems"),
+        &["git is git version 2.37.1 -> install git 2.38"],
+    );
+    for (found, wanted) in [(new, [true; 4]), (old, [true, false, false, false])] {
+        let available: Vec<bool> = found["features"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|feature| feature["available"].as_bool().unwrap())
+            .collect();
+        assert_eq!(available, wanted);
+    }
+}
+
+#[test]
+fn a_lock_without_a_git_needs_mending() {
+    let sandbox = healthy(Sandbox::new());
+    let lock = sandbox.top.join(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let found = examine(&sandbox, 1);
+    has(
+        &noted(&found, "problems"),
+        &["index.lock exists", "no git is at work", "rm "],
+    );
+    // One that somebody's git may hold is none of our business.
+    let git = sandbox.git_cmd(&["cat-file", "--batch"]).typing("").start();
+    let comm = format!("/proc/{}/comm", git.pid);
+    crate::support::wait_until("git runs", || {
+        fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git")
+    });
+    assert_eq!(noted(&examine(&sandbox, 0), "problems"), [""; 0]);
+    git.signal_group(Signal::SIGKILL);
+    git.wait_for_its_end();
+    assert!(lock.exists());
+}
+
+#[test]
+fn an_attempt_that_was_cut_off_needs_mending_one_that_runs_does_not() {
+    let sandbox = healthy(Sandbox::started());
+    let agent =
+        sandbox.agent("git ralph doctor --json >\"$notes/doctor\"; echo $? >\"$notes/code\"; kill -9 $PPID");
+    sandbox.step("next", &agent).exits(137);
+    assert_eq!(sandbox.noted("code"), "0\n", "{}", sandbox.noted("doctor"));
+    let meanwhile: serde_json::Value = serde_json::from_str(&sandbox.noted("doctor")).unwrap();
+    assert_eq!(meanwhile["repository"]["loops"][0]["busy"], true);
+    assert_eq!(meanwhile["repository"]["loops"][0]["phase"], "running");
+    let found = examine(&sandbox, 1);
+    assert_eq!(found["repository"]["loops"][0]["busy"], false);
+    has(
+        &noted(&found, "problems"),
+        &["attempt 1 at story 1 was cut off -> git ralph status add-login"],
+    );
+    sandbox.ralph(&["status", CHANGE]).exits(0);
+    assert_eq!(noted(&examine(&sandbox, 0), "problems"), [""; 0]);
+}
+
+#[test]
+fn a_step_that_was_cut_off_is_named() {
+    let sandbox = healthy(Sandbox::started());
+    let mut state = fs::read_to_string(sandbox.state_file()).unwrap();
+    let oid = sandbox.git(&["rev-parse", "HEAD"]);
+    state.push_str(&format!("\n[intent]\nstep = \"keep\"\nfinished = \"{oid}\"\n"));
+    fs::write(sandbox.state_file(), state).unwrap();
+    let elsewhere = sandbox.outside("other tree");
+    sandbox.git(&["worktree", "add", "-q", "--detach", elsewhere.to_str().unwrap()]);
+    let problems = noted(&examine(&sandbox, 1), "problems");
+    has(&problems, &["finish was cut off -> git ralph status add-login"]);
+    let there = sandbox.ralph_cmd(&["doctor", "--json"]).dir(&elsewhere).run();
+    let wanted = format!("git -C {} ralph status add-login", sandbox.top.display());
+    has(&noted(&there.exits(1).json(), "problems"), &[&wanted]);
+}
+
+#[test]
+fn a_state_that_is_lost_damaged_or_newer_needs_mending() {
+    let sandbox = healthy(Sandbox::started());
+    fs::write(sandbox.state_file(), "version = 99\n").unwrap();
+    has(
+        &noted(&examine(&sandbox, 1), "problems"),
+        &["newer git-ralph", "-> install a newer git-ralph"],
+    );
+    fs::write(sandbox.state_file(), "version = 1\nno").unwrap();
+    has(
+        &noted(&examine(&sandbox, 1), "problems"),
+        &["is damaged", "--resume"],
+    );
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    let lost = "the state of the loop add-login is lost";
+    has(
+        &noted(&examine(&sandbox, 1), "problems"),
+        &[lost, "-> git ralph start add-login --resume"],
+    );
+    sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
+    assert_eq!(noted(&examine(&sandbox, 0), "problems"), [""; 0]);
+    // What nobody misses is only said.
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox.git(&["checkout", "-q", "-f", "main"]);
+    has(
+        &noted(&examine(&sandbox, 1), "problems"),
+        &[lost, "git checkout ralph/add-login"],
+    );
+    sandbox.git(&["branch", "-q", "-D", "ralph/add-login"]);
+    sandbox.git(&["branch", "ralph/mine"]);
+    let advice = noted(&examine(&sandbox, 0), "advice");
+    has(&advice, &["refs/ralph/add-login keeps work", "for-each-ref"]);
+    has(
+        &advice,
+        &["ralph/mine belongs to no loop", "git branch -D ralph/mine"],
+    );
+}
+
+#[test]
+fn old_refs_of_a_finished_loop_are_told() {
+    let sandbox = healthy(Sandbox::started());
+    sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+    sandbox.configure("ralph.keepAttempts", "0d");
+    assert!(
+        !noted(&examine(&sandbox, 0), "advice")
+            .iter()
+            .any(|line| line.contains("prune"))
+    );
+    sandbox.ralph(&["finish", "keep"]).exits(0);
+    crate::support::wait_until("a second has passed", || {
+        noted(&examine(&sandbox, 0), "advice").iter().any(|line| {
+            line.contains("the finished loop add-login has") && line.ends_with("git ralph prune add-login")
+        })
+    });
+    sandbox.ralph(&["prune", CHANGE]).exits(0);
+}
+
+#[test]
+fn a_work_tree_that_is_gone_needs_mending() {
+    let sandbox = healthy(Sandbox::new());
+    let tree = sandbox.outside("other tree");
+    sandbox.git(&["worktree", "add", "-q", "--detach", tree.to_str().unwrap()]);
+    sandbox.ralph_cmd(&["start", CHANGE]).dir(&tree).run().exits(0);
+    fs::remove_dir_all(&tree).unwrap();
+    has(
+        &noted(&examine(&sandbox, 1), "problems"),
+        &["other tree, is not there -> ", "git worktree add -f"],
+    );
+}
+
+#[test]
+fn lists_are_read_and_mistakes_are_told_with_their_lines() {
+    let sandbox = healthy(Sandbox::new());
+    sandbox.write("specs/add-login/tasks.md", "- [ ] 1 Do it\n");
+    sandbox.write("prd.json", "{\"branchName\": \"ralph/form\",\n \"stories\": [3]}");
+    let found = examine(&sandbox, 1);
+    let problems = noted(&found, "problems");
+    has(
+        &problems,
+        &["change add-login: more than one story file", "--stories <path>"],
+    );
+    has(
+        &problems,
+        &["change form: ", "prd.json", "line 2", "git ralph stories form"],
+    );
+    fs::remove_dir_all(sandbox.top.join("specs")).unwrap();
+    sandbox.write("prd.json", "{\n");
+    let advice = noted(&examine(&sandbox, 0), "advice");
+    has(
+        &advice,
+        &["prd.json cannot be read", "line 2", "--stories <path>"],
+    );
+    sandbox.write(
+        "prd.json",
+        "{\"branchName\": \"ralph/form\", \"stories\": [{\"title\": \"x\"}]}",
+    );
+    let found = examine(&sandbox, 0);
+    let change = &found["repository"]["changes"][0];
+    assert_eq!(
+        (&change["change"], &change["stories"]),
+        (&CHANGE.into(), &3.into())
+    );
+    assert_eq!(change["adapter"], "openspec");
+}
+
+#[test]
+fn what_is_installed_is_told() {
+    let sandbox = healthy(Sandbox::new());
+    sandbox.install("man", "echo ${MAN_PAGE}; test -n \"$MAN_PAGE\"");
+    let found = examine(&sandbox, 0);
+    let advice = noted(&found, "advice");
+    has(
+        &advice,
+        &["man does not find the manual page", "-> git ralph install"],
+    );
+    assert_eq!(found["installation"]["manual"], serde_json::Value::Null);
+    if !crate::installed("bash") {
+        return;
+    }
+    has(
+        &advice,
+        &["no completion was found for", "bash", "-> git ralph install"],
+    );
+    sandbox.ralph(&["install"]).exits(0);
+    let page = sandbox.outside("data/man/man1/git-ralph.1");
+    let found = sandbox
+        .ralph_cmd(&["doctor", "--json"])
+        .env("MAN_PAGE", &page)
+        .run();
+    let found = found.exits(0).json();
+    assert_eq!(found["installation"]["manual"], page.to_str().unwrap());
+    let bash = &found["installation"]["completions"][0];
+    assert_eq!(bash["shell"], "bash");
+    let file = sandbox.outside("data/bash-completion/completions/git-ralph");
+    assert_eq!(bash["file"], file.to_str().unwrap());
+    assert!(!noted(&found, "advice").iter().any(|line| line.contains("manual")));
+}
+
+#[test]
+fn people_read_the_same() {
+    let sandbox = healthy(Sandbox::started());
+    fs::write(sandbox.top.join(".git/index.lock"), "").unwrap();
+    let output = sandbox.ralph(&["doctor"]).exits(1);
+    for part in [
+        &format!("repository: {}\n", sandbox.top.display()),
+        "  loop add-login: ready\n",
+        "  change add-login: openspec/changes/add-login/tasks.md (openspec), 0 of 3 stories are complete\n",
+        "index.lock exists: no git is at work here, as far as can be seen\nhint: if no git is at work: rm ",
+    ] {
+        assert!(
+            output.stdout.contains(part),
+            "{part:?} is not in {}",
+            output.stdout
+        );
+    }
+    let outside = sandbox.ralph_cmd(&["doctor"]).dir(&sandbox.outside("home")).run();
+    assert!(
+        outside.stdout.contains("repository: none here\n"),
+        "{}",
+        outside.stdout
+    );
 }

@@ -362,10 +362,23 @@ PAGER). Elsewhere than on a terminal it is plain text on standard output.
         }
         "doctor" => {
             "
-Works outside of a repository too. The exit code is 1 if something needs mending.
+Looks at git, the agents, the loops of this repository and what is left of others, the lists of its changes, the manual page, and the
+completions of the shells that are installed. Changes nothing, takes no lock, and runs no command that a setting names; it works outside of
+a repository too. The exit code is 1 if something keeps a loop from working. What only could be better is told before that, with exit code 0.
 = OUTPUT
-With --json: git (its version), agent (name, command, unasked: the argument by which it acts without asking), agents (name, command,
-installed, version, format, unasked, tried), problems (message, hint).
+With --json one document; new fields may be added:
+* git: its version, in its words
+* features: what is used of git: name, since (a version), available (null when the version cannot be read), used_for
+* agent: the agent that a loop would work with: name, command, unasked (the argument by which it acts without asking)
+* agents: those known by name: name, command, installed, version, format, unasked, tried
+* repository: null outside of one; else top, loops (change, phase, busy: whether a process works on it), changes (change, adapter, source,
+stories, done, warnings, error)
+* installation: manual (the page that man finds, or null), completions (shell, file or null)
+* problems: what keeps a loop from working: message, hint (what to type)
+* advice: what could be better, in the same shape
+= LIMITS
+Whether a git is at work is seen from /proc, and so is whether a process works on a loop; where there is no /proc, a loop that was cut off is
+not told. A start file of a shell is never run, so that a completion which only such a file loads is not found, but for .zshrc, which is read.
 "
         }
         "abort" => {
@@ -581,6 +594,10 @@ What git ralph next does, on paper:
 The agents that are installed:
 
     git ralph doctor --json | jq -r '.agents[] | select(.installed) | .name'
+
+In a script, before a loop is started:
+
+    git ralph doctor -q >/dev/null || git ralph doctor
 "
         }
         "abort" => {

@@ -173,7 +173,7 @@ impl Sandbox {
         let dir = |name: &str| self.temp.path().join(name);
         let cmd = match &self.other_user {
             Some(other) => other.cmd(program, &self.top),
-            None => Cmd::new(program, &self.top).env("PATH", self.path()),
+            None => Cmd::new(program, &self.top).env("PATH", self.search_path()),
         };
         cmd.env("HOME", dir("home"))
             .env("XDG_CONFIG_HOME", dir("config"))
@@ -188,7 +188,7 @@ impl Sandbox {
     }
 
     /// Where programs are searched: first what this test has installed.
-    fn path(&self) -> std::ffi::OsString {
+    pub fn search_path(&self) -> std::ffi::OsString {
         let own = self.outside("programs");
         if !own.is_dir() {
             return path();

@@ -1,0 +1,114 @@
+//! Git: its version, and what of it is used.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::Notes;
+use super::agents::version_of;
+
+/// The oldest git that has all that is needed (`merge-tree --write-tree`).
+const OLDEST: (u32, u32) = (2, 38);
+
+/// What is used of git where it has it: since when, by what name, and what for.
+const FEATURES: &[((u32, u32), &str, &str)] = &[
+    (
+        (2, 36),
+        "git hook run",
+        "lifecycle hooks, wherever hooks are configured",
+    ),
+    (
+        OLDEST,
+        "git merge-tree --write-tree",
+        "finish, where the original branch has moved on",
+    ),
+    (
+        (2, 46),
+        "symbolic refs in ref transactions",
+        "HEAD and the branch move in one step; without it in two, and a crash between them is mended",
+    ),
+    (
+        (2, 54),
+        "configured hooks",
+        "the guard stands beside the user's hooks; without it, it calls them",
+    ),
+];
+
+/// Something of git's that is used.
+#[derive(Clone, Debug, Serialize)]
+pub struct Feature {
+    /// What it is.
+    pub name: &'static str,
+    /// The first version of git that has it.
+    pub since: String,
+    /// Whether this git has it; absent when its version cannot be read.
+    pub available: Option<bool>,
+    /// What it is used for.
+    pub used_for: &'static str,
+}
+
+/// The version of git in its words.
+pub(super) async fn examine(dir: &Path, notes: &mut Notes) -> Option<String> {
+    let git = version_of("git".to_owned(), dir.to_owned()).await;
+    if git
+        .as_deref()
+        .and_then(numbers)
+        .is_none_or(|found| found < OLDEST)
+    {
+        let (major, minor) = OLDEST;
+        notes.problem(
+            format!("git is {}", git.as_deref().unwrap_or("missing")),
+            format!("install git {major}.{minor} or newer"),
+        );
+    }
+    git
+}
+
+/// What this version of git has.
+pub(super) fn features(version: Option<&str>) -> Vec<Feature> {
+    let found = version.and_then(numbers);
+    FEATURES
+        .iter()
+        .map(|(since, name, used_for)| Feature {
+            name,
+            since: format!("{}.{}", since.0, since.1),
+            available: found.map(|found| found >= *since),
+            used_for,
+        })
+        .collect()
+}
+
+/// The first two numbers of a version.
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    let from = version.find(|c: char| c.is_ascii_digit())?;
+    let mut parts = version[from..].split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_git_is_read() {
+        assert_eq!(numbers("git version 2.47.3"), Some((2, 47)));
+        assert_eq!(numbers("git version 2.39.5 (Apple Git-154)"), Some((2, 39)));
+        assert_eq!(numbers("git version 3.0.rc0"), Some((3, 0)));
+        assert_eq!(numbers("git"), None);
+    }
+
+    #[test]
+    fn each_version_has_what_it_has() {
+        let has = |version| {
+            features(Some(version))
+                .iter()
+                .filter(|feature| feature.available == Some(true))
+                .count()
+        };
+        assert_eq!(
+            ["git version 2.35.1", "git version 2.39.5", "git version 2.54.0"].map(has),
+            [0, 2, 4]
+        );
+        assert!(features(None).iter().all(|feature| feature.available.is_none()));
+    }
+}

@@ -1,0 +1,88 @@
+//! Whether somebody is at work: what keeps a lock from being stale. Looks at `/proc`; takes no lock itself.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::git::Repo;
+use crate::git::index::lock_of;
+
+/// The locks of git that are there, other than those of single refs.
+pub(super) fn of_git(repo: &Repo) -> Vec<PathBuf> {
+    let mut locks = vec![
+        lock_of(&repo.index()),
+        repo.git_dir.join("HEAD.lock"),
+        repo.common_dir.join("packed-refs.lock"),
+        repo.common_dir.join("config.lock"),
+    ];
+    locks.retain(|lock| lock.exists());
+    locks
+}
+
+/// Whether a process holds the `flock` of this file; `None` where that cannot be seen.
+pub(super) fn is_held(file: &Path) -> Option<bool> {
+    let Ok(metadata) = file.metadata() else {
+        return Some(false);
+    };
+    // Of the device only the inode is compared: not every file system tells the same of itself in both places.
+    let ours = metadata.ino().to_string();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let held = locks.lines().any(|line| {
+        let is_flock = line.split_whitespace().any(|word| word == "FLOCK");
+        is_flock
+            && line
+                .split_whitespace()
+                .any(|word| word.rsplit_once(':').is_some_and(|(_, inode)| inode == ours))
+    });
+    Some(held)
+}
+
+/// Whether a git of somebody's works in the repository; `None` where that cannot be seen.
+pub(super) fn git_at_work(repo: &Repo) -> Option<bool> {
+    let processes = fs::read_dir("/proc").ok()?;
+    let ours = ancestors();
+    let places = [&repo.top, &repo.git_dir, &repo.common_dir].map(|place| real(place));
+    let mut found = None;
+    for pid in processes
+        .filter_map(Result::ok)
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    {
+        let dir = PathBuf::from(format!("/proc/{pid}"));
+        let Ok(name) = fs::read_to_string(dir.join("comm")) else {
+            continue;
+        };
+        found.get_or_insert(false);
+        let is_ours = ours.contains(&pid) || parent_of(pid) == Some(std::process::id());
+        if !name.starts_with("git") || is_ours {
+            continue;
+        }
+        let here =
+            fs::read_link(dir.join("cwd")).is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)));
+        if here {
+            return Some(true);
+        }
+    }
+    found
+}
+
+/// We and what started us: `git ralph` waits for us as a git of its own.
+fn ancestors() -> Vec<u32> {
+    let mut found = vec![std::process::id()];
+    while let Some(parent) = found.last().and_then(|pid| parent_of(*pid)) {
+        if parent == 0 || found.contains(&parent) {
+            break;
+        }
+        found.push(parent);
+    }
+    found
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,119 @@
+//! What `git ralph doctor` found, as a person reads it.
+
+use std::fmt::Write;
+
+use super::narration::{bold, red};
+use super::preview::described;
+use crate::engine::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
+use crate::state::Phase;
+
+/// `git ralph doctor`.
+#[must_use]
+pub fn examination(found: &Examination) -> String {
+    let mut text = String::new();
+    let git = found.git.as_deref().unwrap_or("not found");
+    let _ = writeln!(text, "git: {}", git.trim_start_matches("git version "));
+    for feature in &found.features {
+        if feature.available == Some(false) {
+            let _ = writeln!(
+                text,
+                "  without {} ({}): {}",
+                feature.name, feature.since, feature.used_for
+            );
+        }
+    }
+    if let Some(agent) = &found.agent {
+        let _ = writeln!(text, "agent: {}", described(agent));
+    }
+    match &found.repository {
+        Some(found) => repository(&mut text, found),
+        None => text.push_str("repository: none here\n"),
+    }
+    let none = || "not found".to_owned();
+    let manual = found.installation.manual.as_ref();
+    let manual = manual.map_or_else(none, |page| page.display().to_string());
+    let _ = writeln!(text, "manual page: {manual}");
+    for completion in &found.installation.completions {
+        let file = completion.file.as_ref();
+        let file = file.map_or_else(none, |file| file.display().to_string());
+        let _ = writeln!(text, "completion for {}: {file}", completion.shell);
+    }
+    agents(&mut text, &found.agents);
+    for advice in &found.advice {
+        let _ = writeln!(text, "\n{}\nhint: {}", advice.message, advice.hint);
+    }
+    for problem in &found.problems {
+        let _ = writeln!(text, "\n{}\nhint: {}", red(&problem.message), problem.hint);
+    }
+    text
+}
+
+fn repository(text: &mut String, found: &Repository) {
+    let _ = writeln!(text, "repository: {}", found.top.display());
+    for found in &found.loops {
+        let _ = writeln!(
+            text,
+            "  loop {}: {}",
+            bold(found.change.as_str()),
+            loop_words(found)
+        );
+    }
+    for found in &found.changes {
+        let _ = writeln!(text, "  change {}: {}", bold(&found.change), change_words(found));
+    }
+}
+
+fn loop_words(found: &FoundLoop) -> &'static str {
+    match (found.phase, found.busy) {
+        (None, _) => "its state cannot be read",
+        (_, Some(true)) => "a process works on it",
+        (Some(Phase::Ready), _) => "ready",
+        (Some(Phase::Running), _) => "an attempt runs, or was cut off",
+        (Some(Phase::Failed), _) => "a story failed, retries are left",
+        (Some(Phase::Exhausted), _) => "a story failed, no retries are left",
+        (Some(Phase::Complete), _) => "no story is left",
+        (Some(Phase::Finished), _) => "finished",
+    }
+}
+
+fn change_words(found: &FoundChange) -> String {
+    let from = match (&found.source, found.adapter) {
+        (Some(source), Some(adapter)) => format!("{source} ({adapter})"),
+        _ => String::new(),
+    };
+    let state = match (found.done, found.stories, found.warnings) {
+        _ if found.error.is_some() => "cannot be read".to_owned(),
+        (Some(done), Some(total), Some(0)) => format!("{done} of {total} stories are complete"),
+        (Some(done), Some(total), Some(warnings)) => format!(
+            "{done} of {total} stories are complete, {warnings} warnings: git ralph stories {}",
+            found.change
+        ),
+        _ => "a command lists the stories".to_owned(),
+    };
+    if from.is_empty() {
+        state
+    } else {
+        format!("{from}, {state}")
+    }
+}
+
+fn agents(text: &mut String, agents: &[KnownAgent]) {
+    let _ = writeln!(text, "\nknown agents, in the order in which they are searched:");
+    let wide = |known: &KnownAgent| known.name.len();
+    let width = agents.iter().map(wide).max().unwrap_or(0);
+    for known in agents {
+        let version = match (&known.version, known.installed) {
+            (Some(version), _) => version.as_str(),
+            (None, true) => "installed, but does not tell its version",
+            (None, false) => "not found",
+        };
+        let _ = writeln!(text, "  {:width$}  {version}", known.name);
+        let _ = writeln!(text, "  {:width$}  {}", "", known.command);
+        if let Some(argument) = known.unasked {
+            let _ = writeln!(text, "  {:width$}  acts without asking: {argument}", "");
+        }
+        if !known.tried {
+            let _ = writeln!(text, "  {:width$}  not tried with the real program", "");
+        }
+    }
+}
