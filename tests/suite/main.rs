@@ -32,6 +32,7 @@ mod log;
 mod manual;
 mod marking;
 mod next;
+mod package;
 mod presets;
 mod processes;
 mod prompt;
