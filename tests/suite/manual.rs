@@ -9,6 +9,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod more;
 mod text;
 pub(crate) mod topics;
 
@@ -58,15 +59,77 @@ fn pages_are_clean_for_mandoc() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test runs mandoc as it likes")]
+#[test]
+fn pages_are_clean_for_man() {
+    // There are others that have no such option.
+    let is_man_db = crate::installed("man")
+        && output("man", &["--version"], dir().as_path())
+            .0
+            .starts_with("man ");
+    if !is_man_db || !crate::installed("groff") {
+        return;
+    }
+    for (name, _) in pages() {
+        let (text, warnings) = output("man", &["--warnings", "-E", "UTF-8", "-l"], &dir().join(&name));
+        assert_eq!(warnings, "", "{name}");
+        assert!(text.contains("SYNOPSIS"), "{name}");
+    }
+}
+
+#[test]
+fn sections_of_a_command_are_in_the_order_of_gits_pages() {
+    let order = [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "OUTPUT",
+        "OPTIONS",
+        "CONFIGURATION",
+        "VARIABLES",
+        "EXAMPLES",
+        "FILES",
+        "ENVIRONMENT",
+        "EXIT STATUS",
+        "LIMITS",
+        "SEE ALSO",
+    ];
+    for (name, page) in pages() {
+        if name == "git-ralph.1" {
+            continue;
+        }
+        let sections: Vec<&str> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix(".SH "))
+            .map(|title| title.trim_matches('"'))
+            .collect();
+        let wanted: Vec<&str> = order
+            .into_iter()
+            .filter(|title| sections.contains(title))
+            .collect();
+        assert_eq!(sections, wanted, "{name}");
+        for title in ["EXAMPLES", "EXIT STATUS", "SEE ALSO"] {
+            assert!(sections.contains(&title), "{name} has no {title}");
+        }
+    }
+}
+
 fn lint(page: &Path) -> String {
-    let output = Command::new("mandoc")
-        .args(["-Tlint", "-W", "warning"])
+    output("mandoc", &["-Tlint", "-W", "warning"], page).0
+}
+
+/// What a program prints about a page: its output, and its errors.
+#[expect(clippy::disallowed_methods, reason = "a test runs such programs as it likes")]
+fn output(program: &str, args: &[&str], page: &Path) -> (String, String) {
+    let output = Command::new(program)
+        .args(args)
         .arg(page)
+        .env("MANWIDTH", "80")
+        .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
 }
 
 fn dir() -> PathBuf {
@@ -228,7 +291,17 @@ fn page(mut command: clap::Command, verb: &str) -> String {
             page.item(preset.name, &preset_words(preset));
         }
         page.prose(after);
+        page.section("EXAMPLES");
+        page.prose(text::examples(verb));
     } else {
+        if let Some((prose, keys)) = more::configuration(verb) {
+            page.section("CONFIGURATION");
+            page.prose(prose);
+            for wanted in keys {
+                let (key, default, meaning) = settings::TABLE.iter().find(|(key, ..)| key == wanted).unwrap();
+                page.item(key, &format!("{meaning} (default: {default})"));
+            }
+        }
         if verb == "prompt" {
             page.section("VARIABLES");
             page.prose(text::VARIABLES);
@@ -236,14 +309,16 @@ fn page(mut command: clap::Command, verb: &str) -> String {
                 page.item(name, meaning);
             }
         }
+        page.section("EXAMPLES");
+        page.prose(text::examples(verb));
+        page.prose(more::files(verb));
         page.section("EXIT STATUS");
         let codes = text::exit_codes(verb);
         for (code, meaning, _) in exit::TABLE.iter().filter(|(code, ..)| codes.contains(code)) {
             page.item(code, meaning);
         }
+        page.prose(more::limits(verb));
     }
-    page.section("EXAMPLES");
-    page.prose(text::examples(verb));
     page.section("SEE ALSO");
     let mut others: Vec<&str> = text::see_also(verb).to_vec();
     if !verb.is_empty() {

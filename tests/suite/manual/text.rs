@@ -376,9 +376,6 @@ stories, done, warnings, error)
 * installation: manual (the page that man finds, or null), completions (shell, file or null)
 * problems: what keeps a loop from working: message, hint (what to type)
 * advice: what could be better, in the same shape
-= LIMITS
-Whether a git is at work is seen from /proc, and so is whether a process works on a loop; where there is no /proc, a loop that was cut off is
-not told. A start file of a shell is never run, so that a completion which only such a file loads is not found, but for .zshrc, which is read.
 "
         }
         "abort" => {
