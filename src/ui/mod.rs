@@ -3,16 +3,16 @@
 
 pub mod choice;
 mod colour;
+pub mod doctor;
 pub mod github;
 mod live;
 pub mod log;
-pub mod doctor;
 mod narration;
 mod narrator;
 pub mod pager;
+pub mod preview;
 pub mod status;
 pub mod stories;
-pub mod preview;
 mod width;
 
 use std::borrow::Cow;

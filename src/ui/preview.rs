@@ -8,7 +8,7 @@ use crate::settings::Mark;
 
 /// `git ralph start --dry-run`, on a terminal with so many columns.
 #[must_use]
-pub fn preview(preview: &Preview, columns: Option<usize>) -> String {
+pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     let mut text = stories::table(&preview.stories, columns);
     let settings = &preview.settings;
     let mut line = |name: &str, value: &str| {
