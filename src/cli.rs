@@ -9,7 +9,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use jiff::SignedDuration;
@@ -47,7 +47,7 @@ pub struct Cli {
     pub verbose: bool,
 
     /// Colour words: always, never, or on a terminal only (auto; color.ralph, color.ui)
-    #[arg(long = "color", value_name = "WHEN", global = true, value_parser = colour, hide_possible_values = true)]
+    #[arg(long = "color", value_name = "WHEN", global = true, value_parser = colour(), hide_possible_values = true)]
     pub colour: Option<Colour>,
 }
 
@@ -276,8 +276,9 @@ pub struct StoriesFrom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(pub Option<SignedDuration>);
 
-fn colour(text: &str) -> Result<Colour, String> {
-    parse_colour(text).ok_or_else(|| "it must be auto, always or never".to_owned())
+fn colour() -> impl TypedValueParser<Value = Colour> {
+    let words = PossibleValuesParser::new(["always", "never", "auto"]);
+    words.try_map(|word| parse_colour(&word).ok_or(word))
 }
 
 fn limit(text: &str) -> Result<Limit, String> {

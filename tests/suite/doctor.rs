@@ -270,7 +270,7 @@ fn lists_are_read_and_mistakes_are_told_with_their_lines() {
     );
     has(
         &problems,
-        &["change form: ", "prd.json", "line 2", "git ralph stories form"],
+        &["change form: ", "prd.json", "line 2", "git ralph stories"],
     );
     fs::remove_dir_all(sandbox.top.join("specs")).unwrap();
     sandbox.write("prd.json", "{\n");

@@ -143,7 +143,7 @@ fn colours_are_where_they_are_wanted() {
     sandbox
         .ralph(&["status", "--color=pink"])
         .exits(2)
-        .says("auto, always or never");
+        .says("[possible values: always, never, auto]");
 }
 
 #[test]
