@@ -63,7 +63,7 @@ async fn man(share: &Path) -> Option<String> {
     }
     (!holds(env::split_paths(line), &dir)).then(|| {
         format!(
-            "man does not look in {0}: add to ~/.profile\n  export MANPATH=\"$MANPATH:\"{1}",
+            "man does not look in {0}: add to ~/.profile\n    export MANPATH=\"$MANPATH:\"{1}",
             dir.display(),
             quoted(&dir.to_string_lossy())
         )
@@ -79,7 +79,7 @@ fn bash(share: &Path) -> Option<String> {
     let file = share.join("bash-completion/completions/git-ralph");
     (!looked_in || !has_loader).then(|| {
         format!(
-            "bash does not load {} by itself: add to ~/.bashrc\n  source {}",
+            "bash does not load {} by itself: add to ~/.bashrc\n    source {}",
             file.display(),
             quoted(&file.to_string_lossy())
         )
@@ -107,10 +107,10 @@ async fn zsh(share: &Path) -> Option<String> {
     // Without that file of a user's nothing completes yet, but for what the system has set up.
     let begin = match zshrc {
         Some(_) => "",
-        None => "\n  autoload -Uz compinit && compinit",
+        None => "\n    autoload -Uz compinit && compinit",
     };
     Some(format!(
-        "zsh does not look in {}: add to ~/.zshrc, before compinit\n  fpath=({} $fpath){begin}",
+        "zsh does not look in {}: add to ~/.zshrc, before compinit\n    fpath=({} $fpath){begin}",
         dir.display(),
         quoted(&dir.to_string_lossy())
     ))
@@ -155,7 +155,7 @@ async fn fish(share: &Path) -> Option<String> {
         format!("fish does not look in {}", dir.display())
     };
     Some(format!(
-        "{reason}: add to ~/.config/fish/config.fish\n  source {}",
+        "{reason}: add to ~/.config/fish/config.fish\n    source {}",
         quoted(&file.to_string_lossy())
     ))
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::narration::{bold, dollars, time, verdict};
-use super::width::wrap;
+use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::engine::report::{Log, LogEntry};
 use crate::names::heading;
@@ -32,7 +32,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
         let _ = writeln!(text, "{}", row.trim_end());
         let reason = attempt.reason.as_ref().and_then(|reason| reason.lines().next());
         if let Some(first) = reason {
-            let _ = writeln!(text, "       {first}");
+            let _ = writeln!(text, "{}", hang(&format!("       {first}"), 7, columns));
         }
     }
     let _ = writeln!(text, "{}", total(log));

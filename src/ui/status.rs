@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::narration::{bold, green, red};
-use super::width::wrap;
+use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::engine::report::{CurrentStory, Status};
 use crate::names::heading;
@@ -34,7 +34,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         .filter(|_| status.phase != Phase::Finished);
     text.push('\n');
     match (current, status.phase) {
-        (Some(current), phase) => story(&mut text, current, phase, status.max_retries),
+        (Some(current), phase) => story(&mut text, current, phase, status.max_retries, columns),
         (None, Phase::Complete) => {
             let _ = writeln!(text, "{}", green("nothing is left to do"));
         }
@@ -48,14 +48,14 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     wrap(&text, columns)
 }
 
-fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u32) {
+fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u32, columns: Option<usize>) {
     let _ = writeln!(text, "story {}", heading(&current.id, &current.title));
     match phase {
         Phase::Failed | Phase::Exhausted => {
             let used = format!("failed, {} of {max_retries} retries used", current.retries);
             let _ = writeln!(text, "  {}", red(&used));
             for line in current.reason.iter().flat_map(|reason| reason.lines()) {
-                let _ = writeln!(text, "    {line}");
+                let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));
             }
         }
         Phase::Running => text.push_str("  an attempt is running, or was cut off\n"),

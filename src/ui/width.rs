@@ -17,7 +17,8 @@ pub fn columns(stream: impl AsFd) -> Option<usize> {
 }
 
 /// Breaks lines between words, each with the indent of its first line and two blanks more. Words that are too long,
-/// such as paths, stay whole, so that they can be copied.
+/// such as paths, stay whole, so that they can be copied; and so do lines with an indent of four: what is to be typed,
+/// and what somebody else has said.
 pub fn wrap(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else {
         return text.to_owned();
@@ -25,7 +26,10 @@ pub fn wrap(text: &str, columns: Option<usize>) -> String {
     let mut lines = Vec::new();
     for line in text.split('\n') {
         let indent = line.len() - line.trim_start_matches(' ').len();
-        lines.push(hang(line, indent + 2, Some(columns)));
+        lines.push(match indent {
+            4.. => line.to_owned(),
+            _ => hang(line, indent + 2, Some(columns)),
+        });
     }
     lines.join("\n")
 }
@@ -72,6 +76,8 @@ mod tests {
             "  failed after 3s: one two\n    three four five six\n  back\n"
         );
         assert_eq!(wrap(text, None), text);
+        let command = "    export PATH=~/.local/bin:$PATH";
+        assert_eq!(wrap(command, Some(20)), command);
     }
 
     #[test]
