@@ -93,6 +93,8 @@ pub enum What {
         /// What keeps the work that was undone.
         #[serde(rename = "ref")]
         kept: Option<String>,
+        /// False when nothing was there to undo.
+        changed: bool,
     },
     /// The story can be tried again.
     Retry {

@@ -33,6 +33,7 @@ pub const PAGES: &[(&str, &str)] = &[
 pub const TOPICS: &[(&str, &str)] = &[
     ("events", include_str!("../man/git-ralph-events.7")),
     ("hooks", include_str!("../man/git-ralph-hooks.7")),
+    ("tutorial", include_str!("../man/git-ralph-tutorial.7")),
 ];
 
 /// The completions: where each goes below a `share` directory, and its text. The names are those by which the shells find

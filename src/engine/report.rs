@@ -329,6 +329,7 @@ pub fn range_of(events: &Path, story: &str, attempt: Option<u32>) -> Result<Opti
                 attempt,
                 oid,
                 kept: Some(kept),
+                ..
             } if wanted(story.as_ref(), attempt) => range = Some((oid.to_string(), kept)),
             _ => {}
         }

@@ -120,6 +120,10 @@ impl Session<'_> {
         let standing = self.standing().await?;
         self.head_is_known = false;
         let checkpoint = self.state.checkpoint.clone();
+        // A revert that was cut off may have done it all.
+        let begun_before = now.is_none();
+        let moved =
+            standing.tip.as_ref() != Some(&checkpoint) || standing.head.oid.as_ref() != Some(&checkpoint);
         let branch = self.state.change.branch_ref();
         let why = format!("ralph: revert {story}@{attempt}");
         let mut updates: Vec<Update> = kept.iter().map(Update::keep).collect();
@@ -151,6 +155,7 @@ impl Session<'_> {
             now
         };
         let touched = self.converge(now, &trash, &destination).await?;
+        let changed = begun_before || moved || !touched.is_empty() || kept.len() > 1 || place.exists();
         self.install_working_index().await?;
         self.restore_unversioned(&touched).await?;
         self.put_back_source()?;
@@ -168,6 +173,7 @@ impl Session<'_> {
             attempt: Some(attempt),
             oid: checkpoint,
             kept: kept.first().map(|kept| kept.name.clone()),
+            changed,
         });
         if actions.contains(&Action::TellExhausted) {
             self.emit(What::MaxRetriesExceeded {

@@ -41,7 +41,15 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             kept,
             story,
             attempt,
+            changed,
         } => {
+            if !changed {
+                line(
+                    &mut text,
+                    &format!("  still at checkpoint {}: nothing was changed", oid.short()),
+                );
+                return Some(text);
+            }
             line(&mut text, &format!("  back at checkpoint {}", oid.short()));
             let see = match (story, attempt, kept) {
                 (_, _, None) => None,

@@ -12,6 +12,7 @@
 mod more;
 mod text;
 pub(crate) mod topics;
+mod tutorial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,9 @@ use git_ralph::engine::hooks;
 use git_ralph::{exit, prompt, settings};
 use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
+use tutorial::TUTORIAL;
+
+use crate::support::{Sandbox, console};
 
 /// Day of the last change to the pages that readers should know of; not the day of a build.
 const DATE: &str = "2026-11-21";
@@ -113,6 +117,20 @@ fn sections_of_a_command_are_in_the_order_of_gits_pages() {
     }
 }
 
+#[test]
+fn the_tutorial_shows_what_happens() {
+    let sandbox = Sandbox::empty();
+    let typed: String = TUTORIAL
+        .lines()
+        .filter_map(|line| line.strip_prefix("    ").or(line.is_empty().then_some("")))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let (first, rest) = typed.trim_start().split_once('\n').unwrap();
+    let above = sandbox.top.parent().unwrap();
+    console::follow(&sandbox, above, first);
+    console::follow(&sandbox, &above.join("greeter"), rest);
+}
+
 fn lint(page: &Path) -> String {
     output("mandoc", &["-Tlint", "-W", "warning"], page).0
 }
@@ -152,6 +170,7 @@ fn pages() -> Vec<(String, String)> {
     }
     pages.push(("git-ralph-events.7".to_owned(), events_page()));
     pages.push(("git-ralph-hooks.7".to_owned(), hooks_page()));
+    pages.push(("git-ralph-tutorial.7".to_owned(), tutorial_page()));
     pages
 }
 
@@ -183,6 +202,18 @@ fn hooks_page() -> String {
     );
     page.section("SEE ALSO");
     page.text("git-ralph(1), git-ralph-events(7), githooks(5), git-hook(1), git-config(1)");
+    page.0
+}
+
+/// The page that leads through a first loop.
+fn tutorial_page() -> String {
+    let mut page = Page::topic("tutorial", "a first loop, step by step");
+    page.section("SYNOPSIS");
+    page.text("git ralph start | next | retry | complete | finish");
+    page.section("DESCRIPTION");
+    page.prose(TUTORIAL);
+    page.section("SEE ALSO");
+    page.text("git-ralph(1), git-ralph-run(1), git-ralph-prompt(1), git-ralph-hooks(7)");
     page.0
 }
 
@@ -426,7 +457,8 @@ impl Page {
     fn prose(&mut self, prose: &str) {
         let mut literal = false;
         let mut wants_paragraph = true;
-        for line in prose.trim_matches('\n').lines() {
+        let mut lines = prose.trim_matches('\n').lines().peekable();
+        while let Some(line) = lines.next() {
             let example = line.strip_prefix("    ");
             if literal && example.is_none() && !line.is_empty() {
                 self.0.push_str(".fi\n.RE\n");
@@ -448,6 +480,9 @@ impl Page {
                 }
                 self.text(example);
             } else if line.is_empty() {
+                if literal && lines.peek().is_some_and(|next| next.starts_with("    ")) {
+                    self.0.push('\n');
+                }
                 wants_paragraph = true;
             } else {
                 if wants_paragraph {

@@ -15,7 +15,7 @@ use git_ralph::cli::Cli;
 use git_ralph::{exit, settings};
 use snapbox::assert_data_eq;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, console};
 
 #[test]
 fn every_setting_is_listed() {
@@ -122,36 +122,9 @@ fn the_run_that_is_shown_is_one() {
         2) echo wrong >wrong; failed 'no password file' ;;
         *) echo check >check.sh; complete ;; esac",
     );
-    let shown = block("the console");
-    for (command, output) in shown.split("$ ").skip(1).filter_map(|part| part.split_once('\n')) {
-        // Beside the repository, so that it is no part of the work.
-        let command = command.replace("./agent.sh", &agent);
-        let ran = sandbox.cmd("sh").args(["-c", &format!("{command} 2>&1")]).run();
-        let expected = output.trim_end();
-        let seen = ran.exits(0).stdout;
-        assert_eq!(constant(seen.trim_end()), constant(expected), "{command}");
-    }
-}
-
-/// A text without what differs from run to run: abbreviated commits, and times.
-fn constant(text: &str) -> String {
-    let words = text.split_inclusive([' ', '\n', '(', ')', ':', ',']);
-    let same = words.map(|word| {
-        let bare = word.trim_end_matches([' ', '\n', '(', ')', ':', ',']);
-        let end = &word[bare.len()..];
-        let hex = |c: char| c.is_ascii_hexdigit();
-        if bare.len() == 10 && bare.chars().all(hex) {
-            format!("<commit>{end}")
-        } else if bare
-            .strip_suffix('s')
-            .is_some_and(|number| number.parse::<u32>().is_ok())
-        {
-            format!("<time>{end}")
-        } else {
-            word.to_owned()
-        }
-    });
-    same.collect()
+    // Beside the repository, so that it is no part of the work.
+    let shown = block("the console").replace("./agent.sh", &agent);
+    console::follow(&sandbox, &sandbox.top, &shown);
 }
 
 #[test]

@@ -3,6 +3,28 @@
 use crate::support::Sandbox;
 
 #[test]
+fn where_nothing_was_changed_nothing_is_said_to_be_undone() {
+    let sandbox = Sandbox::started();
+    let idle = sandbox.failing("true");
+    let output = sandbox.step("next", &idle).exits(3);
+    let output = output
+        .says("  still at checkpoint ")
+        .says(": nothing was changed\n");
+    assert!(!output.stderr.contains("undone"), "{}", output.stderr);
+    // A commit, an ignored file that is gone, a permission: each is a change.
+    for (step, misdeed) in [
+        ("retry", "git commit -q --allow-empty -m mess"),
+        ("retry", "chmod 600 README.md"),
+        ("retry", "git checkout -q --detach"),
+    ] {
+        let agent = sandbox.failing(misdeed);
+        let output = sandbox.ralph(&[step, "--max-retries=9", "--", &agent]).exits(3);
+        let told = output.stderr.contains("undone is kept") || misdeed.contains("detach");
+        assert!(told, "{misdeed}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn it_keeps_and_undoes_without_counting() {
     let sandbox = Sandbox::dirty();
     sandbox.start();

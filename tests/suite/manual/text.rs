@@ -4,7 +4,7 @@
 #![expect(clippy::panic, reason = "a command without prose is a failed test")]
 
 /// The pages of section 7.
-pub(super) const TOPICS: &[&str] = &["git-ralph-events", "git-ralph-hooks"];
+pub(super) const TOPICS: &[&str] = &["git-ralph-events", "git-ralph-hooks", "git-ralph-tutorial"];
 
 /// Before the table of settings.
 pub(super) const CONFIGURATION: &str = "
@@ -634,6 +634,7 @@ Keep nothing of loops that were finished more than a week ago:
 pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
     match verb {
         "" => &[
+            "git-ralph-tutorial",
             "git-ralph-events",
             "git-ralph-hooks",
             "git",

@@ -4,6 +4,7 @@
 //! deadline; nothing is left running or lying about.
 
 mod command;
+pub mod console;
 pub mod copy;
 pub mod print;
 mod sandbox;
