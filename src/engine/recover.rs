@@ -16,14 +16,7 @@ use crate::state::{Intent, Phase, Running, Verdict};
 impl Session<'_> {
     pub(super) async fn recover(&mut self) -> Result<(), Error> {
         if let Some(intent) = self.state.intent.clone() {
-            let step = match &intent {
-                Intent::Start { .. } => "start",
-                Intent::Checkpoint { .. } => "a checkpoint",
-                Intent::Revert { .. } => "going back to the checkpoint",
-                Intent::Cleanup { .. } | Intent::Keep { .. } => "finish",
-                Intent::Abort { .. } => "abort",
-                Intent::Restore { .. } => "restore",
-            };
+            let step = intent.step();
             self.end_orphans().await?;
             self.remove_stale_locks().await?;
             match intent {

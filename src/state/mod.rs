@@ -299,6 +299,21 @@ pub enum Intent {
     },
 }
 
+impl Intent {
+    /// The step, for people.
+    #[must_use]
+    pub fn step(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "start",
+            Self::Checkpoint { .. } => "a checkpoint",
+            Self::Revert { .. } => "going back to the checkpoint",
+            Self::Cleanup { .. } | Self::Keep { .. } => "finish",
+            Self::Abort { .. } => "abort",
+            Self::Restore { .. } => "restore",
+        }
+    }
+}
+
 /// All that is remembered of one loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {

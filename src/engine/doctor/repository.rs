@@ -17,7 +17,7 @@ use crate::git::index::wait_for_locks;
 use crate::git::{Head, RefInfo, Repo, discover};
 use crate::names::Change;
 use crate::settings::Settings;
-use crate::state::{self, Intent, Phase, State, Store};
+use crate::state::{self, Phase, State, Store};
 
 /// A repository, with what git-ralph knows there.
 #[derive(Clone, Debug, Serialize)]
@@ -181,7 +181,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
 fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let change = &state.change;
     let what = match (&state.intent, state.progress.phase, &state.progress.story) {
-        (Some(intent), ..) => format!("{} was cut off", step_of(intent)),
+        (Some(intent), ..) => format!("{} was cut off", intent.step()),
         (None, Phase::Running, Some(story)) => {
             format!("attempt {} at story {} was cut off", story.attempt, story.id)
         }
@@ -198,17 +198,6 @@ fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
         format!("in the loop {change} {what}"),
         format!("git {place}ralph status {change}"),
     );
-}
-
-fn step_of(intent: &Intent) -> &'static str {
-    match intent {
-        Intent::Start { .. } => "start",
-        Intent::Checkpoint { .. } => "a checkpoint",
-        Intent::Revert { .. } => "going back to the checkpoint",
-        Intent::Cleanup { .. } | Intent::Keep { .. } => "finish",
-        Intent::Abort { .. } => "abort",
-        Intent::Restore { .. } => "restore",
-    }
 }
 
 fn place_of(state: &State) -> PathBuf {
