@@ -12,7 +12,7 @@ pub(super) async fn run(screen: Screen, args: cli::Doctor) -> Result<Exit, Error
     if args.json {
         screen.document(&found);
     } else {
-        screen.answer(&doctor::examination(&found));
+        screen.answer(&doctor::table(&found, screen.columns()));
     }
     Ok(if found.problems.is_empty() {
         Exit::Done

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use super::narration::{bold, red};
 use super::preview::described;
+use super::width::wrap;
 use crate::engine::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
 use crate::state::Phase;
 
-/// `git ralph doctor`.
+/// `git ralph doctor`, on a terminal with so many columns.
 #[must_use]
-pub fn examination(found: &Examination) -> String {
+pub fn table(found: &Examination, columns: Option<usize>) -> String {
     let mut text = String::new();
     let git = found.git.as_deref().unwrap_or("not found");
     let _ = writeln!(text, "git: {}", git.trim_start_matches("git version "));
@@ -45,7 +46,7 @@ pub fn examination(found: &Examination) -> String {
     for problem in &found.problems {
         let _ = writeln!(text, "\n{}\nhint: {}", red(&problem.message), problem.hint);
     }
-    text
+    wrap(&text, columns)
 }
 
 fn repository(text: &mut String, found: &Repository) {

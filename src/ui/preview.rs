@@ -1,8 +1,9 @@
-//! What a loop would begin with, and what a loop needs, as a person reads it.
+//! What a loop would begin with, as a person reads it.
 
 use std::fmt::Write;
 
 use super::stories;
+use super::width::wrap;
 use crate::engine::report::{ChosenAgent, Preview};
 use crate::settings::Mark;
 
@@ -42,7 +43,7 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
         "prompt",
         settings.prompt.as_deref().unwrap_or("the built-in template"),
     );
-    text
+    wrap(&text, columns)
 }
 
 /// An agent in one line.
