@@ -154,7 +154,13 @@ begun.
 
 git ralph itself reads:
 * GIT_RALPH_LOG: a filter for traces on standard error, like debug; without it -v shows each git command.
-* NO_COLOR: no colours.
+* NO_COLOR: when set, no colours, but with --color.
+* CLICOLOR_FORCE: when set, colours in pipes and files too. Without the two git's color.ralph and color.ui hold, and without those
+colours are where a terminal reads.
+* COLUMNS: the width of the terminal, where it is not what the terminal says.
+* GIT_PAGER: as for git, the pager of git ralph log, diff and help; git --no-pager ralph log has none.
+* GITHUB_ACTIONS: when true, the narration has a group an attempt, and errors are annotations.
+* GITHUB_STEP_SUMMARY: a file that gets the table of attempts when git ralph run or finish ends.
 = HOOKS AND EVENTS
 git-ralph runs hooks of the user's around the steps of a loop, which can refuse an attempt, a checkpoint or the end, and tell others of
 them: git-ralph-hooks(7).
@@ -306,7 +312,7 @@ With git ralph complete and git ralph fail this lets any other program run the a
 Shows the attempts since the loop was last started: story, number, verdict, time, cost where the
 agent says so, and the checkpoint or the ref that keeps what the attempt left.
 = OUTPUT
-With --json: change, and attempts with story, attempt, verdict, reason, started, duration in
+With --json: change, and attempts with story, title, attempt, verdict, reason, started, duration in
 seconds, exit_code, cost_usd, input_tokens, output_tokens, ref, checkpoint.
 "
         }
