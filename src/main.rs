@@ -1,4 +1,4 @@
-//! The program: questions of the guard's hooks, completions, arguments, one runtime, one exit code.
+//! The program: questions of hooks, completions, arguments, one runtime, one exit code.
 
 use std::env;
 use std::process::ExitCode;
@@ -6,13 +6,19 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap_complete::CompleteEnv;
 use git_ralph::cli::{Cli, to_complete};
-use git_ralph::commands::{self, guard};
+use git_ralph::commands::{self, guard, hook};
 use git_ralph::exit::Exit;
 use git_ralph::trace;
 
 fn main() -> ExitCode {
     if let Some(asked) = guard::asked(env::args_os()) {
         return with_runtime(guard::run(&asked));
+    }
+    if let Some(event) = hook::asked(env::args_os()) {
+        return match hook::look(&event) {
+            Ok(work) => with_runtime(hook::run(work)),
+            Err(exit) => ExitCode::from(exit.code()),
+        };
     }
     CompleteEnv::with_factory(to_complete).complete();
     let cli = Cli::parse();

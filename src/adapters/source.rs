@@ -91,22 +91,27 @@ impl Source {
     /// The file is missing, a directory, not a regular file, larger than 16 MiB, cannot be read or is no
     /// list of stories; the command fails.
     pub async fn list(&self, top: &Path) -> Result<Listing, SourceError> {
-        let (stories, mut warnings): (Vec<Story>, Vec<Warning>) = match &self.commands {
+        match &self.commands {
             Some(commands) => {
                 let records = command::list(top, commands).await?;
-                (records.stories(), records.warnings)
+                Ok(advised(records.stories(), records.warnings))
             }
             None => {
                 let path = self.file(top).unwrap_or_default();
-                match self.parse(&file::read(&top.join(&*path), &path)?)? {
-                    Content::Plan(plan) => (plan.stories, plan.warnings),
-                    Content::Records(records) => (records.stories(), records.warnings),
-                }
+                self.list_in(&file::read(&top.join(&*path), &path)?)
             }
-        };
-        warnings.extend(advice::about(&stories));
-        warnings.sort_by_key(|warning| warning.line);
-        Ok(Listing { stories, warnings })
+        }
+    }
+
+    /// The stories that the file would list if it held these bytes.
+    ///
+    /// # Errors
+    /// They are no list of stories.
+    pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
+        Ok(match self.parse(bytes)? {
+            Content::Plan(plan) => advised(plan.stories, plan.warnings),
+            Content::Records(records) => advised(records.stories(), records.warnings),
+        })
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Content, SourceError> {
@@ -179,6 +184,13 @@ impl Source {
         file::replace(&target, &self.path, &new)?;
         Ok(Marked::Ticked(count))
     }
+}
+
+/// A listing with the advice for its author, in the order of its lines.
+fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
+    warnings.extend(advice::about(&stories));
+    warnings.sort_by_key(|warning| warning.line);
+    Listing { stories, warnings }
 }
 
 /// The index of `story` in a newer list, by the first rule that names exactly one: id and title, id,

@@ -9,6 +9,7 @@ mod fail;
 mod finish;
 pub mod guard;
 mod help;
+pub mod hook;
 mod install;
 mod log;
 mod next;

@@ -153,6 +153,17 @@ impl Session<'_> {
 
     /// Opens the attempt: number, log, mark; the state says `running` from here on.
     pub(super) fn begin(&mut self, step: Step, story: &Story, listing: &Listing) -> Result<Begun, Error> {
+        self.begin_at(Timestamp::now(), step, story, listing)
+    }
+
+    /// Opens an attempt that has been made since that time.
+    pub(super) fn begin_at(
+        &mut self,
+        since: Timestamp,
+        step: Step,
+        story: &Story,
+        listing: &Listing,
+    ) -> Result<Begun, Error> {
         let number = self.next_attempt_number(&story.id);
         let log_path = self.attempt_log(&story.id, number);
         let log = OpenOptions::new()
@@ -165,12 +176,11 @@ impl Session<'_> {
                 path: log_path,
                 source,
             })?;
-        let since = Timestamp::now();
         let begun = Begun {
             number,
             since,
             log,
-            run: run_name(since),
+            run: run_name(Timestamp::now()),
         };
         self.decide(Event::Begin {
             step,

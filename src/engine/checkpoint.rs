@@ -147,7 +147,7 @@ impl Session<'_> {
             .state
             .running
             .as_ref()
-            .is_some_and(|running| !running.by_hand);
+            .is_some_and(|running| !running.by_hand || self.is_given_to_session());
         if by_agent && only_list {
             self.state.unchanged += 1;
             let story = saving.story.as_deref().unwrap_or_default();
@@ -227,7 +227,7 @@ impl Session<'_> {
         }
         if story.is_some() {
             // Left behind it would be put back over the list of this checkpoint.
-            self.forget_source_copy()?;
+            self.forget_source_copies()?;
             self.state.running = None;
             self.decide(machine::Event::Ended {
                 verdict: Verdict::Complete,

@@ -25,7 +25,7 @@ impl Session<'_> {
         self.forget_records()?;
         let (listing, story) = self.begin_story(Step::Hand, &settings).await?;
         let begun = self.begin(Step::Hand, &story, &listing)?;
-        self.copy_source()?;
+        self.copy_judged_source()?;
         let outcome = Outcome::by_hand(Judgement::complete());
         self.conclude_by_hand(&story, &listing, outcome, &settings, begun)
             .await
@@ -49,7 +49,7 @@ impl Session<'_> {
             .await
     }
 
-    async fn conclude_by_hand(
+    pub(super) async fn conclude_by_hand(
         &mut self,
         story: &Story,
         listing: &Listing,
@@ -101,10 +101,10 @@ impl Session<'_> {
 
     /// Forgets what was recorded for an attempt that never began: a person's own doing is not measured
     /// by it.
-    fn forget_records(&self) -> Result<(), Error> {
+    pub(super) fn forget_records(&self) -> Result<(), Error> {
         self.forget_refs();
         self.forget_own_files()?;
-        self.forget_source_copy()
+        self.forget_source_copies()
     }
 
     /// A person may have gone elsewhere on purpose: only an agent's HEAD is put back without a word.

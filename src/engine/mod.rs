@@ -8,6 +8,7 @@
 //!   the same at a person's word.
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
 //! - `hooks` of the user's run around these steps.
+//! - `session_hook` answers agents whose own sessions drive the loop by their hooks.
 //! - The `guard` stands around the agent's git meanwhile.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
 //! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
@@ -46,6 +47,7 @@ mod revert;
 mod rights;
 mod run_agent;
 mod session;
+pub mod session_hook;
 mod snapshot;
 mod source;
 mod start;
@@ -138,6 +140,12 @@ impl<'o> Engine<'o> {
         })
     }
 
+    /// The change whose branch HEAD is on, whether there is such a loop or not.
+    fn change_of_branch(&self) -> Option<Change> {
+        let branch = self.head.branch.as_deref()?;
+        Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()
+    }
+
     /// The change that a command is about: the one named, else the one of the current branch, else
     /// the only live loop, else the only loop.
     ///
@@ -156,11 +164,7 @@ impl<'o> Engine<'o> {
                 })
             };
         }
-        let on_branch = self.head.branch.as_deref().and_then(|branch| {
-            let change = Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()?;
-            known.contains(&change).then_some(change)
-        });
-        if let Some(change) = on_branch {
+        if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {
             return Ok(change);
         }
         // A file that cannot be read is still a loop; naming it gives the reason.

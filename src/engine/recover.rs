@@ -95,7 +95,8 @@ impl Session<'_> {
     /// `complete` or `fail` was cut off before it changed anything but the story list: the work tree is a
     /// person's, and stays.
     fn forget_what_was_said(&mut self) -> Result<(), Error> {
-        self.put_back_source()?;
+        self.put_back_judged_source()?;
+        self.follow_cut_off_answer();
         self.decide(machine::Event::Ended {
             verdict: Verdict::Interrupted,
             reason: None,

@@ -104,6 +104,7 @@ pub async fn resume<'o>(
             nested: Vec::new(),
         },
         running: None,
+        session: None,
         unchanged: 0,
         intent: None,
     };

@@ -210,6 +210,15 @@ impl Outcome {
         self.report.as_ref().map_or(&[], |report| &report.denied)
     }
 
+    /// What an agent said whose process is not ours.
+    pub fn said(judgement: Judgement, report: Report, tail: String) -> Self {
+        Self {
+            report: Some(report),
+            tail,
+            ..Self::by_hand(judgement)
+        }
+    }
+
     pub fn by_hand(judgement: Judgement) -> Self {
         Self {
             judgement,

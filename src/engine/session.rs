@@ -141,6 +141,12 @@ impl<'o> Session<'o> {
     pub(super) async fn list_stories(&mut self) -> Result<Listing, Error> {
         self.follow_source();
         let listing = self.listing().await?;
+        self.note_open(&listing)?;
+        Ok(listing)
+    }
+
+    /// Lets the machine know what is open.
+    pub(super) fn note_open(&mut self, listing: &Listing) -> Result<(), Error> {
         let incomplete = listing
             .stories
             .iter()
@@ -150,7 +156,7 @@ impl<'o> Session<'o> {
             .map(|story| story.id.clone())
             .collect();
         self.decide(machine::Event::Listed { incomplete })?;
-        Ok(listing)
+        Ok(())
     }
 
     /// The story that an attempt would be about: the one that failed, else the first that is ready.

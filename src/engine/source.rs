@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::Session;
 use super::files::{copy_file, file_error};
+use super::touched::tracked_paths;
 use crate::adapters::file::TEMPORARY;
 use crate::adapters::{Adapter, Commands, Listing, Marked, News, SourceError, Story, Wanted, find_again};
 use crate::error::Error;
@@ -14,8 +15,11 @@ use crate::names::Change;
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, State};
 
-/// The copy, in the loop's directory; it is there only while an attempt is.
+/// The copy from before an attempt, in the loop's directory; it is there only while an attempt is.
 const COPY: &str = "stories.copy";
+
+/// The copy from when somebody said what an attempt came to; it is there only while that is looked into.
+const JUDGED: &str = "stories.judged";
 
 /// What the settings say about where the stories of a change are.
 #[must_use]
@@ -38,7 +42,11 @@ pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
 /// # Errors
 /// When the source cannot be read.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
-    let mut listing = state.source.list(top).await?;
+    Ok(remembering(state, state.source.list(top).await?))
+}
+
+/// The listing with what the loop itself remembers as done.
+fn remembering(state: &State, mut listing: Listing) -> Listing {
     let is_remembered = state.settings.mark == Mark::Never || !state.source.takes_marks();
     let remembered = if is_remembered {
         &state.progress.completed
@@ -51,7 +59,7 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
         story.done |=
             (is_remembered || state.progress.skipped.contains(&story.id)) && remembered.iter().any(is_it);
     }
-    Ok(listing)
+    listing
 }
 
 impl Session<'_> {
@@ -61,6 +69,27 @@ impl Session<'_> {
     /// When their source cannot be read.
     pub async fn listing(&self) -> Result<Listing, Error> {
         Ok(listing_of(&self.state, &self.engine.repo.top).await?)
+    }
+
+    /// The stories as they were before an attempt that has been made in the work tree: by the copy from before
+    /// it, else as the last checkpoint has them. `None` where neither has the list.
+    pub(super) async fn listing_before(&self) -> Result<Option<Listing>, Error> {
+        let source = &self.state.source;
+        if source.commands.is_some() {
+            return Ok(None);
+        }
+        let bytes = match fs::read(self.file(COPY)) {
+            Ok(bytes) => Some(bytes),
+            Err(_) if Path::new(&source.path).is_absolute() => None,
+            Err(_) => {
+                let git = &self.engine.repo.git;
+                git.file_of(&self.state.checkpoint, &source.path).await?
+            }
+        };
+        match bytes {
+            Some(bytes) => Ok(Some(remembering(&self.state, source.list_in(&bytes)?))),
+            None => Ok(None),
+        }
     }
 
     /// Notes where the list has gone when its change was archived; the caller saves.
@@ -81,18 +110,50 @@ impl Session<'_> {
         copy_file(&from, &self.file(COPY))
     }
 
-    /// Forgets the copy, once the attempt's own list has become the checkpoint's.
-    pub(super) fn forget_source_copy(&self) -> Result<(), Error> {
-        let copy = self.file(COPY);
+    /// Copies the story list before it is looked into what somebody says of it: git-ralph's own marks are
+    /// undone by it. A list that is not there, or no file, has no copy.
+    pub(super) fn copy_judged_source(&self) -> Result<(), Error> {
+        self.forget_copy(JUDGED)?;
+        let from = self.engine.repo.top.join(&self.state.source.path);
+        if self.state.source.commands.is_none() && from.is_file() {
+            copy_file(&from, &self.file(JUDGED))?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the copies, once the attempt's own list has become the checkpoint's.
+    pub(super) fn forget_source_copies(&self) -> Result<(), Error> {
+        self.forget_copy(JUDGED)?;
+        self.forget_copy(COPY)
+    }
+
+    fn forget_copy(&self, name: &str) -> Result<(), Error> {
+        let copy = self.file(name);
         match fs::remove_file(&copy) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", &copy, error)),
             _ => Ok(()),
         }
     }
 
-    /// Puts the story list back to the copy where the revert has not done so.
+    /// Puts the story list back to what it was before an attempt, where the revert has not done so.
     pub(super) fn put_back_source(&self) -> Result<(), Error> {
-        let copy = self.file(COPY);
+        let list = self.state.source.path.as_bytes();
+        if !self.file(COPY).exists()
+            && !tracked_paths(&self.file("checkpoint.index"), self.oid_length()).contains(list)
+        {
+            self.put_back_judged_source()?;
+        }
+        self.put_back_copy(COPY)?;
+        self.forget_copy(JUDGED)
+    }
+
+    /// Puts the story list back to what it was when somebody said what the attempt came to.
+    pub(super) fn put_back_judged_source(&self) -> Result<(), Error> {
+        self.put_back_copy(JUDGED)
+    }
+
+    fn put_back_copy(&self, name: &str) -> Result<(), Error> {
+        let copy = self.file(name);
         let was = match fs::read(&copy) {
             Ok(was) => was,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -114,7 +175,7 @@ impl Session<'_> {
             }
             fs::write(&list, was).map_err(|error| file_error("write", &list, error))?;
         }
-        self.forget_source_copy()
+        self.forget_copy(name)
     }
 
     /// Moves to the trash what an attempt put in the place of the list, or of a directory above it.

@@ -231,6 +231,7 @@ async fn compute(
             nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
         },
         running: None,
+        session: None,
         unchanged: 0,
         intent: Some(Intent::Start {
             tip: found.leftover.clone(),

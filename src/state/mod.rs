@@ -1,6 +1,7 @@
 //! The state of a loop: what is in `.git/ralph/<change>.toml` (contract section 6), how it is saved
 //! and locked. Pure data and its file; knows nothing of git processes, agents or output.
 
+mod agent_session;
 mod store;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use crate::names::{Change, Oid};
 use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
 
+pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use store::{Lock, StateError, Store, changes};
 
 /// The version this program writes; files with a higher one are refused.
@@ -352,6 +354,9 @@ pub struct State {
     /// The attempt in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Running>,
+    /// The agent's own session that drives the loop by its hooks, or did last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<AgentSession>,
     /// How many stories in a row were complete without any change to the work tree.
     #[serde(default)]
     pub unchanged: u32,

@@ -1,0 +1,120 @@
+//! `git-ralph hook <event>`: what hooks ask that are installed for good. Not for people, and asked often where no
+//! loop is: so it is no part of what `cli` reads, and most calls end before any process is started.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+
+use super::here;
+use crate::agent::survivors;
+use crate::engine::session_hook::{self, Answer, Call, Event, Place};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::{Narrator, Screen};
+
+/// How much an agent may tell its hook, in bytes.
+const MOST: u64 = 64 << 20;
+
+const SILENT: Screen = Screen {
+    quiet: true,
+    verbose: false,
+    json: false,
+    colour: None,
+};
+
+/// What is left to do after a first look.
+#[derive(Debug)]
+pub enum Work {
+    /// An agent's session in a loop.
+    Session(Event, Box<Call>, Place),
+}
+
+/// Reads the arguments, the program's name first; `None` when they are for `cli`. Gives the event.
+pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<OsString> {
+    args.nth(1).filter(|verb| verb == "hook")?;
+    Some(args.next().unwrap_or_default())
+}
+
+/// Looks whether a hook is any business of ours; starts no process.
+///
+/// # Errors
+/// The exit code of a hook that is none.
+pub fn look(event: &OsString) -> Result<Work, Exit> {
+    match event.to_str().and_then(Event::named) {
+        Some(event) => look_at_session(event).ok_or(Exit::Done),
+        None => {
+            say(&format!(
+                "there is no event {:?}; hooks of agents call: git ralph hook stop|stop-failure|session-end",
+                event.to_string_lossy()
+            ));
+            Err(Exit::Done)
+        }
+    }
+}
+
+/// Does what is left to do.
+pub async fn run(work: Work) -> Exit {
+    match work {
+        Work::Session(event, call, place) => {
+            let mut narrator = Narrator::new(SILENT);
+            let answer = Box::pin(session_hook::answer(event, &call, &place, &mut narrator)).await;
+            let answer = answer.unwrap_or_else(|error| told(&error));
+            give(&answer, call.event.as_deref());
+            // Any other code would be one more answer, and mean something else to each agent.
+            Exit::Done
+        }
+    }
+}
+
+fn look_at_session(event: Event) -> Option<Work> {
+    // The agent is driven already, by the git-ralph that started it.
+    if env::var_os(survivors::VARIABLE).is_some() {
+        return None;
+    }
+    let mut input = io::stdin().lock();
+    if input.is_terminal() {
+        say("this is for the hooks of agents, which tell it what has happened in JSON on standard input");
+        return None;
+    }
+    let mut bytes = Vec::new();
+    if let Err(error) = input.by_ref().take(MOST).read_to_end(&mut bytes) {
+        say(&format!("cannot read what the agent tells its hook: {error}"));
+        return None;
+    }
+    let Some(call) = Call::read(&bytes) else {
+        say("what the agent tells its hook is no JSON object");
+        return None;
+    };
+    if !event.may_be(call.event.as_deref()) {
+        let name = call.event.unwrap_or_default();
+        say(&format!("the agent's event {name} is not what this hook is for"));
+        return None;
+    }
+    let named = call.cwd.clone().filter(|dir| dir.is_absolute());
+    let dir: PathBuf = named.or_else(|| here().ok())?;
+    match session_hook::place(&dir) {
+        Ok(Some(place)) => Some(Work::Session(event, Box::new(call), place)),
+        Ok(None) => None,
+        Err(error) => {
+            give(&told(&error), call.event.as_deref());
+            None
+        }
+    }
+}
+
+/// The answer when something went wrong, which standard error tells too.
+fn told(error: &Error) -> Answer {
+    Screen::default().fail("", error);
+    Answer::error(error)
+}
+
+fn give(answer: &Answer, event: Option<&str>) {
+    if let Some(answer) = answer.json(event) {
+        Screen::default().answer(&format!("{answer}\n"));
+    }
+}
+
+fn say(words: &str) {
+    Screen::default().say(&format!("git-ralph: {words}\n"));
+}

@@ -1,0 +1,92 @@
+//! What is remembered of an agent's own session that drives a loop by its hooks: pure data.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::names::Oid;
+
+/// An agent's session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSession {
+    /// The agent's name for it.
+    pub id: String,
+    /// When one of its hooks was last called.
+    pub seen: Timestamp,
+    /// Attempts that it has made.
+    #[serde(default)]
+    pub attempts: u32,
+    /// How often it was reminded of the promise, this attempt.
+    #[serde(default)]
+    pub reminders: u32,
+    /// Whether the last answer let it end its turn: from then on only a promise is heard.
+    #[serde(default)]
+    pub released: bool,
+    /// The story that it was given by the last answer; the first story of a session was given by a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<Given>,
+    /// What was heard of a message that grows from turn to turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Heard>,
+    /// How it ended, once it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// The error of its service that ended its last turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl AgentSession {
+    /// A session that is heard of for the first time.
+    #[must_use]
+    pub fn new(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            seen: Timestamp::now(),
+            attempts: 0,
+            reminders: 0,
+            released: false,
+            given: None,
+            heard: None,
+            ended: None,
+            error: None,
+        }
+    }
+
+    /// Whether it was told to go on and has not been heard to end since.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        !self.released && self.ended.is_none() && self.error.is_none()
+    }
+}
+
+/// A story that a session was given, and where the loop stood then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// The story's id.
+    pub story: String,
+    /// The number that the attempt will have.
+    pub attempt: u32,
+    /// The checkpoint that it began upon.
+    pub checkpoint: Oid,
+    /// When.
+    pub since: Timestamp,
+}
+
+/// How much of a growing message was heard before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// Its length, in bytes.
+    pub length: usize,
+    /// What tells these bytes from others.
+    pub mark: String,
+}
+
+/// The end of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When.
+    pub at: Timestamp,
+    /// Why, in the agent's word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
