@@ -309,8 +309,17 @@ impl Session<'_> {
             self.record_raw_bytes(&work, &touched).await?;
             return self.unversioned().record_modes(&touched);
         }
+        let given = self
+            .state
+            .session
+            .as_ref()
+            .and_then(|session| session.given.as_ref());
+        let whose = match given.filter(|given| self.still_stands(given)) {
+            Some(given) => format!(" (an agent's session was given story {})", given.story),
+            None => String::new(),
+        };
         self.tell(format!(
-            "edits made since the last checkpoint are kept as a checkpoint before {story}"
+            "edits made since the last checkpoint{whose} are kept as a checkpoint before {story}"
         ));
         let saving = Saving {
             story: None,

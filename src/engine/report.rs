@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::session::path_text;
@@ -15,7 +16,7 @@ use crate::events::{Attempt, Event, What};
 use crate::git::Head;
 use crate::names::{Change, Oid};
 use crate::settings::Settings;
-use crate::state::{Phase, State};
+use crate::state::{Given, Phase, State};
 
 /// Where a loop stands: `git ralph status --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -42,6 +43,8 @@ pub struct Status {
     pub max_retries: u32,
     /// The command that comes next: `next`, `retry`, `finish` or `start`.
     pub next: &'static str,
+    /// The agent's own session that drives the loop by its hooks, or did last; null when none did.
+    pub session: Option<SessionStatus>,
     /// Why no story can be told, where that has a reason: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
 }
@@ -59,6 +62,51 @@ pub struct CurrentStory {
     pub retries: u32,
     /// Why the last attempt failed.
     pub reason: Option<String>,
+}
+
+/// An agent's session in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionStatus {
+    /// The agent's name for it.
+    pub id: String,
+    /// Whether it was told to go on, and nothing was heard since of its end or of an error.
+    pub at_work: bool,
+    /// When one of its hooks was last called.
+    pub seen: Timestamp,
+    /// The id of the story that it was given, if that is still to be done.
+    pub story: Option<String>,
+    /// Whether it ended although it was told to go on.
+    pub ended_early: bool,
+    /// The error of its service that stopped it.
+    pub error: Option<String>,
+}
+
+impl SessionStatus {
+    /// What is to be said of the session of a live loop; `None` when the loop has gone on without it.
+    fn of(state: &State) -> Option<Self> {
+        let session = state.session.as_ref().filter(|_| state.is_live())?;
+        let attempted = |story: &str| {
+            let current = state
+                .progress
+                .story
+                .as_ref()
+                .filter(|current| current.id == story);
+            current.map_or(0, |current| current.attempt)
+        };
+        let is_past =
+            |given: &&Given| given.checkpoint != state.checkpoint || given.attempt <= attempted(&given.story);
+        if session.given.as_ref().is_some_and(|given| is_past(&given)) {
+            return None;
+        }
+        Some(Self {
+            id: session.id.clone(),
+            at_work: session.is_at_work(),
+            seen: session.seen,
+            story: session.given.as_ref().map(|given| given.story.clone()),
+            ended_early: session.has_ended_early(),
+            error: session.error.clone(),
+        })
+    }
 }
 
 impl Status {
@@ -139,6 +187,7 @@ impl Status {
             stories_done: counts.map(|(done, _)| done),
             current,
             max_retries: progress.max_retries,
+            session: SessionStatus::of(state),
             next: match progress.phase {
                 _ if nothing_left => "finish",
                 Phase::Ready | Phase::Running => "next",

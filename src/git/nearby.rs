@@ -30,7 +30,7 @@ impl Nearby {
     /// The repository whose work tree holds `dir`, as far as plain files tell.
     #[must_use]
     pub fn around(dir: &Path) -> Option<Self> {
-        dir.ancestors().find_map(|top| Self::at(top))
+        dir.ancestors().find_map(Self::at)
     }
 
     fn at(top: &Path) -> Option<Self> {

@@ -52,6 +52,12 @@ impl AgentSession {
         }
     }
 
+    /// Whether it was told to go on and has ended all the same.
+    #[must_use]
+    pub fn has_ended_early(&self) -> bool {
+        !self.released && self.ended.is_some()
+    }
+
     /// Whether it was told to go on and has not been heard to end since.
     #[must_use]
     pub fn is_at_work(&self) -> bool {

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, green, red};
+use jiff::Timestamp;
+
+use super::narration::{bold, green, red, time};
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
-use crate::engine::report::{CurrentStory, Status};
+use crate::engine::report::{CurrentStory, SessionStatus, Status};
 use crate::names::heading;
 use crate::state::Phase;
 
@@ -42,6 +44,9 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         // Why none can be told is said above.
         (None, _) => {}
     }
+    if let Some(session) = status.session.as_ref().and_then(of_session) {
+        let _ = writeln!(text, "  {session}");
+    }
     for (command, what) in next_commands(status) {
         let _ = writeln!(text, "  (use \"git ralph {command}\" {what})");
     }
@@ -61,6 +66,24 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
         Phase::Running => text.push_str("  an attempt is running, or was cut off\n"),
         _ => {}
     }
+}
+
+/// What there is to say of an agent's own session.
+fn of_session(session: &SessionStatus) -> Option<String> {
+    if let Some(error) = &session.error {
+        return Some(red(&format!("an error has stopped the agent's session: {error}")));
+    }
+    if session.ended_early {
+        return Some(red("the agent's session has ended, although the loop goes on"));
+    }
+    let silent = Timestamp::now().duration_since(session.seen).as_secs_f64();
+    let what = match session.story {
+        Some(_) => "was given it",
+        None => "was told to go on",
+    };
+    session
+        .at_work
+        .then(|| format!("an agent's session {what} {} ago", time(silent)))
 }
 
 /// What can be typed next, and what for.

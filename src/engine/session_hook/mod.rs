@@ -93,11 +93,10 @@ pub async fn answer(
 impl Session<'_> {
     /// The record of the session that calls, made if there is none.
     fn agent_session(&mut self, id: &str) -> &mut AgentSession {
-        let is_it = |session: &&AgentSession| session.id == id;
-        if self.state.session.as_ref().filter(is_it).is_none() {
-            self.state.session = None;
-        }
-        self.state.session.get_or_insert_with(|| AgentSession::new(id))
+        let known = self.state.session.take().filter(|session| session.id == id);
+        self.state
+            .session
+            .insert(known.unwrap_or_else(|| AgentSession::new(id)))
     }
 
     /// Another session that is at work on the loop, as far as can be known: it was heard of lately.

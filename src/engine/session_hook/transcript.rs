@@ -77,7 +77,7 @@ fn said(value: &Value) -> Option<Turn> {
     match kind {
         "assistant" | "user" if value["isSidechain"] == true || value["isMeta"] == true => None,
         "assistant" => words(&value["message"]),
-        "user" => Some(Turn::Other),
+        "user" | "user.message" => Some(Turn::Other),
         "response_item" => match (
             value["payload"]["type"].as_str()?,
             value["payload"]["role"].as_str(),
@@ -97,7 +97,6 @@ fn said(value: &Value) -> Option<Turn> {
                 .as_str()
                 .map(|words| Turn::Agent(words.to_owned()))
         }
-        "user.message" => Some(Turn::Other),
         _ => None,
     }
 }
