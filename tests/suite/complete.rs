@@ -48,3 +48,16 @@ fn what_has_no_retries_left_can_be_done_by_hand() {
     sandbox.ralph(&["complete"]).exits(0);
     assert_eq!(sandbox.status()["current"]["id"], "2");
 }
+
+#[test]
+fn a_list_that_was_ticked_goes_back_when_a_gate_fails() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .ralph(&["start", CHANGE, "--verify", "test -f wanted"])
+        .exits(0);
+    let list = sandbox.read(TASKS);
+    sandbox.write(TASKS, &list.replacen("[ ] 1.1", "[x] 1.1", 1));
+    sandbox.ralph(&["complete"]).exits(3);
+    assert_eq!(sandbox.read(TASKS), list);
+    sandbox.is_at_checkpoint();
+}

@@ -44,6 +44,7 @@ mod restore;
 mod retry;
 mod revert;
 mod run;
+mod session;
 mod skip;
 mod sources;
 mod start;

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -86,6 +86,7 @@ impl Output {
 enum Stdin {
     Null,
     Terminal(String),
+    Bytes(Vec<u8>),
 }
 
 /// A command about to run.
@@ -147,6 +148,12 @@ impl Cmd {
         self
     }
 
+    /// Has it read this on standard input, to the end.
+    pub fn reading(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Stdin::Bytes(bytes.into());
+        self
+    }
+
     /// Has it print to a terminal of so many columns; what is seen there is `stdout`, line ends as in a file.
     pub fn on_terminal(mut self, columns: u16) -> Self {
         self.columns = Some(columns);
@@ -171,6 +178,12 @@ impl Cmd {
         let mut terminal = None;
         match &self.stdin {
             Stdin::Null => command.stdin(Stdio::null()),
+            Stdin::Bytes(bytes) => {
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(bytes).unwrap();
+                file.rewind().unwrap();
+                command.stdin(Stdio::from(file))
+            }
             Stdin::Terminal(text) => {
                 let pair = openpty(None, None).unwrap();
                 let mut master = File::from(pair.master);

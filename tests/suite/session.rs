@@ -1,0 +1,601 @@
+//! `git ralph hook stop|stop-failure|session-end`: an agent's own session drives the loop by its hooks. The JSON is
+//! what the real agents write.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{CHANGE, COMPLETE, Output, Print, Sandbox, TASKS};
+
+/// What a hook answered: nothing is an empty object.
+fn answered(output: Output) -> Value {
+    let output = output.exits(0);
+    if output.stdout.is_empty() {
+        return json!({});
+    }
+    assert_eq!(output.stdout.lines().count(), 1, "{}", output.stdout);
+    output.json()
+}
+
+/// A hook, as the agent calls it.
+fn hook(sandbox: &Sandbox, event: &str, input: &Value) -> Value {
+    answered(
+        sandbox
+            .ralph_cmd(&["hook", event])
+            .reading(input.to_string())
+            .run(),
+    )
+}
+
+/// claude's, and codex's, call of the Stop hook.
+fn stop_json(sandbox: &Sandbox, session: &str, message: &str) -> Value {
+    json!({
+        "session_id": session,
+        "transcript_path": sandbox.outside("no-transcript.jsonl"),
+        "cwd": sandbox.top,
+        "permission_mode": "bypassPermissions",
+        "hook_event_name": "Stop",
+        "stop_hook_active": true,
+        "last_assistant_message": message,
+        "background_tasks": [],
+    })
+}
+
+fn stop(sandbox: &Sandbox, message: &str) -> Value {
+    hook(sandbox, "stop", &stop_json(sandbox, "one", message))
+}
+
+fn complete(sandbox: &Sandbox) -> Value {
+    stop(sandbox, &format!("It is done.\n\n{COMPLETE}"))
+}
+
+fn failed(sandbox: &Sandbox, why: &str) -> Value {
+    stop(sandbox, &format!("No.\n<promise>FAILED: {why}</promise>"))
+}
+
+/// The prompt by which the session goes on.
+#[track_caller]
+fn prompt(answer: &Value) -> &str {
+    assert_eq!(answer["decision"], "block", "{answer}");
+    answer["reason"].as_str().unwrap()
+}
+
+/// What its user is told when the session may end.
+#[track_caller]
+fn told(answer: &Value) -> &str {
+    assert!(answer.get("decision").is_none(), "{answer}");
+    answer["systemMessage"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_session_goes_through_the_whole_loop() {
+    let sandbox = Sandbox::dirty();
+    let gate = "test ! -e broken";
+    sandbox.ralph(&["start", CHANGE, "--verify", gate]).exits(0);
+    let files = sandbox.files();
+
+    sandbox.write("one.txt", "wrong\n");
+    let answer = failed(&sandbox, "the table is there already");
+    assert_eq!(sandbox.files(), files);
+    sandbox.is_at_checkpoint();
+    let next = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    let (undone, retry) = prompt(&answer).split_once("\n\n").unwrap();
+    assert!(undone.contains("back at the last checkpoint"), "{undone}");
+    assert!(undone.contains("refs/ralph/add-login/attempts/1/1"), "{undone}");
+    assert_eq!(retry, next);
+    assert!(retry.contains("> the table is there already"), "{retry}");
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:one.txt"]),
+        "wrong"
+    );
+
+    sandbox.write("one.txt", "right\n");
+    let answer = complete(&sandbox);
+    assert_eq!(prompt(&answer), sandbox.ralph(&["prompt"]).exits(0).stdout);
+    assert!(prompt(&answer).starts_with("# Story 2. "), "{answer}");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
+
+    sandbox.write("broken", "");
+    let answer = complete(&sandbox);
+    assert!(prompt(&answer).contains(gate), "{answer}");
+    sandbox.is_at_checkpoint();
+    sandbox.write("two.txt", "2\n");
+    assert!(prompt(&complete(&sandbox)).starts_with("# Story 3. "));
+    sandbox.write("three.txt", "3\n");
+    let answer = complete(&sandbox);
+    assert!(told(&answer).contains("3 of 3"), "{answer}");
+    assert!(
+        told(&answer).contains("git ralph finish --cleanup add-login"),
+        "{answer}"
+    );
+    assert_eq!(stop(&sandbox, "You are welcome."), json!({}), "it is said once");
+
+    let verdicts: Vec<_> = sandbox
+        .attempts()
+        .iter()
+        .map(|attempt| attempt["verdict"].clone())
+        .collect();
+    assert_eq!(
+        verdicts,
+        ["failed", "complete", "gate_failed", "complete", "complete"]
+    );
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.read("one.txt"), "right\n");
+    assert_eq!(sandbox.read(TASKS).matches("[x]").count(), 4);
+}
+
+#[test]
+fn the_session_of_a_loop_that_is_driven_already_is_not_judged_twice() {
+    let sandbox = Sandbox::started();
+    sandbox.write("work.txt", "x\n");
+    let input = stop_json(&sandbox, "one", COMPLETE).to_string();
+    let inside = sandbox.direct(&["hook", "stop"]).env("GIT_RALPH_RUN", "1-1");
+    assert_eq!(answered(inside.reading(input).run()), json!({}));
+    assert!(sandbox.top.join("work.txt").exists());
+    assert!(sandbox.attempts().is_empty());
+}
+
+#[test]
+fn retries_end_and_the_session_may_end() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--max-retries", "1"]).exits(0);
+    prompt(&failed(&sandbox, "a"));
+    let answer = failed(&sandbox, "b");
+    assert!(told(&answer).contains("retries"), "{answer}");
+    assert!(told(&answer).contains("git ralph finish"), "{answer}");
+    assert_eq!(sandbox.status()["phase"], "exhausted");
+    assert_eq!(complete(&sandbox), json!({}), "no attempt is left");
+    assert_eq!(sandbox.attempts().len(), 2);
+}
+
+#[test]
+fn limits_end_a_session_between_stories() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxAttempts", "2");
+    sandbox.start();
+    prompt(&failed(&sandbox, "a"));
+    let answer = complete(&sandbox);
+    assert!(told(&answer).contains("ralph.maxAttempts"), "{answer}");
+    assert!(told(&answer).contains("git ralph finish"), "{answer}");
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    // Another session begins to count anew.
+    let next = stop_json(&sandbox, "two", COMPLETE);
+    prompt(&hook(&sandbox, "stop", &next));
+}
+
+#[test]
+fn a_limit_of_time_leaves_unfinished_work_where_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxDuration", "1ms");
+    sandbox.start();
+    sandbox.write("half.txt", "x\n");
+    let answer = stop(&sandbox, "Still at it.");
+    assert!(told(&answer).contains("limit"), "{answer}");
+    assert!(sandbox.top.join("half.txt").exists());
+    assert!(sandbox.attempts().is_empty());
+}
+
+#[test]
+fn a_session_without_a_promise_is_reminded_twice_and_then_undone() {
+    let sandbox = Sandbox::started();
+    for _ in 0..2 {
+        sandbox.write("half.txt", "x\n");
+        let answer = stop(&sandbox, "I think that is it.");
+        let words = prompt(&answer);
+        assert!(words.contains("promise") && !words.contains("# Story"), "{words}");
+        assert!(
+            !words.lines().any(|line| line.trim().starts_with("<promise>")),
+            "{words}"
+        );
+        assert!(sandbox.top.join("half.txt").exists(), "nothing is judged yet");
+        assert!(sandbox.attempts().is_empty());
+    }
+    let answer = stop(&sandbox, "As I said.");
+    assert!(prompt(&answer).contains("# Story 1. "), "{answer}");
+    assert!(!sandbox.top.join("half.txt").exists());
+    assert_eq!(sandbox.verdict(), "no_signal");
+    // The next attempt is reminded anew, with the reason that the form was wrong.
+    let answer = stop(
+        &sandbox,
+        "I will say <promise>COMPLETE</promise> when it is done, later.",
+    );
+    assert!(prompt(&answer).contains("sentence"), "{answer}");
+    prompt(&complete(&sandbox));
+    assert_eq!(sandbox.verdict(), "complete");
+}
+
+#[test]
+fn what_the_session_broke_is_put_back_as_after_next() {
+    let sandbox = Sandbox::started();
+    prompt(&complete(&sandbox));
+    let (main, config) = (sandbox.git(&["rev-parse", "main"]), sandbox.read(".git/config"));
+    sandbox.write("work.txt", "x\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&[
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-qm",
+        "mine",
+    ]);
+    sandbox.git(&["branch", "-f", "main", "HEAD"]);
+    sandbox.configure("core.autocrlf", "true");
+    sandbox.hook("ralph-pre-checkpoint", "exit 1");
+    fs::remove_file(sandbox.top.join(".env")).unwrap();
+    prompt(&failed(&sandbox, "x"));
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), main);
+    assert_eq!(sandbox.read(".git/config"), config);
+    assert_eq!(sandbox.read(".env"), "SECRET=1\n");
+    sandbox.is_at_checkpoint();
+    sandbox.hook("ralph-pre-checkpoint", "exit 1");
+    prompt(&complete(&sandbox));
+    assert_eq!(
+        sandbox.verdict(),
+        "complete",
+        "a hook that the session planted has no say"
+    );
+}
+
+#[test]
+fn the_story_is_the_one_that_was_given_whatever_is_ticked() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .ralph(&["start", CHANGE, "--verify", "test -e good"])
+        .exits(0);
+    let list = sandbox.read(TASKS);
+    let ticked = list
+        .replacen("[ ] 1.1", "[x] 1.1", 1)
+        .replacen("[ ] 1.2", "[x] 1.2", 1);
+    for attempt in 1..=2 {
+        sandbox.write(TASKS, &ticked);
+        assert!(prompt(&complete(&sandbox)).contains("# Story 1. "));
+        assert_eq!(sandbox.read(TASKS), list, "attempt {attempt}");
+        sandbox.is_at_checkpoint();
+    }
+    sandbox.write(TASKS, &ticked);
+    sandbox.write("good", "");
+    assert!(prompt(&complete(&sandbox)).starts_with("# Story 2. "));
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
+}
+
+#[test]
+fn an_ignored_list_goes_back_with_the_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.write("todo.log", "- [ ] one\n- [ ] two\n- [ ] three\n");
+    sandbox
+        .ralph(&["start", CHANGE, "--stories", "todo.log"])
+        .exits(0);
+    prompt(&complete(&sandbox));
+    let list = sandbox.read("todo.log");
+    assert_eq!(list, "- [x] one\n- [ ] two\n- [ ] three\n");
+    sandbox.write("todo.log", "- [x] one\n- [x] two\n- [ ] three\n");
+    assert!(prompt(&failed(&sandbox, "x")).contains("two"));
+    assert_eq!(sandbox.read("todo.log"), list);
+}
+
+#[test]
+fn a_session_that_died_is_gone_on_after() {
+    let sandbox = Sandbox::started();
+    prompt(&complete(&sandbox));
+    sandbox.write("half.txt", "half\n");
+    let agent = sandbox.completing("cat half.txt >seen.txt");
+    let output = sandbox.step("next", &agent).exits(0);
+    output.says("an agent's session was given story 2");
+    assert_eq!(
+        sandbox.subjects("HEAD")[..2],
+        ["checkpoint: 2", "checkpoint: edits before 2"]
+    );
+    assert_eq!(sandbox.read("seen.txt"), "half\n");
+    // Should it be alive after all, it is told, and judged by nothing that it no longer knows.
+    sandbox.write("late.txt", "x\n");
+    let answer = complete(&sandbox);
+    assert!(told(&answer).contains("moved on"), "{answer}");
+    assert!(sandbox.top.join("late.txt").exists());
+    assert_eq!(sandbox.status()["stories_done"], 2);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_given_again() {
+    let sandbox = Sandbox::new();
+    let flag = sandbox.notes.join("killed");
+    let gate = format!(
+        "test -e {0} || {{ touch {0}; kill -9 $PPID; sleep 60; }}",
+        flag.display()
+    );
+    sandbox.start();
+    prompt(&complete(&sandbox));
+    let state = sandbox.state();
+    sandbox.write("work.txt", "x\n");
+    let input = stop_json(&sandbox, "one", COMPLETE).to_string();
+    let with_gate = |sandbox: &Sandbox| {
+        let cmd = sandbox.git_cmd(&["-c", &format!("ralph.verify={gate}"), "ralph", "hook", "stop"]);
+        cmd.reading(input.clone()).run()
+    };
+    assert_ne!(with_gate(&sandbox).code, 0, "it was killed");
+    assert!(flag.exists());
+    assert!(sandbox.top.join("work.txt").exists(), "the work stays");
+    assert_eq!(sandbox.state()["checkpoint"], state["checkpoint"]);
+    let answer = answered(with_gate(&sandbox));
+    assert!(prompt(&answer).starts_with("# Story 3. "), "{answer}");
+    assert_eq!(sandbox.git(&["show", "HEAD:work.txt"]), "x");
+    assert_eq!(sandbox.attempts().len(), 2, "what was cut off is no attempt");
+}
+
+#[test]
+fn a_second_session_is_told_and_left_alone() {
+    let sandbox = Sandbox::started();
+    prompt(&complete(&sandbox));
+    sandbox.write("work.txt", "x\n");
+    let print = sandbox.print();
+    let answer = hook(&sandbox, "stop", &stop_json(&sandbox, "two", COMPLETE));
+    assert!(told(&answer).contains("another session"), "{answer}");
+    assert_eq!(sandbox.print(), print);
+    assert!(
+        prompt(&complete(&sandbox)).starts_with("# Story 3. "),
+        "the first goes on"
+    );
+    // One that has ended is nobody any more.
+    let end =
+        json!({"session_id": "one", "cwd": sandbox.top, "hook_event_name": "SessionEnd", "reason": "other"});
+    assert_eq!(hook(&sandbox, "session-end", &end), json!({}));
+    let answer = hook(&sandbox, "stop", &stop_json(&sandbox, "two", COMPLETE));
+    assert!(told(&answer).contains("3 of 3"), "{answer}");
+}
+
+#[test]
+fn a_loop_that_another_process_holds_lets_the_session_end() {
+    let sandbox = Sandbox::started();
+    let lock = fs::File::options()
+        .write(true)
+        .open(sandbox.top.join(".git/ralph/add-login.lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    let answer = complete(&sandbox);
+    assert!(told(&answer).contains("another git-ralph"), "{answer}");
+    drop(lock);
+    prompt(&complete(&sandbox));
+}
+
+#[test]
+fn a_session_that_ends_although_the_loop_goes_on_is_told_by_status() {
+    let sandbox = Sandbox::started();
+    prompt(&complete(&sandbox));
+    let status = sandbox.status();
+    assert_eq!(status["session"]["at_work"], true);
+    assert_eq!(status["session"]["story"], "2");
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains("an agent's session was given it"), "{words}");
+    let end = json!({"session_id": "one", "transcript_path": "", "cwd": sandbox.top,
+        "hook_event_name": "SessionEnd", "reason": "other"});
+    assert_eq!(hook(&sandbox, "session-end", &end), json!({}));
+    assert_eq!(sandbox.status()["session"]["ended_early"], true);
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        words.contains("session has ended, although the loop goes on"),
+        "{words}"
+    );
+    assert!(words.contains("git ralph next add-login"), "{words}");
+    // The same session, resumed, goes on.
+    prompt(&complete(&sandbox));
+    assert_eq!(sandbox.status()["session"]["ended_early"], false);
+    told(&complete(&sandbox));
+    hook(&sandbox, "session-end", &end);
+    assert_eq!(
+        sandbox.status()["session"]["ended_early"],
+        false,
+        "it was told that it may end"
+    );
+}
+
+#[test]
+fn an_error_of_the_service_is_recorded() {
+    let sandbox = Sandbox::started();
+    let failure = json!({"session_id": "one", "transcript_path": "", "cwd": sandbox.top,
+        "hook_event_name": "StopFailure", "error": "rate_limit", "error_details": "429 slow down",
+        "last_assistant_message": "API Error: 429"});
+    assert_eq!(hook(&sandbox, "stop-failure", &failure), json!({}));
+    assert_eq!(sandbox.status()["session"]["error"], "rate_limit: 429 slow down");
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains("rate_limit"), "{words}");
+    let events = sandbox.read(".git/ralph/add-login/events.jsonl");
+    assert!(events.lines().last().unwrap().contains("rate_limit"), "{events}");
+    assert!(sandbox.attempts().is_empty());
+    prompt(&complete(&sandbox));
+    assert_eq!(sandbox.status()["session"]["error"], Value::Null);
+}
+
+/// gemini's call after its agent's turn.
+fn after_agent(sandbox: &Sandbox, response: &str, again: bool) -> Value {
+    let input = json!({
+        "session_id": "g",
+        "transcript_path": sandbox.outside("g.json"),
+        "cwd": sandbox.top,
+        "hook_event_name": "AfterAgent",
+        "timestamp": "2026-11-22T10:00:00.000Z",
+        "prompt": "# Story 1. Database",
+        "prompt_response": response,
+        "stop_hook_active": again,
+    });
+    hook(sandbox, "stop", &input)
+}
+
+#[test]
+fn of_what_gemini_says_only_the_new_is_heard() {
+    let sandbox = Sandbox::started();
+    let first = format!("Done.\n{COMPLETE}");
+    let answer = after_agent(&sandbox, &first, false);
+    assert!(prompt(&answer).starts_with("# Story 2. "), "{answer}");
+    let clear = json!({"hookEventName": "AfterAgent", "clearContext": true});
+    assert_eq!(answer["hookSpecificOutput"], clear);
+    let second = format!("{first}I am not sure.");
+    let answer = after_agent(&sandbox, &second, true);
+    assert!(prompt(&answer).contains("is not over"), "{answer}");
+    assert_eq!(
+        answer.get("hookSpecificOutput"),
+        None,
+        "a reminder needs what was said"
+    );
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    let third = format!("{second}Now.\n{COMPLETE}");
+    assert!(prompt(&after_agent(&sandbox, &third, true)).starts_with("# Story 3. "));
+    // The user has asked anew: the text begins from the beginning.
+    assert!(told(&after_agent(&sandbox, &first, false)).contains("3 of 3"));
+}
+
+#[test]
+fn a_message_that_is_not_in_the_call_is_in_the_transcript() {
+    let sandbox = Sandbox::started();
+    let transcript = sandbox.outside("t.jsonl");
+    let call = |path: &Path| {
+        let input = json!({"session_id": "one", "transcript_path": path, "cwd": sandbox.top,
+            "hook_event_name": "Stop", "stop_hook_active": false});
+        hook(&sandbox, "stop", &input)
+    };
+    let line = |kind: &str, text: &str| {
+        json!({"type": kind, "message": {"role": kind, "content": [{"type": "text", "text": text}]}})
+            .to_string()
+    };
+    let filler = line("user", &"x".repeat(1 << 20));
+    let text = [vec![filler; 20], vec![line("assistant", COMPLETE), String::new()]]
+        .concat()
+        .join("\n");
+    fs::write(&transcript, text).unwrap();
+    assert!(prompt(&call(&transcript)).starts_with("# Story 2. "));
+    fs::write(
+        &transcript,
+        line("assistant", COMPLETE) + "\n" + &line("user", "go on"),
+    )
+    .unwrap();
+    let link = sandbox.outside("link.jsonl");
+    symlink("/dev/zero", &link).unwrap();
+    let nowhere = [
+        Path::new("/dev/zero"),
+        Path::new("/"),
+        Path::new("/no/such"),
+        Path::new("relative"),
+    ];
+    for nothing in nowhere.into_iter().chain([&*transcript, &*link]) {
+        prompt(&call(nothing));
+        assert_eq!(sandbox.status()["stories_done"], 1, "{}", nothing.display());
+    }
+}
+
+#[test]
+fn what_is_no_call_breaks_no_session() {
+    let sandbox = Sandbox::started();
+    sandbox.write("work.txt", "x\n");
+    let print = sandbox.print();
+    let state = fs::read(sandbox.state_file()).unwrap();
+    let good = stop_json(&sandbox, "one", COMPLETE).to_string();
+    let other = good.replace("\"Stop\"", "\"SubagentStop\"");
+    let long = format!("{{\"x\":\"{}", "y".repeat(1 << 20));
+    for (event, input) in [
+        ("stop", ""),
+        ("stop", "not json"),
+        ("stop", "[1]"),
+        ("stop", "null"),
+        ("stop", &long),
+        ("stop", &other),
+        ("stop-failure", "{"),
+        ("session-end", "\u{0}"),
+        ("no-such-event", &good),
+        ("", &good),
+    ] {
+        let output = sandbox.ralph_cmd(&["hook", event]).reading(input).run().exits(0);
+        assert!(!output.stderr.is_empty(), "{event} {input:.40}");
+        output.answers_nothing();
+    }
+    sandbox.ralph(&["hook"]).exits(0).answers_nothing();
+    sandbox
+        .ralph_cmd(&["hook", "stop"])
+        .typing("")
+        .run()
+        .exits(0)
+        .says("JSON")
+        .answers_nothing();
+    assert_eq!(sandbox.print(), print);
+    assert_eq!(fs::read(sandbox.state_file()).unwrap(), state);
+}
+
+#[test]
+fn a_state_of_a_newer_program_is_left_alone() {
+    let sandbox = Sandbox::started();
+    let state = fs::read_to_string(sandbox.state_file()).unwrap();
+    for state in [
+        state.replacen("version = 1", "version = 99\nshape = 7", 1),
+        "rubbish = [".to_owned(),
+    ] {
+        fs::write(sandbox.state_file(), &state).unwrap();
+        let input = stop_json(&sandbox, "one", COMPLETE).to_string();
+        let output = sandbox
+            .ralph_cmd(&["hook", "stop"])
+            .reading(input)
+            .run()
+            .exits(0)
+            .says("error");
+        told(&output.json());
+        assert_eq!(fs::read_to_string(sandbox.state_file()).unwrap(), state);
+    }
+}
+
+#[test]
+fn elsewhere_a_hook_says_nothing_and_starts_nothing() {
+    let sandbox = Sandbox::started();
+    sandbox.git(&["checkout", "-q", "-f", "main"]);
+    let plain = sandbox.outside("plain");
+    fs::create_dir(&plain).unwrap();
+    let other = sandbox.outside("other");
+    fs::create_dir(&other).unwrap();
+    sandbox
+        .git_cmd(&["init", "-q", "-b", "ralph/add-login"])
+        .dir(&other)
+        .run()
+        .exits(0);
+    sandbox.install("git", "echo \"$*\" >>\"$notes/git\"\nexit 99");
+    let print = fs::read(sandbox.state_file()).unwrap();
+    for dir in [
+        &sandbox.top,
+        &sandbox.top.join("src/deep"),
+        &plain,
+        &other,
+        &sandbox.outside("gone"),
+    ] {
+        for event in ["stop", "stop-failure", "session-end"] {
+            let mut input = stop_json(&sandbox, "one", COMPLETE);
+            input["cwd"] = json!(dir);
+            input["hook_event_name"] = Value::Null;
+            let output = sandbox
+                .direct(&["hook", event])
+                .reading(input.to_string())
+                .run()
+                .exits(0);
+            assert_eq!(output.stderr, "");
+            output.answers_nothing();
+        }
+    }
+    assert!(!sandbox.notes.join("git").exists(), "no git was needed");
+    assert_eq!(fs::read(sandbox.state_file()).unwrap(), print);
+}
+
+#[test]
+fn a_loop_that_is_closed_is_no_loop() {
+    let sandbox = Sandbox::started();
+    prompt(&complete(&sandbox));
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    let print: Print = sandbox.print();
+    assert_eq!(complete(&sandbox), json!({}));
+    assert_eq!(sandbox.print(), print);
+}
+
+#[test]
+fn the_directory_of_the_session_may_be_below_the_top() {
+    let sandbox = Sandbox::started();
+    let mut input = stop_json(&sandbox, "one", COMPLETE);
+    input["cwd"] = json!(sandbox.top.join("src/deep"));
+    let outside = sandbox.direct(&["hook", "stop"]).dir(&sandbox.notes);
+    prompt(&answered(outside.reading(input.to_string()).run()));
+}
