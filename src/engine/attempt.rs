@@ -153,6 +153,7 @@ impl Session<'_> {
 
     /// Opens the attempt: number, log, mark; the state says `running` from here on.
     pub(super) fn begin(&mut self, step: Step, story: &Story, listing: &Listing) -> Result<Begun, Error> {
+        self.leave_agent_session();
         self.begin_at(Timestamp::now(), step, story, listing)
     }
 

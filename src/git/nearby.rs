@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 /// A repository around a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearby {
+    /// The top directory of the work tree.
+    pub top: PathBuf,
     /// The git directory of the work tree.
     pub git_dir: PathBuf,
     /// The one that all work trees share.
@@ -30,7 +32,9 @@ impl Nearby {
     /// The repository whose work tree holds `dir`, as far as plain files tell.
     #[must_use]
     pub fn around(dir: &Path) -> Option<Self> {
-        dir.ancestors().find_map(Self::at)
+        // The shell may have come here through a link.
+        let real = dir.canonicalize();
+        real.as_deref().unwrap_or(dir).ancestors().find_map(Self::at)
     }
 
     fn at(top: &Path) -> Option<Self> {
@@ -48,7 +52,11 @@ impl Nearby {
             Ok(text) => git_dir.join(path_of(&text)),
             Err(_) => git_dir.clone(),
         };
-        Some(Self { git_dir, common_dir })
+        Some(Self {
+            top: top.to_owned(),
+            git_dir,
+            common_dir,
+        })
     }
 
     /// What HEAD is on.

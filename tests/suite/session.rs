@@ -406,6 +406,10 @@ fn an_error_of_the_service_is_recorded() {
     assert!(sandbox.attempts().is_empty());
     prompt(&complete(&sandbox));
     assert_eq!(sandbox.status()["session"]["error"], Value::Null);
+    hook(&sandbox, "stop-failure", &failure);
+    sandbox.step("next", &sandbox.completing("true")).exits(0);
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(!words.contains("rate_limit"), "the loop has gone on: {words}");
 }
 
 /// gemini's call after its agent's turn.
@@ -596,6 +600,16 @@ fn the_directory_of_the_session_may_be_below_the_top() {
     let sandbox = Sandbox::started();
     let mut input = stop_json(&sandbox, "one", COMPLETE);
     input["cwd"] = json!(sandbox.top.join("src/deep"));
-    let outside = sandbox.direct(&["hook", "stop"]).dir(&sandbox.notes);
-    prompt(&answered(outside.reading(input.to_string()).run()));
+    let outside = |input: &Value| {
+        let cmd = sandbox.direct(&["hook", "stop"]).dir(&sandbox.notes);
+        answered(cmd.reading(input.to_string()).run())
+    };
+    prompt(&outside(&input));
+    let link = sandbox.outside("link");
+    symlink(sandbox.top.join("src/deep"), &link).unwrap();
+    input["cwd"] = json!(link);
+    prompt(&outside(&input));
+    // An attempt may have deleted the directory that it is in.
+    input["cwd"] = json!(sandbox.top.join("gone/for/ever"));
+    assert!(told(&outside(&input)).contains("3 of 3"));
 }

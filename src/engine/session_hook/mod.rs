@@ -71,7 +71,7 @@ pub async fn answer(
     place: &Place,
     observer: &mut dyn Observer,
 ) -> Result<Answer, Error> {
-    let engine = Engine::open(&place.dir, observer).await?;
+    let engine = Engine::open(&place.top, observer).await?;
     let change = match &place.change {
         Some(change) => change.clone(),
         None => match engine.change_of_branch() {
@@ -140,6 +140,15 @@ impl Session<'_> {
                 .and_then(|session| session.given.as_mut())
         {
             given.attempt = given.attempt.saturating_add(1);
+        }
+    }
+
+    /// Somebody else makes an attempt: of the session that drove the loop only a promise is heard from now on. The
+    /// caller saves.
+    pub(super) fn leave_agent_session(&mut self) {
+        if let Some(session) = &mut self.state.session {
+            session.released = true;
+            (session.ended, session.error) = (None, None);
         }
     }
 

@@ -10,8 +10,8 @@ use crate::state::{self, StateError, Store};
 /// The loop that a session is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The directory that the session is in.
-    pub dir: PathBuf,
+    /// The top directory of the work tree.
+    pub top: PathBuf,
     /// The change, where HEAD tells it without git.
     pub change: Option<Change>,
 }
@@ -48,6 +48,6 @@ pub fn place(dir: &Path) -> Result<Option<Place>, Error> {
             None
         }
     };
-    let dir = dir.to_owned();
-    Ok(Some(Place { dir, change }))
+    let top = nearby.top;
+    Ok(Some(Place { top, change }))
 }

@@ -40,8 +40,10 @@ impl Session<'_> {
         if matches!(answer, Ok(Answer::Tell(_))) {
             session.given = None;
         }
-        self.save()?;
-        answer
+        let saved = self.save();
+        let answer = answer?;
+        saved?;
+        Ok(answer)
     }
 
     async fn answer_stop(&mut self, call: &Call) -> Result<Answer, Error> {
