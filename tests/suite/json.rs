@@ -60,6 +60,7 @@ fn listings_have_their_fields() {
             "current",
             "max_retries",
             "next",
+            "session",
         ],
     );
     has_fields(&status["current"], &["id", "title", "retries", "reason"]);

@@ -163,7 +163,7 @@ colours are where a terminal reads.
 * GITHUB_STEP_SUMMARY: a file that gets the table of attempts when git ralph run or finish ends.
 = HOOKS AND EVENTS
 git-ralph runs hooks of the user's around the steps of a loop, which can refuse an attempt, a checkpoint or the end, and tell others of
-them: git-ralph-hooks(7).
+them: git-ralph-hooks(7). It also says how an agent's own session goes through a loop, by hooks of the agent.
 
 With --json the commands that take a step print what happens as events, one JSON object a line on standard output: git-ralph-events(7).
 = ATTEMPTS
@@ -282,7 +282,8 @@ twice, it kills the agent. The same command goes on.
             "
 = OUTPUT
 With --json: change, phase, branch, original_branch, original_head, checkpoint, stories_total,
-stories_done, current (id, title, retries, reason), max_retries, next. The phase is one of ready,
+stories_done, current (id, title, retries, reason), max_retries, next, session (id, at_work, seen, story,
+ended_early, error; of an agent that drives the loop by its hooks, see git-ralph-hooks(7)). The phase is one of ready,
 running, failed (retries are left), exhausted, complete and finished; next is one of next, retry,
 finish and start. Without a change, an array of them.
 "

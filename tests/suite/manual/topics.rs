@@ -66,6 +66,33 @@ completes after that runs none.
 Nothing that a hook does is relied upon: the work tree, HEAD and the refs are looked at again afterwards. What ralph-pre-checkpoint changes in the work tree is
 told, and the files as they were before it are kept in refs/ralph/<change>/attempts/<story>/<n>-before-hook. One that leaves the loop's branch or drops the last checkpoint
 fails the attempt. What another hook changes is like an edit by hand between two attempts: it becomes a checkpoint of its own before the next one.
+= SESSIONS OF AN AGENT
+These are hooks of agents, not of git: a command that the agent runs when something happens in its session. By them one session, on a terminal or not, goes
+through all stories of a loop, without git ralph next. To begin:
+
+    git ralph start add-login
+    claude --settings <(git ralph hooks print claude) \"$(git ralph prompt)\"
+
+The agent calls, with JSON on standard input:
+* git ralph hook stop: when it has ended its turn (Stop of claude, codex and qwen, AfterAgent of gemini). The last message is judged as that of an attempt, with promise,
+gates, checkpoint or revert, and counted as any attempt. The answer is the prompt of the next story, or of the retry, by which the session goes on; what a
+failed attempt left is undone, kept, and the agent is told so. gemini begins each story without what was said before.
+* git ralph hook stop-failure: when an error of its service has ended the turn (StopFailure of claude). The error is noted.
+* git ralph hook session-end: when the session ends (SessionEnd). One that ends although it was given a story is noted.
+
+The message is taken from last_assistant_message or prompt_response, else the last one of the file that transcript_path names. A session that promises nothing is told twice to go on; after that
+the attempt has failed with no_signal. When nothing is left to do, retries or a limit are at their end (ralph.maxAttempts counts those of the session), or a person is needed, the session may end, and its user is told
+what comes next. From then on nothing but a promise is judged.
+
+Between two calls the loop rests. What a session left that is gone is an edit like one by hand: git ralph next or retry makes a checkpoint of its own of it and goes on, git ralph revert undoes
+it; no story is complete by it. git ralph status tells of a session that ended early; claude ends one without a word that has been sent on eight times in a row without using
+a tool (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0 lifts that). A second session in the same work tree is told of the first and may end, until nothing was heard of that for ralph.idleTimeout. When something else has moved the loop
+since a story was given, nothing is judged, and the files stay.
+
+The answer is one line of JSON or nothing, and the exit code is always 0: whatever goes wrong, the agent's session may end, nothing is lost, and standard error says why. Where the branch of a
+loop that goes on is not checked out, and within an attempt of git ralph next, the answer is nothing, and no process is started for it. Nothing stands around the
+agent's git meanwhile (the guard is for agents that git-ralph starts itself), RALPH_ variables are not in its environment, and ralph-pre-attempt does not run; what the attempt did to branches, tags and git's own files is undone with it, but for
+that of the first story of a session, before which nothing was recorded.
 = LIMITS
 An agent may write into .git/hooks and the repository's configuration as into any file. Both are put back when the attempt has ended, before
 a hook is looked for, so that no hook runs which an agent has put there. A hooks directory inside the work tree, a script that a hook runs from there,
