@@ -435,6 +435,9 @@ fn of_what_gemini_says_only_the_new_is_heard() {
     assert!(prompt(&answer).starts_with("# Story 2. "), "{answer}");
     let clear = json!({"hookEventName": "AfterAgent", "clearContext": true});
     assert_eq!(answer["hookSpecificOutput"], clear);
+    // Nothing new; it says that nothing was said before, when its memory was cleared.
+    let answer = after_agent(&sandbox, &first, false);
+    assert!(prompt(&answer).contains("is not over"), "{answer}");
     let second = format!("{first}I am not sure.");
     let answer = after_agent(&sandbox, &second, true);
     assert!(prompt(&answer).contains("is not over"), "{answer}");

@@ -1,7 +1,7 @@
 //! What an agent tells its hook: one JSON object, whose fields differ from agent to agent. Whatever is missing or
 //! is of another kind than it should be is taken as not there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -38,13 +38,9 @@ pub enum Message {
     Absent,
     /// The whole of it.
     Whole(String),
-    /// Everything said since the user last spoke, of which the message is the end.
-    Growing {
-        /// The text.
-        text: String,
-        /// Whether the agent says that nothing was said before.
-        fresh: bool,
-    },
+    /// Everything said since the user last spoke, of which the message is the end. gemini's `stop_hook_active` does
+    /// not tell whether anything was said before: after an answer that clears its memory it is false again.
+    Growing(String),
 }
 
 impl Call {
@@ -61,10 +57,7 @@ impl Call {
         let path = |name: &str| text(name).filter(|path| !path.is_empty()).map(PathBuf::from);
         let message = match (text("last_assistant_message"), text("prompt_response")) {
             (Some(text), _) => Message::Whole(text),
-            (None, Some(text)) => Message::Growing {
-                text,
-                fresh: object.get("stop_hook_active") == Some(&Value::Bool(false)),
-            },
+            (None, Some(text)) => Message::Growing(text),
             (None, None) => Message::Absent,
         };
         let kind = word("error_type").or_else(|| word("error"));
@@ -90,29 +83,24 @@ impl Call {
     pub(super) fn heard(&self, before: Option<&Heard>) -> (String, Option<Heard>) {
         match &self.message {
             Message::Whole(text) => (text.clone(), None),
-            Message::Growing { text, fresh } => {
+            Message::Growing(text) => {
                 let now = Heard {
                     length: text.len(),
                     mark: mark(text.as_bytes()),
                 };
                 let known = before.filter(|before| {
                     let begins = text.as_bytes().get(..before.length);
-                    let longer = before.length < text.len() || !fresh;
-                    longer && begins.is_some_and(|begins| mark(begins) == before.mark)
+                    begins.is_some_and(|begins| mark(begins) == before.mark)
                 });
                 let new = known.and_then(|known| text.get(known.length..));
                 (new.unwrap_or(text).to_owned(), Some(now))
             }
             Message::Absent => {
-                let said = self.transcript.as_deref().and_then(last_message);
+                let said = self.transcript.as_deref().and_then(transcript::last_message);
                 (said.unwrap_or_default(), None)
             }
         }
     }
-}
-
-fn last_message(path: &Path) -> Option<String> {
-    transcript::last_message(path)
 }
 
 /// The beginning of a text, in one line.
@@ -150,17 +138,16 @@ mod tests {
 
     #[test]
     fn of_a_growing_message_only_the_new_end_is_heard() {
-        let growing = |text: &str, again: bool| {
-            read(&serde_json::json!({"prompt_response": text, "stop_hook_active": again}).to_string())
+        let growing = |text: &str| Call {
+            message: Message::Growing(text.to_owned()),
+            ..Call::default()
         };
-        let (first, heard) = growing("one é", false).heard(None);
+        let (first, heard) = growing("one é").heard(None);
         assert_eq!(first, "one é");
         let heard = heard.as_ref();
-        assert_eq!(growing("one é two", true).heard(heard).0, " two");
-        assert_eq!(growing("one é", true).heard(heard).0, "");
-        // Said anew, to another question.
-        assert_eq!(growing("one é", false).heard(heard).0, "one é");
-        assert_eq!(growing("another text", true).heard(heard).0, "another text");
-        assert_eq!(growing("", true).heard(heard).0, "");
+        assert_eq!(growing("one é two").heard(heard).0, " two");
+        assert_eq!(growing("one é").heard(heard).0, "");
+        assert_eq!(growing("another text").heard(heard).0, "another text");
+        assert_eq!(growing("").heard(heard).0, "");
     }
 }
