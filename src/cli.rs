@@ -92,7 +92,7 @@ pub enum Command {
     /// Start or go on, and attempt stories until none is left or a stop
     Run(Run),
     /// Show where a loop stands and which command comes next; without a change, all loops
-    Status(Listing),
+    Status(Status),
     /// List the stories of a change as git-ralph sees them, with warnings
     Stories(Stories),
     /// Print the prompt that the next attempt would get; run nothing
@@ -296,6 +296,20 @@ pub struct Listing {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// `git ralph status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The change; if left out, that of the current branch or the only loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Print one line for the prompt of a shell or a status bar, from what is saved alone; nothing where no loop goes on
+    #[arg(long, conflicts_with = "json")]
+    pub short: bool,
 }
 
 /// `git ralph stories`.

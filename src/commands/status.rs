@@ -1,15 +1,25 @@
 //! `git ralph status`.
 
-use super::engine;
+use super::{engine, here};
 use crate::cli;
-use crate::engine::look;
 use crate::engine::report::Status;
+use crate::engine::{glance, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::{self, Store};
 use crate::ui::{self, Narrator, Screen};
 
-pub(super) async fn run(screen: Screen, args: cli::Listing) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: cli::Status) -> Result<Exit, Error> {
+    if args.short {
+        // A prompt wants a line or nothing, wherever it is shown.
+        if let Some(line) = here()
+            .ok()
+            .and_then(|dir| glance::line(&dir, args.change.as_deref()))
+        {
+            screen.answer(&format!("{line}\n"));
+        }
+        return Ok(Exit::Done);
+    }
     let mut narrator = Narrator::new(screen);
     let engine = engine(&mut narrator).await?;
     if let Some(name) = &args.change {

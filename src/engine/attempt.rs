@@ -189,6 +189,8 @@ impl Session<'_> {
             title: story.title.clone(),
             attempt: number,
         })?;
+        self.state.waits_until = None;
+        self.state.noted = None;
         self.state.running = Some(Running {
             run: begun.run.clone(),
             since,

@@ -217,6 +217,7 @@ impl Session<'_> {
         self.record_submodules().await?;
         self.state.checkpoint = commit.clone();
         self.state.checkpoint_tree = tree;
+        self.state.noted = None;
         self.state.intent = None;
         if let (Some(id), Some(number)) = (&story, attempt)
             && self.state.source.commands.is_some()

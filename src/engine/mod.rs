@@ -12,7 +12,7 @@
 //! - The `guard` stands around the agent's git meanwhile.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
 //! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
-//! - `driver` chains the steps, `report` and `doctor` look.
+//! - `driver` chains the steps, `report` and `doctor` look, `glance` at files alone.
 //!
 //! Nothing here knows the command line or prints: what happens goes to an [`Observer`].
 
@@ -27,6 +27,7 @@ mod files;
 mod finish;
 mod gate;
 mod gates;
+pub mod glance;
 pub mod guard;
 mod hand;
 mod home;
@@ -59,6 +60,7 @@ mod unversioned;
 mod verdict;
 mod waiting;
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -74,7 +76,7 @@ use crate::git::{Git, GitError, Head, Repo, discover};
 use crate::names::Change;
 use crate::settings::{Configuration, Settings};
 use crate::signal::Stop;
-use crate::state::{self, Store};
+use crate::state::{self, Listed, Store};
 
 pub use attempt::AttemptOptions;
 pub use conclude::StepEnd;
@@ -273,6 +275,23 @@ pub fn progress_of(listing: &Listing) -> (usize, usize) {
         .filter(|story| !story.done && !story.optional)
         .count();
     (done, done + open)
+}
+
+/// The list in short, once `done` is done too.
+fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>) -> Listed {
+    let mut listing = Cow::Borrowed(listing);
+    if let Some(done) = done {
+        let stories = &mut listing.to_mut().stories;
+        for story in stories.iter_mut().filter(|story| story.id == done.id) {
+            story.done = true;
+        }
+    }
+    let (done, total) = progress_of(&listing);
+    let next = match upcoming(&listing, skipped) {
+        Upcoming::Story(story) => Some(story.id.clone()),
+        Upcoming::Blocked(_) | Upcoming::Nothing => None,
+    };
+    Listed { done, total, next }
 }
 
 /// The agent of a step or of a loop that begins: the command given, else what the settings name.

@@ -106,6 +106,9 @@ pub async fn resume<'o>(
         running: None,
         session: None,
         unchanged: 0,
+        listed: None,
+        waits_until: None,
+        noted: None,
         intent: None,
     };
     store.save(&state)?;

@@ -156,6 +156,7 @@ impl<'o> Session<'o> {
             .map(|story| story.id.clone())
             .collect();
         self.decide(machine::Event::Listed { incomplete })?;
+        self.state.listed = Some(super::listed(listing, &self.state.progress.skipped, None));
         Ok(())
     }
 

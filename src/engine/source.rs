@@ -264,6 +264,8 @@ impl Session<'_> {
                 ));
             }
         }
+        let skipped = &self.state.progress.skipped;
+        self.state.listed = Some(super::listed(&listing, skipped, Some(story)));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::report::{ChosenAgent, Preview, Stories};
 use super::session::{path_text, percent_encode};
 use super::snapshot::{anchor, snapshot_message, staged_commit};
 use super::unversioned::Unversioned;
-use super::{Engine, Session, agent_of, progress_of};
+use super::{Engine, Session, agent_of, listed, progress_of};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::RefInfo;
@@ -233,6 +233,9 @@ async fn compute(
         running: None,
         session: None,
         unchanged: 0,
+        listed: Some(listed(&found.listing, &[], None)),
+        waits_until: None,
+        noted: None,
         intent: Some(Intent::Start {
             tip: found.leftover.clone(),
             kept,

@@ -76,6 +76,10 @@ impl Session<'_> {
         patience.times += 1;
         patience.waited += delay;
         let until = now.checked_add(delay).unwrap_or(now);
+        self.state.waits_until = Some(until);
+        if let Err(error) = self.save() {
+            self.tell(format!("cannot note the waiting: {error}"));
+        }
         self.emit(What::Waiting {
             reason: unavailable.reason.clone(),
             seconds: delay.as_secs(),

@@ -143,6 +143,32 @@ impl Completed {
     }
 }
 
+/// A story list in short, for those who look at the state alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Complete stories.
+    pub done: usize,
+    /// All stories.
+    pub total: usize,
+    /// The id of the story that comes next; absent when none can be worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// What git's hooks have noted of a person's doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// Where HEAD is, when it is not on the loop's branch: another branch, or a short object id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub away: Option<String>,
+    /// The tip of the loop's branch that the commits lead to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tip: Option<Oid>,
+    /// Commits above the checkpoint that no attempt has made.
+    #[serde(default)]
+    pub commits: usize,
+}
+
 /// The part of the state that the state machine decides about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
@@ -360,6 +386,15 @@ pub struct State {
     /// How many stories in a row were complete without any change to the work tree.
     #[serde(default)]
     pub unchanged: u32,
+    /// The story list as it was last read, in short; absent in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
+    /// Until when an agent's service is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
+    /// What git's hooks have noted since the last checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noted: Option<Noted>,
     /// The step that has begun to change things.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,

@@ -174,6 +174,28 @@ impl Store {
         parse(&text, &path).map(Some)
     }
 
+    /// Reads the state of a loop that goes on; a closed one is told by one line of its file, without the rest.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_live(&self) -> Result<Option<State>, StateError> {
+        let is_closed = |text: &[u8]| {
+            let mut lines = text.split(|byte| *byte == b'\n');
+            lines.find(|line| line.starts_with(b"phase = ")) == Some(b"phase = \"finished\"")
+        };
+        if fs::read(self.state_file()).is_ok_and(|text| is_closed(&text)) {
+            return Ok(None);
+        }
+        Ok(self.load()?.filter(State::is_live))
+    }
+
+    /// The process that holds the lock, or held it last; `None` when nobody can tell.
+    #[must_use]
+    pub fn holder(&self) -> Option<i32> {
+        let text = fs::read_to_string(self.lock_path()).ok()?;
+        text.trim().strip_prefix("process ")?.parse().ok()
+    }
+
     /// Saves the state so that a crash or a power cut leaves either the old or the new one.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! `git ralph status`: where a loop stands and what comes next, in words and as JSON.
 
+use nix::sys::signal::Signal;
+
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
@@ -90,4 +92,111 @@ fn it_works_where_the_current_directory_was_deleted() {
     let output = sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
     assert!(output.stdout.contains("0 of 3"), "{}", output.stdout);
     assert!(!gone.exists());
+}
+
+#[test]
+fn one_line_follows_a_loop() {
+    let sandbox = Sandbox::new();
+    let short = || {
+        let output = sandbox.direct(&["status", "--short"]).run().exits(0);
+        assert_eq!(output.stderr, "");
+        output.stdout
+    };
+    assert_eq!(short(), "");
+    sandbox.start();
+    assert_eq!(short(), "ralph: add-login 0/3 story 1\n");
+    let failing = sandbox.failing(&format!(
+        "'{}' status --short >\"$notes/running\"",
+        env!("CARGO_BIN_EXE_git-ralph")
+    ));
+    sandbox.step("next", &failing).exits(3);
+    assert_eq!(sandbox.noted("running"), "ralph: add-login 0/3 story 1 running\n");
+    assert_eq!(short(), "ralph: add-login 0/3 story 1 failed\n");
+    sandbox.step("retry", &failing).exits(3);
+    assert_eq!(
+        sandbox.noted("running"),
+        "ralph: add-login 0/3 story 1 retry 1 running\n"
+    );
+    assert_eq!(short(), "ralph: add-login 0/3 story 1 retry 1 failed\n");
+    let agent = sandbox.completing("true");
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(short(), "ralph: add-login 1/3 story 2\n");
+    sandbox.ralph(&["skip"]).exits(0);
+    assert_eq!(short(), "ralph: add-login 1/3 story 3\n");
+    sandbox.ralph(&["skip", "--undo"]).exits(0);
+    sandbox.git(&["checkout", "-q", "-b", "mine"]);
+    assert_eq!(short(), "ralph: add-login 1/3 story 2, away on mine\n");
+    sandbox.git(&["checkout", "-q", "--detach"]);
+    let head = sandbox.git(&["rev-parse", "--short=12", "HEAD"]);
+    assert_eq!(short(), format!("ralph: add-login 1/3 story 2, away on {head}\n"));
+    sandbox.git(&["checkout", "-q", "ralph/add-login"]);
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(short(), "ralph: add-login 3/3 complete\n");
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(short(), "");
+}
+
+#[test]
+fn one_line_needs_no_git_and_no_list_and_is_never_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let path = sandbox.outside("nothing");
+    let short = |dir: &std::path::Path, args: &[&str]| {
+        let args = [&["status", "--short"], args].concat();
+        let output = sandbox.direct(&args).dir(dir).env("PATH", &path).run().exits(0);
+        assert_eq!(output.stderr, "");
+        output.stdout
+    };
+    let line = "ralph: add-login 0/3 story 1\n";
+    let list = sandbox.top.join(crate::support::TASKS);
+    std::fs::remove_file(list).unwrap();
+    assert_eq!(short(&sandbox.top.join("src"), &[]), line);
+    let linked = sandbox.outside("linked");
+    sandbox.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
+    assert_eq!(short(&linked, &[]), line);
+    assert_eq!(short(&linked, &[CHANGE]), line);
+    for name in ["other", "--", "no/name"] {
+        assert_eq!(short(&linked, &[name]), if name == "--" { line } else { "" });
+    }
+    let outside = sandbox.outside("home");
+    assert_eq!(short(&outside, &[]), "");
+    let output = sandbox
+        .direct(&["status", "--short"])
+        .dir(&outside)
+        .env("GIT_DIR", sandbox.top.join(".git"));
+    assert_eq!(output.run().exits(0).stdout, line);
+    // A state of an older version says less; one of a newer version nothing but that.
+    let state = std::fs::read_to_string(sandbox.state_file()).unwrap();
+    let without: String = state.split("[listed]").next().unwrap().to_owned() + {
+        let rest = state.split("[listed]").nth(1).unwrap();
+        rest.find("\n[").map_or("", |at| &rest[at..])
+    };
+    std::fs::write(sandbox.state_file(), &without).unwrap();
+    assert_eq!(short(&sandbox.top, &[]), "ralph: add-login\n");
+    std::fs::write(
+        sandbox.state_file(),
+        state.replace("version = 1", "version = 9999"),
+    )
+    .unwrap();
+    assert_eq!(short(&sandbox.top, &[]), "ralph: add-login cannot be read\n");
+}
+
+#[test]
+fn one_line_tells_waiting_and_what_was_cut_off() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(
+        "printf '%s\\n' '{\"type\":\"system\",\"subtype\":\"init\"}' \
+         '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":529,\"result\":\"API Error: 529 Overloaded\"}'; exit 1",
+    );
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    crate::support::wait_until("it waits", || {
+        let output = sandbox.direct(&["status", "--short"]).run();
+        output.stdout == "ralph: add-login 0/3 story 1 waiting\n"
+    });
+    running.signal(Signal::SIGKILL);
+    running.end();
+    let output = sandbox.direct(&["status", "--short"]).run();
+    assert_eq!(output.stdout, "ralph: add-login 0/3 story 1\n");
 }

@@ -12,9 +12,9 @@
 
 mod asked;
 mod entries;
-mod place;
+pub(super) mod place;
 mod record;
-mod rules;
+pub(super) mod rules;
 
 use std::ffi::OsString;
 use std::fs;

@@ -17,7 +17,7 @@ use crate::names::Oid;
 
 /// A repository, by its directories.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(in crate::engine) struct Place {
     /// The git directory of the work tree: HEAD, `config.worktree`.
     pub git_dir: PathBuf,
     /// The one that all work trees share: refs, configuration, hooks.
@@ -39,6 +39,42 @@ impl Place {
         Some(Self { git_dir, common_dir })
     }
 
+    /// The repository around a directory, which git need not have been in: the environment names its git
+    /// directory, or it is found on the way up.
+    pub fn around(dir: &Path) -> Option<Self> {
+        match env::var_os("GIT_DIR").filter(|named| !named.is_empty()) {
+            Some(named) => Self::of(dir.join(named)),
+            None => dir.ancestors().find_map(Self::of_work_tree),
+        }
+    }
+
+    /// The repository whose work tree has its top at `dir`.
+    pub fn of_work_tree(dir: &Path) -> Option<Self> {
+        Self::of(dir.join(git_dir_of(&dir.join(".git"))?))
+    }
+
+    fn of(git_dir: PathBuf) -> Option<Self> {
+        git_dir.join("HEAD").symlink_metadata().ok()?;
+        let common_dir = match fs::read(git_dir.join("commondir")) {
+            Ok(text) => git_dir.join(path_of(&text)),
+            Err(_) => git_dir.clone(),
+        };
+        Some(Self { git_dir, common_dir })
+    }
+
+    /// Whether refs are kept where only git finds them.
+    pub fn has_hidden_refs(&self) -> bool {
+        self.common_dir.join("reftable").is_dir()
+    }
+
+    /// What HEAD is: the full name of a branch, or an object id; from its file alone.
+    pub fn head(&self) -> Option<String> {
+        let text = fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
+        let target = text.strip_prefix("ref:").unwrap_or(&text).trim();
+        // What stands there where refs are in the reftable format.
+        (target != "refs/heads/.invalid").then(|| target.to_owned())
+    }
+
     /// Whether this is the repository with that common directory.
     pub fn is(&self, common_dir: &Path) -> bool {
         match (self.common_dir.metadata(), common_dir.metadata()) {
@@ -49,7 +85,7 @@ impl Place {
 
     /// What a ref is now: an object id, or `ref:` and a name.
     pub async fn current(&self, name: &str) -> Option<String> {
-        if self.common_dir.join("reftable").is_dir() {
+        if self.has_hidden_refs() {
             let output = self.git().cmd("rev-parse", ["--verify", "--quiet", name]).bytes();
             return Some(Oid::parse(&String::from_utf8_lossy(&output.await.ok()?))?.to_string());
         }
@@ -62,6 +98,14 @@ impl Place {
                 None => Oid::parse(&text)?.to_string(),
             }),
             Err(_) => self.packed(name),
+        }
+    }
+
+    /// What a branch's own file says, or the packed refs; no process is started.
+    pub fn loose(&self, name: &str) -> Option<Oid> {
+        match fs::read_to_string(self.common_dir.join(name)) {
+            Ok(text) => Oid::parse(text.trim()),
+            Err(_) => Oid::parse(&self.packed(name)?),
         }
     }
 

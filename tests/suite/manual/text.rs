@@ -280,6 +280,10 @@ twice, it kills the agent. The same command goes on.
         }
         "status" => {
             "
+With --short, one line like \"ralph: add-login 2/5 story 3 retry 1\": the change, how many stories are complete, and the story that is next or
+being worked on, with running, waiting (for the agent's service), failed, cut off or complete where that is so; then commits made by hand, if git hooks have noted
+them (git-ralph-hooks(1)), and where HEAD is if it is not on the loop's branch. It is read from the state of the loop: no git is run, and the story list is not read, so that a box that somebody
+ticked since the last step is not counted. Where no loop goes on, nothing is printed, outside of a repository too, and the exit code is 0.
 = OUTPUT
 With --json: change, phase, branch, original_branch, original_head, checkpoint, stories_total,
 stories_done, current (id, title, retries, reason), max_retries, next, session (id, at_work, seen, story,
@@ -511,6 +515,21 @@ Unattended, with the agent from the configuration:
 The command that comes next, for a script:
 
     git ralph status add-login --json | jq -r .next
+
+In the prompt of bash, in ~/.bashrc:
+
+    PS1='$(git ralph status --short) '$PS1
+
+In starship, in ~/.config/starship.toml:
+
+    [custom.ralph]
+    command = \"git ralph status --short\"
+    when = true
+    require_repo = true
+
+In the status line of tmux, about the pane that is looked at, in ~/.tmux.conf:
+
+    set -g status-right '#(cd #{q:pane_current_path} && git ralph status --short)'
 "
         }
         "stories" => {
