@@ -14,6 +14,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use jiff::SignedDuration;
 
+use crate::agent::hooks;
 use crate::candidates::{
     adapters, agents, changes, changes_and_loops, choices_and_loops, loops, loops_and_attempts,
     loops_and_kept_attempts, loops_and_stories_to_skip, stories, story_lists,
@@ -130,6 +131,8 @@ pub enum Command {
     /// Then git ralph --help shows the manual page, and bash, zsh and fish complete git ralph. Prints each path
     /// that was written. Needs no repository.
     Install(Install),
+    /// Let git, or an agent's own sessions, tell git-ralph what happens: hooks in the repository, or in the agent's settings
+    Hooks(Hooks),
     /// Show the manual page of git-ralph, or of a command; nothing has to be installed for it
     Help(Help),
     /// The scripted agent of the demo
@@ -432,10 +435,51 @@ pub struct Install {
     pub uninstall: bool,
 }
 
+/// `git ralph hooks`.
+#[derive(Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub struct Hooks {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: HooksAction,
+}
+
+/// What can be done with hooks.
+#[derive(Debug, Subcommand)]
+pub enum HooksAction {
+    /// Print the settings by which an agent's sessions drive the loop, for a file of one's own
+    Print {
+        /// The agent
+        #[arg(value_parser = PossibleValuesParser::new(agents_with_hooks()))]
+        agent: String,
+    },
+    /// Put hooks into this repository, beside those that are there, or into the settings of an agent
+    Install(HooksOf),
+    /// Take them out again, and nothing else
+    Uninstall(HooksOf),
+    /// Show which hooks are installed, and which somebody has overwritten
+    Status,
+}
+
+/// Whose hooks.
+#[derive(Debug, Args)]
+pub struct HooksOf {
+    /// The agent whose settings are meant; if left out, git's hooks in this repository
+    #[arg(long, value_parser = PossibleValuesParser::new(agents_with_hooks()))]
+    pub agent: Option<String>,
+    /// The agent's settings in this project, not those of the user
+    #[arg(long, requires = "agent")]
+    pub project: bool,
+}
+
+fn agents_with_hooks() -> impl Iterator<Item = &'static str> {
+    hooks::ALL.iter().map(|agent| agent.name)
+}
+
 /// `git ralph help`.
 #[derive(Debug, Args)]
 pub struct Help {
-    /// The command, or hooks or events; if left out, the page is about the whole
+    /// The command, or events or lifecycle; if left out, the page is about the whole
     #[arg(value_parser = PossibleValuesParser::new(verbs()), hide_possible_values = true)]
     pub command: Option<String>,
 }

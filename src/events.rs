@@ -147,6 +147,23 @@ pub enum What {
         /// The guard said no: nothing moved.
         refused: bool,
     },
+    /// A person made commits on the loop's branch, as git's hooks told.
+    Committed {
+        /// The tip of the branch.
+        oid: Oid,
+        /// Commits above the checkpoint.
+        commits: usize,
+    },
+    /// HEAD left the loop's branch, as git's hooks told.
+    Left {
+        /// Where it is: a branch, or the beginning of an object id.
+        to: String,
+    },
+    /// HEAD is on the loop's branch again, as git's hooks told.
+    Returned {
+        /// The branch.
+        branch: String,
+    },
     /// Something a person should know; the loop goes on.
     Notice {
         /// In words.

@@ -6,13 +6,16 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap_complete::CompleteEnv;
 use git_ralph::cli::{Cli, to_complete};
-use git_ralph::commands::{self, guard, hook};
+use git_ralph::commands::{self, git_hook, guard, hook};
 use git_ralph::exit::Exit;
 use git_ralph::trace;
 
 fn main() -> ExitCode {
     if let Some(asked) = guard::asked(env::args_os()) {
         return with_runtime(guard::run(&asked));
+    }
+    if let Some(asked) = git_hook::asked(env::args_os()) {
+        return with_runtime(git_hook::run(&asked));
     }
     if let Some(event) = hook::asked(env::args_os()) {
         return match hook::look(&event) {

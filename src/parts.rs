@@ -14,6 +14,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("fail", include_str!("../man/git-ralph-fail.1")),
     ("finish", include_str!("../man/git-ralph-finish.1")),
     ("help", include_str!("../man/git-ralph-help.1")),
+    ("hooks", include_str!("../man/git-ralph-hooks.1")),
     ("install", include_str!("../man/git-ralph-install.1")),
     ("log", include_str!("../man/git-ralph-log.1")),
     ("next", include_str!("../man/git-ralph-next.1")),
@@ -32,7 +33,7 @@ pub const PAGES: &[(&str, &str)] = &[
 /// The manual pages of section 7, by topic.
 pub const TOPICS: &[(&str, &str)] = &[
     ("events", include_str!("../man/git-ralph-events.7")),
-    ("hooks", include_str!("../man/git-ralph-hooks.7")),
+    ("lifecycle", include_str!("../man/git-ralph-lifecycle.7")),
     ("tutorial", include_str!("../man/git-ralph-tutorial.7")),
 ];
 

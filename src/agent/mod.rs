@@ -6,6 +6,7 @@
 mod choice;
 mod command;
 pub mod decode;
+pub mod hooks;
 mod learnings;
 pub mod presets;
 pub mod process;

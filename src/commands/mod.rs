@@ -7,9 +7,11 @@ mod diff;
 mod doctor;
 mod fail;
 mod finish;
+pub mod git_hook;
 pub mod guard;
 mod help;
 pub mod hook;
+mod hooks;
 mod install;
 mod log;
 mod next;
@@ -69,6 +71,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Doctor(args) => doctor::run(screen, args).await,
         Command::Demo(args) => demo::run(screen, args).await,
         Command::Install(args) => install::run(screen, args).await,
+        Command::Hooks(args) => hooks::run(screen, args).await,
         Command::Help(args) => help::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };

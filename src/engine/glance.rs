@@ -128,25 +128,34 @@ fn holder_is_gone(state: &State) -> bool {
 /// What a person has done since: commits on the loop's branch that hooks of git have noted, and whether HEAD is elsewhere.
 fn by_hand(state: &State) -> String {
     let mut words = String::new();
-    let Some(place) = work_tree_of(state) else {
-        return words;
-    };
-    let noted = state.noted.as_ref();
-    if let Some(noted) = noted.filter(|noted| noted.commits > 0)
-        && (place.has_hidden_refs() || place.loose(&state.change.branch_ref()) == noted.tip)
-    {
-        let plural = if noted.commits == 1 { "" } else { "s" };
-        words.push_str(&format!(", {} commit{plural} by hand", noted.commits));
+    match commits(state) {
+        0 => {}
+        1 => words.push_str(", 1 commit by hand"),
+        many => words.push_str(&format!(", {many} commits by hand")),
     }
-    let away = match place.head() {
-        Some(head) if head == state.change.branch_ref() => None,
-        Some(head) => Some(shown(&head)),
-        None => noted.and_then(|noted| noted.away.clone()),
-    };
-    if let Some(away) = away {
+    if let Some(away) = away(state) {
         words.push_str(&format!(", away on {away}"));
     }
     words
+}
+
+/// The commits that hooks of git have noted, if the branch is still where they lead to.
+pub(super) fn commits(state: &State) -> usize {
+    let (Some(noted), Some(place)) = (&state.noted, work_tree_of(state)) else {
+        return 0;
+    };
+    let is_there = place.has_hidden_refs() || place.loose(&state.change.branch_ref()) == noted.tip;
+    if is_there { noted.commits } else { 0 }
+}
+
+/// Where HEAD is in the loop's work tree, if it is not on its branch.
+pub(super) fn away(state: &State) -> Option<String> {
+    let head = work_tree_of(state)?.head();
+    match head {
+        Some(head) if head == state.change.branch_ref() => None,
+        Some(head) => Some(shown(&head)),
+        None => state.noted.as_ref()?.away.clone(),
+    }
 }
 
 /// HEAD in short: a branch, or the beginning of an object id.

@@ -9,6 +9,7 @@
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
 //! - `hooks` of the user's run around these steps.
 //! - `session_hook` answers agents whose own sessions drive the loop by their hooks.
+//! - `git_hooks` are told by git what a person does meanwhile.
 //! - The `guard` stands around the agent's git meanwhile.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
 //! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
@@ -27,6 +28,7 @@ mod files;
 mod finish;
 mod gate;
 mod gates;
+pub mod git_hooks;
 pub mod glance;
 pub mod guard;
 mod hand;

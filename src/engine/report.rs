@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::session::path_text;
-use super::{Engine, Upcoming, listing_of, progress_of};
+use super::{Engine, Upcoming, glance, listing_of, progress_of};
 use crate::adapters::{Listing, Source, Story, Warning};
 use crate::agent::Agent;
 use crate::error::Error;
@@ -45,6 +45,10 @@ pub struct Status {
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or did last; null when none did.
     pub session: Option<SessionStatus>,
+    /// Commits above the checkpoint that a person has made, as far as git's hooks have noted them.
+    pub commits_by_hand: usize,
+    /// Where HEAD is in the loop's work tree, if it is not on its branch; null also when it cannot be told.
+    pub away: Option<String>,
     /// Why no story can be told, where that has a reason: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
 }
@@ -196,6 +200,12 @@ impl Status {
                 Phase::Finished => "start",
             },
             problem,
+            commits_by_hand: glance::commits(state),
+            away: if state.is_live() {
+                glance::away(state)
+            } else {
+                None
+            },
         }
     }
 }

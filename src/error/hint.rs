@@ -2,6 +2,7 @@
 
 use super::Error;
 use crate::adapters::{Adapter, SourceError};
+use crate::agent::hooks::SettingsFileError;
 use crate::agent::presets;
 use crate::agent::process::ProcessError;
 use crate::async_cmd::{CommandError, quoted};
@@ -112,6 +113,13 @@ impl Error {
                 };
                 format!("the hook is {place}; what it printed: {}", log.display())
             }
+            Self::AgentSettings(SettingsFileError::Text { path, .. }) => {
+                format!(
+                    "mend {}, then the same command again",
+                    quoted(&path.to_string_lossy())
+                )
+            }
+            Self::GitHooks { hint, .. } => hint.clone(),
             Self::HeadElsewhere { branch, .. } => format!("git checkout {branch}"),
             Self::OtherWorkTree { path, .. } => format!("cd {}", quoted(path)),
             Self::CheckpointGone { branch, checkpoint } => {
@@ -196,6 +204,7 @@ impl Error {
             | Self::File { .. }
             | Self::System { .. }
             | Self::Process(_)
+            | Self::AgentSettings(_)
             | Self::State(_)
             | Self::Demo(_) => {
                 return None;

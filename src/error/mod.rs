@@ -11,6 +11,7 @@ mod tests;
 use std::path::PathBuf;
 
 use crate::adapters::{Adapter, SourceError};
+use crate::agent::hooks::SettingsFileError;
 use crate::agent::process::ProcessError;
 use crate::exit::Exit;
 use crate::git::{GitError, worktree::WorkTreeError};
@@ -362,6 +363,17 @@ pub enum Error {
         file: Option<PathBuf>,
         /// What it printed.
         log: PathBuf,
+    },
+    /// The settings of an agent cannot be changed.
+    #[error(transparent)]
+    AgentSettings(#[from] SettingsFileError),
+    /// Git's hooks cannot be installed or taken out; nothing was changed.
+    #[error("the hooks of git stay as they are: {why}")]
+    GitHooks {
+        /// What stands in the way.
+        why: String,
+        /// What to type next.
+        hint: String,
     },
     /// The loop was asked to stop.
     #[error("stopped by signal {0}")]

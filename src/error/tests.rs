@@ -11,6 +11,7 @@ use snapbox::{Data, assert_data_eq};
 
 use super::Error;
 use crate::adapters::{Adapter, SourceError};
+use crate::agent::hooks::SettingsFileError;
 use crate::agent::process::ProcessError;
 use crate::async_cmd::CommandError;
 use crate::git::{GitError, worktree::WorkTreeError};
@@ -222,6 +223,20 @@ fn all() -> Vec<Error> {
             found: path("/r/.git"),
         },
         Error::InsideAttempt,
+        Error::AgentSettings(SettingsFileError::NoHome),
+        Error::AgentSettings(SettingsFileError::Text {
+            path: path("/home/u/.claude/settings.json"),
+            why: "its hooks is no object".to_owned(),
+        }),
+        Error::AgentSettings(SettingsFileError::File {
+            what: "write",
+            path: path("/home/u/.claude/settings.json"),
+            source: full(),
+        }),
+        Error::GitHooks {
+            why: "/r/.git/hooks leads out of the repository".to_owned(),
+            hint: "rm /r/.git/hooks && mkdir /r/.git/hooks".to_owned(),
+        },
         Error::UnknownLoop {
             name: "add-logn".to_owned(),
             known: words(&["add-login"]),

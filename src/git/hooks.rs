@@ -2,9 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::discover::Repo;
+
+/// Where git-ralph's own hooks directory is, below the common git directory; for repositories with `core.hooksPath`.
+pub const OWN_DIRECTORY: &str = "ralph/.hooks";
+/// In it: the value that `core.hooksPath` had in the repository's configuration.
+pub const FORMER: &str = "former";
+
+/// Whether `core.hooksPath` names git-ralph's own hooks directory.
+#[must_use]
+pub fn is_ours(path: &str) -> bool {
+    Path::new(path).ends_with(OWN_DIRECTORY)
+}
+
+/// The value that stood in the place of this one of ours.
+#[must_use]
+pub fn former(path: &str) -> Option<String> {
+    let text = fs::read_to_string(Path::new(path).join(FORMER)).ok()?;
+    Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
 
 /// What the configuration says of hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 mod command;
 mod convert;
 mod discover;
-mod hooks;
+pub mod hooks;
 pub mod index;
 pub mod index_file;
 mod listing;

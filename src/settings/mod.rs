@@ -12,6 +12,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Pieces;
+use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
 
 pub use table::TABLE;
@@ -297,7 +298,14 @@ impl Configuration {
         if hooks_paths.last() == Some(&(b"command", "/dev/null".to_owned())) {
             hooks_paths.pop();
         }
-        hooks.path = hooks_paths.pop().map(|(_, path)| path);
+        hooks.path = hooks_paths.into_iter().fold(None, |before, (_, path)| {
+            // Ours runs the hooks of the directory that was set before.
+            if is_ours(&path) {
+                former(&path).or(before)
+            } else {
+                Some(path)
+            }
+        });
         configuration.hooks = Some(hooks);
         configuration.has_identity = names == 0b11 && addresses == 0b11;
         Ok(configuration)

@@ -116,6 +116,12 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             line(&mut text, &what);
             line(&mut text, &format!("the loop's commits are kept: git log {kept}"));
         }
+        What::Committed { oid, commits } => line(
+            &mut text,
+            &format!("{commits} commits by hand, up to {}", oid.short()),
+        ),
+        What::Left { to } => line(&mut text, &format!("HEAD is on {to}")),
+        What::Returned { branch } => line(&mut text, &format!("HEAD is on {branch} again")),
         What::RefMoved { .. } | What::Output { .. } | What::Error { .. } => return None,
     }
     Some(text)

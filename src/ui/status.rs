@@ -27,6 +27,14 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
         let _ = writeln!(text, "{done} of {total} stories are complete");
     }
+    if status.commits_by_hand > 0 {
+        let plural = if status.commits_by_hand == 1 { "" } else { "s" };
+        let _ = writeln!(
+            text,
+            "{} commit{plural} by hand since then",
+            status.commits_by_hand
+        );
+    }
     if let Some(problem) = &status.problem {
         let _ = writeln!(text, "{}", red(problem));
     }

@@ -26,6 +26,7 @@ mod gates;
 mod guard;
 mod help;
 mod hooks;
+mod hooks_verb;
 mod install;
 mod json;
 mod log;

@@ -169,14 +169,14 @@ fn pages() -> Vec<(String, String)> {
         pages.push((format!("git-ralph-{verb}.1"), page(command, &verb)));
     }
     pages.push(("git-ralph-events.7".to_owned(), events_page()));
-    pages.push(("git-ralph-hooks.7".to_owned(), hooks_page()));
+    pages.push(("git-ralph-lifecycle.7".to_owned(), lifecycle_page()));
     pages.push(("git-ralph-tutorial.7".to_owned(), tutorial_page()));
     pages
 }
 
 /// The page about the lifecycle hooks.
-fn hooks_page() -> String {
-    let mut page = Page::topic("hooks", "hooks that a loop runs around its steps");
+fn lifecycle_page() -> String {
+    let mut page = Page::topic("lifecycle", "hooks that a loop runs around its steps");
     page.section("SYNOPSIS");
     page.text(".git/hooks/ralph-*, core.hooksPath, hook.<name>.event");
     page.section("DESCRIPTION");
@@ -201,7 +201,9 @@ fn hooks_page() -> String {
          git config hook.told.command 'notify-send \"git ralph\"'\n",
     );
     page.section("SEE ALSO");
-    page.text("git-ralph(1), git-ralph-events(7), githooks(5), git-hook(1), git-config(1)");
+    page.text(
+        "git-ralph(1), git-ralph-hooks(1), git-ralph-events(7), githooks(5), git-hook(1), git-config(1)",
+    );
     page.0
 }
 
@@ -251,7 +253,7 @@ fn events_page() -> String {
     }
     page.prose(topics::EVENTS_AFTER);
     page.section("SEE ALSO");
-    page.text("git-ralph(1), git-ralph-hooks(7), git-ralph-log(1), git-ralph-run(1)");
+    page.text("git-ralph(1), git-ralph-hooks(1), git-ralph-lifecycle(7), git-ralph-log(1), git-ralph-run(1)");
     page.0
 }
 
@@ -355,7 +357,11 @@ fn page(mut command: clap::Command, verb: &str) -> String {
     if !verb.is_empty() {
         others.insert(0, "git-ralph");
     }
-    let section = |name: &str| if text::TOPICS.contains(&name) { 7 } else { 1 };
+    let section = |name: &str| match name {
+        "githooks" => 5,
+        name if text::TOPICS.contains(&name) => 7,
+        _ => 1,
+    };
     let others: Vec<String> = others
         .iter()
         .map(|name| format!("{name}({})", section(name)))

@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::exit::Exit;
 
 /// Every hook that git looks for by name in the hooks directory (githooks(5)).
-const NAMES: &[&str] = &[
+pub(in crate::engine) const NAMES: &[&str] = &[
     "applypatch-msg",
     "commit-msg",
     "fsmonitor-watchman",
@@ -48,16 +48,16 @@ const NAMES: &[&str] = &[
 ];
 
 /// The hook that git asks about moves of refs.
-pub(super) const REFS: &str = "reference-transaction";
+pub(in crate::engine) const REFS: &str = "reference-transaction";
 
 /// The hook that git asks before a push.
-pub(super) const PUSH: &str = "pre-push";
+pub(in crate::engine) const PUSH: &str = "pre-push";
 
 /// What git from 2.54 on runs for both.
 const ALONE: &str = "git-ralph";
 
 /// The first git that runs hooks of its configuration.
-const CONFIGURED_HOOKS: (u32, u32) = (2, 54);
+pub(in crate::engine) const CONFIGURED_HOOKS: (u32, u32) = (2, 54);
 
 /// Makes the directory `hooks`, which must not be there, for the loop with the directory `loop_dir`.
 pub(super) fn write(hooks: &Path, program: &Path, loop_dir: &Path) -> io::Result<()> {
@@ -145,7 +145,7 @@ fn alone(program: &[u8], asks: &[u8]) -> Vec<u8> {
 }
 
 /// A path as one word of a shell, whatever its bytes.
-fn quoted(path: &Path) -> Vec<u8> {
+pub(in crate::engine) fn quoted(path: &Path) -> Vec<u8> {
     let bytes: &OsStr = path.as_os_str();
     let mut word = vec![b'\''];
     for byte in bytes.as_bytes() {
@@ -158,7 +158,7 @@ fn quoted(path: &Path) -> Vec<u8> {
     word
 }
 
-fn write_script(path: &Path, script: &[u8]) -> io::Result<()> {
+pub(in crate::engine) fn write_script(path: &Path, script: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o700).open(path)?;
     file.write_all(script)

@@ -11,7 +11,7 @@
 //! is compared after the attempt.
 
 mod asked;
-mod entries;
+pub(super) mod entries;
 pub(super) mod place;
 mod record;
 pub(super) mod rules;

@@ -15,7 +15,7 @@ pub(super) const FILE: &str = "guard.rules";
 
 /// A move of a ref as git tells it to a hook: an object id or `ref:` and a name; `None` where there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Move {
+pub(in crate::engine) struct Move {
     pub name: String,
     pub old: Option<String>,
     pub new: Option<String>,
@@ -37,7 +37,7 @@ impl Move {
 }
 
 /// What was there when the attempt began.
-pub(super) struct Rules {
+pub(in crate::engine) struct Rules {
     change: Change,
     checkpoint: Oid,
     /// The lines of the file, each between line feeds.
@@ -46,7 +46,7 @@ pub(super) struct Rules {
 
 /// What the guard thinks of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Opinion {
+pub(in crate::engine) enum Opinion {
     /// Nothing against it.
     Fine,
     /// Only if what the ref becomes contains the checkpoint.
@@ -85,6 +85,16 @@ impl Rules {
     pub fn load(dir: &Path) -> Option<Self> {
         let change = Change::new(dir.file_name()?.to_str()?).ok()?;
         Self::of(change, &fs::read(dir.join(FILE)).ok()?)
+    }
+
+    /// The rules of a loop between two attempts: those about its own branch.
+    pub fn between_attempts(change: Change, checkpoint: Oid) -> Self {
+        let text = Vec::new();
+        Self {
+            change,
+            checkpoint,
+            text,
+        }
     }
 
     fn of(change: Change, file: &[u8]) -> Option<Self> {

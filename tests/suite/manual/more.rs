@@ -145,6 +145,19 @@ What agents and gates find in theirs is in git-ralph(1).
 * XDG_DATA_HOME, XDG_DATA_DIRS, BASH_COMPLETION_USER_DIR: where completions for bash are.
 "
         }
+        "hooks" => {
+            "
+= FILES
+* ~/.claude/settings.json, ~/.codex/hooks.json, ~/.gemini/settings.json, ~/.qwen/settings.json: the settings of agents.
+* .claude/settings.local.json, .codex/hooks.json, .gemini/settings.json, .qwen/settings.json: those of a project.
+* $XDG_STATE_HOME/git-ralph/agent-hooks.json (~/.local/state): what install made in settings, so that uninstall can take just that away.
+* .git/hooks/: git's hooks, where core.hooksPath is not set.
+* .git/ralph/.hooks/: the hooks where it is set, and what the configuration was before.
+= ENVIRONMENT
+* CLAUDE_CONFIG_DIR, CODEX_HOME: the directories of the settings of claude and codex.
+* GIT_RALPH_RUN: marks an attempt; where it is set, git's hooks say nothing.
+"
+        }
         "help" => {
             "
 = ENVIRONMENT
@@ -164,6 +177,14 @@ pub(super) fn limits(verb: &str) -> &'static str {
 = LIMITS
 Whether a git is at work is seen from /proc, and so is whether a process works on a loop; where there is no /proc, a loop that was cut off is
 not told. A start file of a shell is never run, so that a completion which only such a file loads is not found, but for .zshrc, which is read.
+"
+        }
+        "hooks" => {
+            "
+= LIMITS
+git asks reference-transaction about branches, not about files that somebody removes; and a refused git reset --hard has already put back
+files and index. Programs that install hooks again may write over ours, or set core.hooksPath anew: git ralph hooks status tells.
+codex runs hooks only when its user has trusted them.
 "
         }
         "install" => {

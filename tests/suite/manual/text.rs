@@ -4,7 +4,7 @@
 #![expect(clippy::panic, reason = "a command without prose is a failed test")]
 
 /// The pages of section 7.
-pub(super) const TOPICS: &[&str] = &["git-ralph-events", "git-ralph-hooks", "git-ralph-tutorial"];
+pub(super) const TOPICS: &[&str] = &["git-ralph-events", "git-ralph-lifecycle", "git-ralph-tutorial"];
 
 /// Before the table of settings.
 pub(super) const CONFIGURATION: &str = "
@@ -163,7 +163,7 @@ colours are where a terminal reads.
 * GITHUB_STEP_SUMMARY: a file that gets the table of attempts when git ralph run or finish ends.
 = HOOKS AND EVENTS
 git-ralph runs hooks of the user's around the steps of a loop, which can refuse an attempt, a checkpoint or the end, and tell others of
-them: git-ralph-hooks(7). It also says how an agent's own session goes through a loop, by hooks of the agent.
+them: git-ralph-lifecycle(7). It also says how an agent's own session goes through a loop, by hooks of the agent.
 
 With --json the commands that take a step print what happens as events, one JSON object a line on standard output: git-ralph-events(7).
 = ATTEMPTS
@@ -286,8 +286,9 @@ them (git-ralph-hooks(1)), and where HEAD is if it is not on the loop's branch. 
 ticked since the last step is not counted. Where no loop goes on, nothing is printed, outside of a repository too, and the exit code is 0.
 = OUTPUT
 With --json: change, phase, branch, original_branch, original_head, checkpoint, stories_total,
-stories_done, current (id, title, retries, reason), max_retries, next, session (id, at_work, seen, story,
-ended_early, error; of an agent that drives the loop by its hooks, see git-ralph-hooks(7)). The phase is one of ready,
+stories_done, current (id, title, attempt, retries, reason), max_retries, next, problem (why no story can be told), session (id,
+at_work, seen, story, ended_early, error; of an agent that drives the loop by its hooks, see git-ralph-lifecycle(7)),
+commits_by_hand (as far as git's hooks note them), away (where HEAD is if not on the branch, or null). The phase is one of ready,
 running, failed (retries are left), exhausted, complete and finished; next is one of next, retry,
 finish and start. Without a change, an array of them.
 "
@@ -364,9 +365,31 @@ With --uninstall files that are still as they were written are removed, and prin
 when they are empty.
 "
         }
+        "hooks" => {
+            "
+An agent's own session, interactive or not, can drive the loop: when it comes to an end, its hook runs git ralph hook stop, which judges the work as an
+attempt and gives the session the next story.
+* git ralph hooks print <agent>: prints the settings with nothing but these hooks, for claude --settings <file> and the like.
+* git ralph hooks install --agent <agent>: puts them into the agent's settings of this user, with --project into those of the project (of claude
+settings.local.json, which is no business of others). What else is there stays: order, comments, layout and line ends. Each hook that was put in is
+printed; those that are there stay as they are.
+* git ralph hooks uninstall --agent <agent>: takes them out again, and nothing else. What was not edited since is byte for byte what it was; a file that was made is removed.
+
+Without --agent, git's hooks of this repository are meant: post-commit, post-checkout, post-rewrite, pre-push and reference-transaction. While a loop
+goes on, they note in its state and events (committed, left, returned) when commits are made on its branch by hand, and when HEAD leaves the
+branch or comes back; and they refuse to delete or rename that branch, to move it to where its checkpoint is not contained, and to push it. git push
+--no-verify and git -c ralph.guard=false go around. In attempts, and where no loop goes on, they do nothing; nor when git-ralph is gone.
+
+* git ralph hooks install: puts them beside what is there. Into .git/hooks, where a hook that is there is kept as <name>.before-ralph and run with the
+same arguments and input; where core.hooksPath is set, into a directory of git-ralph's that core.hooksPath names then, and that runs the hooks of the directory
+it named before, looked up each time; from git 2.54 on as hooks of the configuration (hook.git-ralph-<name>.command).
+* git ralph hooks uninstall: the former files, and the former configuration, are there again byte for byte. What another program has put in the place of a hook since stays, and is told.
+* git ralph hooks status: what is installed where, for git and for agents, and what was overwritten since.
+"
+        }
         "help" => {
             "
-git ralph help hooks and git ralph help events show git-ralph-hooks(7) and git-ralph-events(7). The page is part of the program: unlike git help ralph and git ralph --help this works before git ralph install. On a terminal man shows
+git ralph help lifecycle and git ralph help events show git-ralph-lifecycle(7) and git-ralph-events(7). The page is part of the program: unlike git help ralph and git ralph --help this works before git ralph install. On a terminal man shows
 it. Where there is no man that can, it is what git ralph <command> --help says, through the pager that git uses (GIT_PAGER, core.pager,
 PAGER). Elsewhere than on a terminal it is plain text on standard output.
 "
@@ -432,7 +455,7 @@ pub(super) fn exit_codes(verb: &str) -> &'static [&'static str] {
         "prompt" | "skip" => &["0", "1", "2", "5", "7", "75"],
         "revert" | "prune" => &["0", "1", "2", "75"],
         "abort" | "restore" => &["0", "1", "2", "7", "75"],
-        "status" | "stories" | "log" | "diff" | "doctor" => &["0", "1", "2"],
+        "status" | "stories" | "log" | "diff" | "doctor" | "hooks" => &["0", "1", "2"],
         "demo" => &["0", "1", "2", "128+n"],
         "install" => &["0", "1", "2", "7"],
         "help" => &["0", "2"],
@@ -605,6 +628,24 @@ Into the tree of a package, without what only later installations need:
     rm -r \"$DESTDIR/usr/share/git-ralph\"
 "
         }
+        "hooks" => {
+            "
+Let claude's sessions drive loops, without a change of its settings:
+
+    git ralph hooks print claude > .git/claude-hooks.json
+    claude --settings .git/claude-hooks.json
+
+In all sessions of this user, and no longer:
+
+    git ralph hooks install --agent claude
+    git ralph hooks uninstall --agent claude
+
+Have git tell git-ralph what is done by hand:
+
+    git ralph hooks install
+    git ralph hooks status
+"
+        }
         "help" => {
             "
 What git ralph next does, on paper:
@@ -663,6 +704,7 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
             "git-ralph-tutorial",
             "git-ralph-events",
             "git-ralph-hooks",
+            "git-ralph-lifecycle",
             "git",
             "git-config",
             "git-for-each-ref",
@@ -684,6 +726,12 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "demo" => &["git-ralph-run"],
         "install" => &["git-ralph-help", "man", "manpath"],
         "help" => &["git-ralph-install", "git-help"],
+        "hooks" => &[
+            "git-ralph-lifecycle",
+            "git-ralph-status",
+            "git-ralph-prompt",
+            "githooks",
+        ],
         "doctor" => &["git-ralph-start", "git-ralph-run"],
         "abort" => &["git-ralph-finish", "git-ralph-start"],
         "diff" => &["git-ralph-log", "git-ralph-restore", "git-diff"],

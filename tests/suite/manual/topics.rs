@@ -104,7 +104,7 @@ pub(super) const EVENTS: &str = "
 With --json the commands start, next, retry, finish, run, complete, fail, revert and abort print what happens as events on standard output: one JSON object a
 line, each line written at once, and nothing else. The narration on standard error stays; -q silences it. The same lines are in
 .git/ralph/<change>/events.jsonl, for as long as what the loop left is kept, with or without --json; output and error are not. The event file of a lifecycle hook
-(git-ralph-hooks(7)) holds one of them.
+(git-ralph-lifecycle(7)) holds one of them.
 
 When a reader closes the pipe, the loop goes on, and the exit code is that of the loop.
 

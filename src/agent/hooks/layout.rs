@@ -1,0 +1,151 @@
+//! How a JSON text is laid out: indentation, line ends, blanks; and the few places in it that are between values.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+/// JSON whose members keep their order.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Text(&'static str),
+    Number(u64),
+    List(Vec<Node>),
+    Object(Vec<(&'static str, Node)>),
+}
+
+/// The habits of whoever wrote a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// `\n` or `\r\n`.
+    pub line_end: &'static str,
+    /// One step of indentation.
+    pub unit: String,
+    /// Whether the outermost object takes more than one line.
+    pub over_lines: bool,
+    /// Whether blanks follow colons and commas.
+    pub spaced: bool,
+}
+
+impl Layout {
+    /// Looks at a text; what it does not show is as most write it.
+    pub fn of(text: &str) -> Self {
+        let lines: Vec<&str> = text.lines().collect();
+        let is_blank = |c: char| c == ' ' || c == '\t';
+        let indented = lines.iter().find_map(|line| {
+            let rest = line.trim_start_matches(is_blank);
+            let blank = &line[..line.len() - rest.len()];
+            (rest.starts_with('"') && !blank.is_empty()).then(|| blank.to_owned())
+        });
+        let body = text.trim();
+        let is_empty = body.split_whitespace().collect::<String>() == "{}";
+        let after_colon = text.find("\":").and_then(|at| text[at + 2..].chars().next());
+        Self {
+            line_end: if text.contains("\r\n") { "\r\n" } else { "\n" },
+            unit: indented.unwrap_or_else(|| "  ".to_owned()),
+            over_lines: body.contains('\n') || is_empty || body.is_empty(),
+            spaced: after_colon.is_none_or(char::is_whitespace),
+        }
+    }
+
+    /// The indentation of the line that a place is in.
+    pub fn indent_at(text: &str, at: usize) -> String {
+        let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let blank = |c: &char| *c == ' ' || *c == '\t';
+        text[line..at]
+            .trim_start_matches('\u{feff}')
+            .chars()
+            .take_while(blank)
+            .collect()
+    }
+
+    /// A member of an object, or an element of a list when it has no name.
+    pub fn member(&self, name: Option<&str>, value: &Node, indent: &str, over_lines: bool) -> String {
+        let value = self.render(value, indent, over_lines);
+        match name {
+            Some(name) => format!("\"{name}\":{}{value}", self.blank()),
+            None => value,
+        }
+    }
+
+    /// A value whose first line is already indented.
+    pub fn render(&self, value: &Node, indent: &str, over_lines: bool) -> String {
+        let inner = format!("{indent}{}", self.unit);
+        let (open, close, items): (char, char, Vec<String>) = match value {
+            Node::Object(members) => {
+                let member =
+                    |(name, value): &(&'static str, Node)| self.member(Some(name), value, &inner, over_lines);
+                ('{', '}', members.iter().map(member).collect())
+            }
+            Node::List(elements) => {
+                let element = |value: &Node| self.member(None, value, &inner, over_lines);
+                ('[', ']', elements.iter().map(element).collect())
+            }
+            Node::Text(text) => return json!(text).to_string(),
+            Node::Number(number) => return number.to_string(),
+        };
+        let mut text = String::from(open);
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            if over_lines {
+                let _ = write!(text, "{}{inner}", self.line_end);
+            } else if index > 0 {
+                text.push_str(self.blank());
+            }
+            text.push_str(item);
+        }
+        if over_lines {
+            let _ = write!(text, "{}{indent}", self.line_end);
+        }
+        text.push(close);
+        text
+    }
+
+    fn blank(&self) -> &'static str {
+        if self.spaced { " " } else { "" }
+    }
+}
+
+/// What stands between two values, piece by piece: where each begins, and what it is.
+fn pieces(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = from;
+    std::iter::from_fn(move || {
+        let rest = text.get(at..to).filter(|rest| !rest.is_empty())?;
+        let length = if rest.starts_with("//") {
+            rest.find(['\r', '\n']).unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else {
+            rest.chars().next().map_or(1, char::len_utf8)
+        };
+        let piece = (at, &rest[..length]);
+        at += length;
+        Some(piece)
+    })
+}
+
+/// The comma between two places, not one in a comment.
+pub(super) fn next_comma(text: &str, from: usize, to: usize) -> Option<usize> {
+    pieces(text, from, to)
+        .find(|(_, piece)| *piece == ",")
+        .map(|(at, _)| at)
+}
+
+/// The end of the last comment in the line of a place, or that place.
+pub(super) fn end_of_line_comment(text: &str, from: usize, to: usize) -> usize {
+    let mut end = from;
+    for (at, piece) in pieces(text, from, to) {
+        match piece {
+            "\r" | "\n" => break,
+            _ if piece.starts_with('/') => end = at + piece.len(),
+            _ => {}
+        }
+    }
+    end
+}
+
+/// Where the gap before a value begins. A line end that ends a comment is no part of it if the value's line goes on.
+pub(super) fn gap_before(text: &str, at: usize) -> usize {
+    text[..at].trim_end_matches([' ', '\t', '\r', '\n']).len()
+}

@@ -1,0 +1,373 @@
+//! Hooks in the settings of agents: which agents have them, where their settings are, and how ours get in and out.
+//!
+//! - `edit` changes a text, `layout` knows how it is laid out;
+//! - `receipt` remembers what no text can tell afterwards: which files were made, what was empty before.
+//!
+//! Knows nothing of what the hooks do.
+
+mod edit;
+mod layout;
+mod receipt;
+#[cfg(test)]
+mod tests;
+
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+pub use edit::Wanted;
+use layout::{Layout, Node};
+use receipt::Receipts;
+
+/// An agent whose session can be led by hooks.
+#[derive(Debug)]
+pub struct Agent {
+    /// Its name.
+    pub name: &'static str,
+    /// The hooks of ours.
+    pub hooks: &'static [Wanted],
+    /// The variable that names its directory, and that directory in the home of a user.
+    variable: Option<&'static str>,
+    directory: &'static str,
+    /// The file in that directory.
+    file: &'static str,
+    /// The file in the top directory of a project.
+    project: &'static str,
+    /// What its user has to know.
+    pub note: Option<&'static str>,
+}
+
+/// What a hook of ours runs.
+const STOP: &str = "git ralph hook stop";
+/// An hour, as gates may take long: in seconds, and in milliseconds.
+const SECONDS: u64 = 3600;
+const MILLISECONDS: u64 = SECONDS * 1000;
+
+const fn hook(event: &'static str, command: &'static str, timeout: u64) -> Wanted {
+    Wanted {
+        event,
+        command,
+        timeout,
+    }
+}
+
+/// The agents, by name.
+pub const ALL: &[Agent] = &[
+    Agent {
+        name: "claude",
+        hooks: &[
+            hook("Stop", STOP, SECONDS),
+            hook("StopFailure", "git ralph hook stop-failure", SECONDS),
+            hook("SessionEnd", "git ralph hook session-end", SECONDS),
+        ],
+        variable: Some("CLAUDE_CONFIG_DIR"),
+        directory: ".claude",
+        file: "settings.json",
+        project: ".claude/settings.local.json",
+        note: None,
+    },
+    Agent {
+        name: "codex",
+        hooks: &[hook("Stop", STOP, SECONDS)],
+        variable: Some("CODEX_HOME"),
+        directory: ".codex",
+        file: "hooks.json",
+        project: ".codex/hooks.json",
+        note: Some(
+            "codex skips hooks that its user has not trusted, and does not say so: trust them in codex, by /hooks",
+        ),
+    },
+    Agent {
+        name: "gemini",
+        hooks: &[hook("AfterAgent", STOP, MILLISECONDS)],
+        variable: None,
+        directory: ".gemini",
+        file: "settings.json",
+        project: ".gemini/settings.json",
+        note: None,
+    },
+    Agent {
+        name: "qwen",
+        hooks: &[hook("Stop", STOP, MILLISECONDS)],
+        variable: None,
+        directory: ".qwen",
+        file: "settings.json",
+        project: ".qwen/settings.json",
+        note: None,
+    },
+];
+
+/// The agent of this name.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Agent> {
+    ALL.iter().find(|agent| agent.name == name)
+}
+
+/// Why settings could not be changed; nothing was.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsFileError {
+    /// Nobody's home is known.
+    #[error("nobody's settings can be found: HOME is not set")]
+    NoHome,
+    /// The text is not what settings are.
+    #[error("{} cannot be changed: {why}", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The system said no.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// What came of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The file, behind links.
+    pub path: PathBuf,
+    /// The hooks that were put in or taken out.
+    pub hooks: Vec<&'static Wanted>,
+    /// Whether the file itself was made or removed.
+    pub whole: bool,
+}
+
+/// How the hooks of an agent stand in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// None is there, and none was put there.
+    Nothing,
+    /// All are there.
+    Whole,
+    /// Some are there.
+    Part(Vec<&'static Wanted>),
+    /// They were put there, and somebody has taken them out.
+    Overwritten,
+}
+
+impl Agent {
+    /// The settings with nothing but the hooks.
+    #[must_use]
+    pub fn settings(&self) -> String {
+        let events = self
+            .hooks
+            .iter()
+            .map(|hook| (hook.event, Node::List(vec![hook.group()])));
+        let whole = Node::Object(vec![("hooks", Node::Object(events.collect()))]);
+        Layout::of("").render(&whole, "", true) + "\n"
+    }
+
+    /// The file with the settings: of the user, or of the project with its top directory here.
+    ///
+    /// # Errors
+    /// When nobody knows where the user's are.
+    pub fn file(&self, project: Option<&Path>) -> Result<PathBuf, SettingsFileError> {
+        if let Some(top) = project {
+            return Ok(top.join(self.project));
+        }
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        if let Some(dir) = self.variable.and_then(set) {
+            return Ok(PathBuf::from(dir).join(self.file));
+        }
+        let home = set("HOME").ok_or(SettingsFileError::NoHome)?;
+        Ok(PathBuf::from(home).join(self.directory).join(self.file))
+    }
+
+    /// Puts the hooks into a file.
+    ///
+    /// # Errors
+    /// When the file is not what settings are, or cannot be read or written; it is as before then.
+    pub fn install(&'static self, path: &Path) -> Result<Changed, SettingsFileError> {
+        let target = target(path)?;
+        let mut receipts = Receipts::load()?;
+        let before = read(&target)?;
+        let mut made = receipts.of(&target).unwrap_or_default();
+        let (mark, text) = without_mark(before.as_deref().unwrap_or_default());
+        let (after, hooks) =
+            edit::add(text, self.hooks, &mut made.empties).map_err(|why| wrong(&target, why))?;
+        let changed = Changed {
+            path: target.clone(),
+            whole: before.is_none(),
+            hooks,
+        };
+        if changed.hooks.is_empty() {
+            return Ok(changed);
+        }
+        // What is written has to be readable in any case.
+        edit::present(&after, self.hooks).map_err(|why| wrong(&target, why))?;
+        if before.is_none() {
+            made.file = true;
+            made.empties.clear();
+        }
+        let dir = target.parent().unwrap_or(Path::new("/"));
+        if !dir.is_dir() {
+            fs::create_dir_all(dir).map_err(|source| failed("make", dir, source))?;
+            made.directory = true;
+        }
+        // Remembered first: whatever comes in between, it can be taken out again.
+        let known = receipts.of(&target);
+        receipts.put(&target, Some(made));
+        receipts.save()?;
+        if let Err(error) = write(&target, &format!("{mark}{after}")) {
+            receipts.put(&target, known);
+            receipts.save()?;
+            return Err(error);
+        }
+        Ok(changed)
+    }
+
+    /// Takes the hooks out of a file again.
+    ///
+    /// # Errors
+    /// As [`Agent::install`].
+    pub fn uninstall(&'static self, path: &Path) -> Result<Changed, SettingsFileError> {
+        let target = target(path)?;
+        let mut receipts = Receipts::load()?;
+        let made = receipts.of(&target).unwrap_or_default();
+        let mut changed = Changed {
+            path: target.clone(),
+            whole: false,
+            hooks: Vec::new(),
+        };
+        if let Some(before) = read(&target)? {
+            let (mark, text) = without_mark(&before);
+            let (after, hooks) =
+                edit::remove(text, self.hooks, &made.empties).map_err(|why| wrong(&target, why))?;
+            if !hooks.is_empty() {
+                edit::present(&after, self.hooks).map_err(|why| wrong(&target, why))?;
+                changed.whole = made.file && edit::is_bare(&after);
+                if changed.whole {
+                    fs::remove_file(&target).map_err(|source| failed("remove", &target, source))?;
+                    if let (true, Some(dir)) = (made.directory, target.parent()) {
+                        // Only when nobody has put anything else there.
+                        let _ = fs::remove_dir(dir);
+                    }
+                } else {
+                    write(&target, &format!("{mark}{after}"))?;
+                }
+                changed.hooks = hooks;
+            }
+        }
+        if receipts.of(&target).is_some() {
+            receipts.put(&target, None);
+            receipts.save()?;
+        }
+        Ok(changed)
+    }
+
+    /// How the hooks stand in a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or understood.
+    pub fn standing(&'static self, path: &Path) -> Result<Standing, SettingsFileError> {
+        let target = target(path)?;
+        let known = Receipts::load()?.of(&target).is_some();
+        let found = match read(&target)? {
+            Some(text) => {
+                let (_, text) = without_mark(&text);
+                edit::present(text, self.hooks).map_err(|why| wrong(&target, why))?
+            }
+            None => Vec::new(),
+        };
+        Ok(match found.len() {
+            0 if known => Standing::Overwritten,
+            0 => Standing::Nothing,
+            some if some == self.hooks.len() => Standing::Whole,
+            _ => Standing::Part(found),
+        })
+    }
+}
+
+/// The file that a path leads to, through links; they stay.
+fn target(path: &Path) -> Result<PathBuf, SettingsFileError> {
+    match path.canonicalize() {
+        Ok(target) => Ok(target),
+        Err(source) if source.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
+            let dir = path.parent().map(Path::canonicalize);
+            let (Some(Ok(dir)), Some(name)) = (dir, path.file_name()) else {
+                return Ok(path.to_owned());
+            };
+            Ok(dir.join(name))
+        }
+        Err(source) => Err(failed("follow", path, source)),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, SettingsFileError> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let text = String::from_utf8(bytes);
+            text.map(Some)
+                .map_err(|_| wrong(path, "it is not UTF-8 text".to_owned()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(failed("read", path, source)),
+    }
+}
+
+/// A byte order mark, and the text after it.
+fn without_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    })
+}
+
+/// Writes a file as a whole or not at all, with the mode that it had.
+fn write(path: &Path, text: &str) -> Result<(), SettingsFileError> {
+    let error = |source| failed("write", path, source);
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let before = path.metadata().ok();
+    if before
+        .as_ref()
+        .is_some_and(|metadata| metadata.permissions().readonly())
+    {
+        return Err(error(io::ErrorKind::PermissionDenied.into()));
+    }
+    let new = dir.join(format!(".git-ralph-{:016x}.tmp", fastrand::u64(..)));
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o666)
+        .open(&new);
+    let mut file = made.map_err(error)?;
+    let written = (|| {
+        if let Some(before) = &before {
+            file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o7777))?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        File::open(dir)?.sync_all()
+    })();
+    written.map_err(|source| {
+        let _ = fs::remove_file(&new);
+        error(source)
+    })
+}
+
+fn wrong(path: &Path, why: String) -> SettingsFileError {
+    SettingsFileError::Text {
+        path: path.to_owned(),
+        why,
+    }
+}
+
+fn failed(what: &'static str, path: &Path, source: io::Error) -> SettingsFileError {
+    SettingsFileError::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,90 @@
+//! What was made for hooks in settings of agents and cannot be seen in them afterwards, by their paths. No text of a
+//! setting is kept.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::edit::Empties;
+use super::{SettingsFileError, failed};
+
+/// What was made in one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Made {
+    /// The file itself.
+    #[serde(default)]
+    pub file: bool,
+    /// The directory that it is in.
+    #[serde(default)]
+    pub directory: bool,
+    /// What was between the brackets of what was empty.
+    #[serde(default)]
+    pub empties: Empties,
+}
+
+/// What was made in all files.
+pub(super) struct Receipts {
+    path: Option<PathBuf>,
+    files: BTreeMap<PathBuf, Made>,
+}
+
+impl Receipts {
+    /// Reads them; none where there is no place for them.
+    pub fn load() -> Result<Self, SettingsFileError> {
+        let set = |name: &str| {
+            env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
+        let path = state.map(|state| state.join("git-ralph/agent-hooks.json"));
+        let bytes = match path.as_ref().map(fs::read) {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("read", &path.unwrap_or_default(), error));
+            }
+            _ => b"{}".to_vec(),
+        };
+        let files = serde_json::from_slice(&bytes)
+            .map_err(|error| failed("read", path.as_deref().unwrap_or(Path::new("")), error.into()))?;
+        Ok(Self { path, files })
+    }
+
+    pub fn of(&self, file: &Path) -> Option<Made> {
+        self.files.get(file).cloned()
+    }
+
+    pub fn put(&mut self, file: &Path, made: Option<Made>) {
+        match made {
+            Some(made) => self.files.insert(file.to_owned(), made),
+            None => self.files.remove(file),
+        };
+    }
+
+    /// Saves them; nothing is left where nothing is to be remembered.
+    pub fn save(&self) -> Result<(), SettingsFileError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        let error = |source| failed("write", path, source);
+        if self.files.is_empty() {
+            let _ = fs::remove_file(path);
+            let _ = fs::remove_dir(dir);
+            return Ok(());
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(error)?;
+        let text = serde_json::to_vec_pretty(&self.files).map_err(|source| error(source.into()))?;
+        let mut file = tempfile::NamedTempFile::new_in(dir).map_err(error)?;
+        file.write_all(&text).map_err(error)?;
+        file.persist(path).map_err(|failed| error(failed.error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! `git-ralph hook git <hook> <former hook> <argument>...`: what git's hooks in a repository ask. Not for people, and asked
+//! several times a git command: so it is no part of what `cli` reads.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use crate::engine::git_hooks::{self, Answer, Asked};
+use crate::exit::Exit;
+
+/// Reads the arguments, the program's name first; `None` when they are for others.
+pub fn asked(args: impl Iterator<Item = OsString>) -> Option<Asked> {
+    let mut args = args.skip(1);
+    args.next().filter(|verb| verb == "hook")?;
+    args.next().filter(|whose| whose == "git")?;
+    Asked::read(args)
+}
+
+/// Answers, and tells the person why not.
+pub async fn run(asked: &Asked) -> Exit {
+    match git_hooks::answer(asked, &mut io::stdin().lock()).await {
+        Answer::GoOn => Exit::Done,
+        Answer::HookFailed => Exit::Refused,
+        Answer::Refused(words) => {
+            let _ = writeln!(io::stderr().lock(), "git-ralph: refused: {words}");
+            Exit::Refused
+        }
+    }
+}
