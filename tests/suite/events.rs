@@ -92,7 +92,12 @@ fn every_line_of_a_run_is_as_the_schema_says() {
     let outputs = [&first, &refused, &second, &finish, &start, &abort];
     let printed: String = outputs.iter().map(|output| output.stdout.as_str()).collect();
     let seen = valid(&printed);
-    assert_eq!(seen, names(), "what the schema has and what happens");
+    let mut wanted = names();
+    // Those are made by git's hooks, in processes of their own: `hooks_verb` sees them.
+    for told in ["committed", "left", "returned"] {
+        assert!(wanted.remove(told), "{told}");
+    }
+    assert_eq!(seen, wanted, "what the schema has and what happens");
     let file = fs::read_to_string(sandbox.top.join(".git/ralph/add-login/events.jsonl")).unwrap();
     valid(&file);
     let printed: Vec<&str> = outputs.iter().flat_map(|output| recorded(output)).collect();

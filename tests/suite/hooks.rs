@@ -691,7 +691,7 @@ fn the_hooks_of_the_manual_do_what_it_says() {
 #[test]
 fn help_shows_the_page_of_a_topic() {
     let sandbox = Sandbox::empty();
-    for (topic, text) in [("hooks", "ralph-pre-attempt"), ("events", "attempt_ended")] {
+    for (topic, text) in [("lifecycle", "ralph-pre-attempt"), ("events", "attempt_ended")] {
         let dir = sandbox.outside("home");
         let help = || sandbox.ralph_cmd(&["help", topic]).dir(&dir).run().exits(0);
         assert!(help().stdout.contains(text));
