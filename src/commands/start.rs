@@ -44,7 +44,7 @@ pub(super) async fn run(screen: Screen, args: cli::Start) -> Result<Exit, Error>
     let (session, already) = if lost {
         (resume(engine, &change, &options).await?, false)
     } else {
-        let started = start(engine, &change, &options).await?;
+        let started = Box::pin(start(engine, &change, &options)).await?;
         (started.session, started.already)
     };
     if already {

@@ -215,7 +215,9 @@ fn tutorial_page() -> String {
     page.section("DESCRIPTION");
     page.prose(TUTORIAL);
     page.section("SEE ALSO");
-    page.text("git-ralph(1), git-ralph-run(1), git-ralph-prompt(1), git-ralph-hooks(7)");
+    page.text(
+        "git-ralph(1), git-ralph-run(1), git-ralph-prompt(1), git-ralph-hooks(1), git-ralph-lifecycle(7)",
+    );
     page.0
 }
 

@@ -3,7 +3,7 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 /// A loop with an agent that notes that it is there.
 fn started(script: &str) -> (Sandbox, String) {
@@ -37,9 +37,14 @@ fn the_second_request_kills_what_does_not_listen() {
     let (sandbox, agent) = started(
         "trap '' TERM INT HUP; (trap '' TERM; exec sleep 1000) & while :; do sleep 1000; done; complete",
     );
-    let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
+    let cmd = sandbox.direct(&["next", CHANGE, "--", &agent]);
+    let running = cmd.on_terminal(80).start();
     wait_for(&sandbox.notes.join("there"));
     running.signal(Signal::SIGINT);
+    // Of two at once either may be the first.
+    wait_until("the first is told", || {
+        running.seen().contains("asked it to stop")
+    });
     running.signal(Signal::SIGTERM);
     running.end().exits(130);
     assert_eq!(sandbox.verdict(), "interrupted");

@@ -10,11 +10,13 @@ use crate::engine::guard::place::Place;
 use crate::events::{Event, What};
 use crate::git::Git;
 use crate::names::Oid;
-use crate::state::{Noted, State, Store};
+use crate::state::{AgentSession, Noted, State, Store};
 
-/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, all is the attempt's.
+/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, or a session of an
+/// agent's has a story, all is the agent's.
 pub(super) async fn note(place: &Place, state: &State) {
-    if state.running.is_some() || state.intent.is_some() {
+    let session = state.session.as_ref();
+    if state.running.is_some() || state.intent.is_some() || session.is_some_and(AgentSession::is_at_work) {
         return;
     }
     let store = Store::new(&place.common_dir, &state.change);
