@@ -395,6 +395,9 @@ fn what_stands_in_the_way_is_told_and_nothing_is_changed() {
     sandbox.hook("post-commit", "true");
     let status = sandbox.ralph(&["hooks", "status"]).exits(0).stdout;
     assert!(status.contains("post-commit was overwritten"), "{status}");
+    let doctor = sandbox.ralph(&["doctor"]).exits(1).stdout;
+    let told = "post-commit was overwritten\nhint: git ralph hooks install\n";
+    assert!(doctor.contains(told), "{doctor}");
     let theirs = sandbox.read(".git/hooks/post-commit");
     sandbox.ralph(&["hooks", "uninstall"]).exits(0);
     assert_eq!(sandbox.read(".git/hooks/post-commit"), theirs);

@@ -178,6 +178,44 @@ fn a_limit_of_time_leaves_unfinished_work_where_it_is() {
 }
 
 #[test]
+fn a_person_who_talks_to_an_agent_about_something_else_is_left_alone() {
+    let sandbox = Sandbox::started();
+    sandbox.write("edit.txt", "mine\n");
+    let transcript = sandbox.outside("talk.jsonl");
+    let mut input = stop_json(&sandbox, "talk", "The function is in src/lib.txt.");
+    input["transcript_path"] = transcript.to_str().into();
+    let files = sandbox.files();
+    let user = |text: &str| {
+        let line = json!({"type": "user", "message": {"role": "user", "content": text}});
+        fs::write(&transcript, format!("{line}\n")).unwrap();
+    };
+    user("Where is the function?");
+    for _ in 0..4 {
+        assert_eq!(hook(&sandbox, "stop", &input), json!({}));
+    }
+    assert_eq!(sandbox.files(), files);
+    assert!(sandbox.attempts().is_empty());
+    // One that was given a prompt knows of the promise.
+    user(&sandbox.ralph(&["prompt"]).exits(0).stdout);
+    input["session_id"] = "work".into();
+    assert!(prompt(&hook(&sandbox, "stop", &input)).contains("promise"));
+}
+
+#[test]
+fn what_a_session_commits_is_not_by_hand() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["hooks", "install"]).exits(0);
+    prompt(&complete(&sandbox));
+    let commit = ["commit", "-q", "--allow-empty", "-m", "the agent's"];
+    sandbox.git(&commit);
+    assert_eq!(sandbox.status()["commits_by_hand"], 0);
+    let end = json!({"session_id": "one", "cwd": sandbox.top, "hook_event_name": "SessionEnd"});
+    hook(&sandbox, "session-end", &end);
+    sandbox.git(&commit);
+    assert_eq!(sandbox.status()["commits_by_hand"], 2);
+}
+
+#[test]
 fn a_session_without_a_promise_is_reminded_twice_and_then_undone() {
     let sandbox = Sandbox::started();
     for _ in 0..2 {

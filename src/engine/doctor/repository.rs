@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Notes, locks};
 use crate::adapters::{self, Adapter, Source};
+use crate::engine::git_hooks;
 use crate::engine::prune::outdated;
 use crate::engine::session::{path_text, percent_decode};
 use crate::engine::{progress_of, wall, wanted};
@@ -78,6 +79,14 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
     match repo.git.refs(&["refs/heads/ralph", "refs/ralph"]).await {
         Ok(refs) => leftovers(&refs, &known, &head, notes),
         Err(error) => note(&error.into(), notes),
+    }
+    match git_hooks::report(&repo).await {
+        Ok(report) => {
+            for wrong in report.wrong {
+                notes.problem(wrong, "git ralph hooks install");
+            }
+        }
+        Err(error) => note(&error, notes),
     }
     let mut changes = Vec::new();
     for change in adapters::changes(&repo.top) {

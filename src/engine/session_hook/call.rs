@@ -44,6 +44,14 @@ pub enum Message {
 }
 
 impl Call {
+    /// Whether the session may have been given a story: one that a person just talks to never heard of promises.
+    #[must_use]
+    pub fn knows_promise(&self) -> bool {
+        self.transcript
+            .as_deref()
+            .is_none_or(transcript::speaks_of_promise)
+    }
+
     /// Reads what an agent wrote to its hook; `None` when that is no JSON object.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {

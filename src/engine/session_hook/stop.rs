@@ -67,7 +67,8 @@ impl Session<'_> {
                 self.change()
             )));
         }
-        if given.is_none() {
+        let was_given = given.is_some();
+        if !was_given {
             self.forget_records()?;
         }
         self.take_back_own_files().await?;
@@ -89,7 +90,8 @@ impl Session<'_> {
         self.learn(&report.learnings);
         let judgement = judge(&Ending::Exited(0), &report);
         if judgement.verdict == Verdict::NoSignal {
-            if released {
+            // A person may talk to an agent on the loop's branch about something else.
+            if released || !was_given && !call.knows_promise() {
                 return Ok(Answer::Nothing);
             }
             let session = self.agent_session(&call.session);

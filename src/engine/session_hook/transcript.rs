@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use memchr::memmem;
 use serde_json::Value;
 
 /// How much of the end of a transcript is read, in bytes.
@@ -37,12 +38,28 @@ pub(super) fn last_message(path: &Path) -> Option<String> {
     (!message.is_empty()).then(|| message.join("\n"))
 }
 
-/// The end of a regular file: a pipe would wait for ever.
-fn end_of(path: &Path) -> Option<Vec<u8>> {
+/// Whether the promise was ever spoken of in the conversation, as every prompt does; true where that cannot be seen.
+pub(super) fn speaks_of_promise(path: &Path) -> bool {
+    let begins = || {
+        let mut bytes = Vec::new();
+        regular(path)?.take(READ).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    // Some programs write an angle bracket as an escape.
+    begins().is_none_or(|bytes| memmem::find(&bytes, b"promise").is_some())
+}
+
+/// A pipe would wait for ever.
+fn regular(path: &Path) -> Option<File> {
     if !path.is_absolute() || !path.metadata().ok()?.is_file() {
         return None;
     }
-    let mut file = File::open(path).ok()?;
+    File::open(path).ok()
+}
+
+/// The end of a regular file.
+fn end_of(path: &Path) -> Option<Vec<u8>> {
+    let mut file = regular(path)?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(READ))).ok()?;
     let mut end = Vec::new();

@@ -396,8 +396,8 @@ PAGER). Elsewhere than on a terminal it is plain text on standard output.
         }
         "doctor" => {
             "
-Looks at git, the agents, the loops of this repository and what is left of others, the lists of its changes, the manual page, and the
-completions of the shells that are installed. Changes nothing, takes no lock, and runs no command that a setting names; it works outside of
+Looks at git, the agents, the loops of this repository and what is left of others, the hooks that git ralph hooks install has put in, the
+lists of its changes, the manual page, and the completions of the shells that are installed. Changes nothing, takes no lock, and runs no command that a setting names; it works outside of
 a repository too. The exit code is 1 if something keeps a loop from working. What only could be better is told before that, with exit code 0.
 = OUTPUT
 With --json one document; new fields may be added:

@@ -80,7 +80,7 @@ failed attempt left is undone, kept, and the agent is told so. gemini begins eac
 * git ralph hook stop-failure: when an error of its service has ended the turn (StopFailure of claude). The error is noted.
 * git ralph hook session-end: when the session ends (SessionEnd). One that ends although it was given a story is noted.
 
-The message is taken from last_assistant_message or prompt_response, else the last one of the file that transcript_path names. A session that promises nothing is told twice to go on; after that
+The message is taken from last_assistant_message or prompt_response, else the last one of the file that transcript_path names. A session that was given no story and in which promises were never spoken of is a person's, and left alone. One that promises nothing is told twice to go on; after that
 the attempt has failed with no_signal. When nothing is left to do, retries or a limit are at their end (ralph.maxAttempts counts those of the session), or a person is needed, the session may end, and its user is told
 what comes next. From then on nothing but a promise is judged.
 
