@@ -38,7 +38,7 @@ fn sweep(step: &'static Step) {
     // It works on loops that are closed: whose lock is there nobody can tell, and git names it.
     sides.truncate(if step.name == "prune" { 2 } else { 3 });
     for (seed, when) in sides.into_iter().enumerate() {
-        for place in selected(bench.git_calls, seed * 5 + step.name.len(), stride(30, 4)) {
+        for place in selected(bench.git_calls, seed * 5 + step.name.len(), stride(30, 8)) {
             found.extend(bench.killed_at_git(place, when));
         }
     }
@@ -53,7 +53,7 @@ fn sweep_files(step: &'static Step) {
     let mut found = Vec::new();
     let mut seed = step.name.len();
     for (name, count) in bench.file_calls(CHANGES) {
-        for place in selected(count, seed, stride(40, 8)) {
+        for place in selected(count, seed, stride(40, 16)) {
             found.extend(bench.killed_at_call(&name, place));
         }
         seed += count;
