@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anstream::adapter::StripBytes;
+use memchr::memchr;
 
 use super::{Screen, github, live::Live, narration};
 use crate::events::{Event, Observer, Stream, What};
@@ -85,12 +86,12 @@ impl Observer for Narrator {
         let mut err = io::stderr().lock();
         // As the agent printed it, colours included: it is its terminal as much as ours.
         match &mut self.plain {
-            Some(plain) => {
+            Some(plain) if !is_plain(plain, bytes) => {
                 for piece in plain.strip_next(bytes) {
                     let _ = err.write_all(piece);
                 }
             }
-            None => {
+            _ => {
                 let _ = err.write_all(bytes);
             }
         }
@@ -108,5 +109,32 @@ impl Observer for Narrator {
     fn countdown(&mut self, left: Duration) {
         // Elsewhere than on a terminal the event has said it all.
         self.live.draw(&narration::countdown(left));
+    }
+}
+
+/// Whether bytes hold no sequence and end none: most output is such, and looking for one byte costs little.
+fn is_plain(before: &StripBytes, bytes: &[u8]) -> bool {
+    *before == StripBytes::new() && memchr(b'\x1b', bytes).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sequences_take_the_longer_way() {
+        let mut plain = StripBytes::new();
+        let mut through = |bytes: &[u8]| {
+            let short = is_plain(&plain, bytes);
+            if short {
+                return (short, bytes.to_vec());
+            }
+            (short, plain.strip_next(bytes).flatten().copied().collect())
+        };
+        assert_eq!(through("a\n\u{e9}".as_bytes()), (true, "a\n\u{e9}".into()));
+        assert_eq!(through(b"b\x1b[3"), (false, b"b".to_vec()));
+        // The sequence goes on.
+        assert_eq!(through(b"1mc"), (false, b"c".to_vec()));
+        assert_eq!(through(b"d"), (true, b"d".to_vec()));
     }
 }
