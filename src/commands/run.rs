@@ -39,11 +39,10 @@ pub(super) async fn run(screen: Screen, args: cli::Run) -> Result<Exit, Error> {
         agent: args.agent,
         started: 0,
     };
-    let stopped = Box::pin(driver::run(&mut session, &step)).await?;
-    if let Stopped::Limit(limit) = &stopped {
-        session.tell(format!("stopped at a limit: {limit}"));
-    }
-    let exit = conclude(screen, &mut session, &stopped, by_flag(args.choice)).await;
+    let exit = match Box::pin(driver::run(&mut session, &step)).await {
+        Ok(stopped) => conclude(screen, &mut session, &stopped, by_flag(args.choice)).await,
+        Err(error) => Err(error),
+    };
     summarise(&mut session);
     exit
 }
@@ -60,6 +59,9 @@ async fn conclude(
     stopped: &Stopped,
     given: Option<Finish>,
 ) -> Result<Exit, Error> {
+    if let Stopped::Limit(limit) = stopped {
+        session.tell(format!("stopped at a limit: {limit}"));
+    }
     let set = match session.state.settings.finish {
         FinishChoice::Ask => None,
         FinishChoice::Cleanup => Some(Finish::Cleanup { index: false }),

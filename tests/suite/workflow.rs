@@ -29,6 +29,20 @@ fn the_log_folds_and_the_page_has_the_table() {
 }
 
 #[test]
+fn the_page_has_the_table_too_when_an_error_ends_the_run() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.agent("test $RALPH_STORY = 1 || exit 127; echo x >x; complete");
+    let page = sandbox.outside("summary.md");
+    let run = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]);
+    let run = run
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_STEP_SUMMARY", &page);
+    run.run().exits(1);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("| 1. Database | 1 |"), "{page}");
+}
+
+#[test]
 fn what_failed_is_an_annotation() {
     let sandbox = Sandbox::new();
     let github = |args: &[&str]| sandbox.ralph_cmd(args).env("GITHUB_ACTIONS", "true").run();
