@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::note::note;
 use crate::agent::survivors;
+use crate::engine::guard::Answer;
 use crate::engine::guard::entries::{PUSH, REFS};
 use crate::engine::guard::place::Place;
 use crate::engine::guard::rules::{Move, Opinion, Rules};
@@ -36,17 +37,6 @@ impl Asked {
             args: words.collect(),
         })
     }
-}
-
-/// What git is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Nothing stands against it.
-    GoOn,
-    /// No, with words for a person.
-    Refused(String),
-    /// The hook that was there before says no.
-    HookFailed,
 }
 
 /// Answers git. What cannot be found out is never a no.

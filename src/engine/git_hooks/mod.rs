@@ -14,5 +14,6 @@ mod install;
 mod note;
 mod scripts;
 
-pub use asked::{Answer, Asked, answer};
+pub use super::guard::Answer;
+pub use asked::{Asked, answer};
 pub use install::{Outcome, Report, install, report, uninstall};

@@ -32,7 +32,7 @@ pub struct Asked {
 pub enum Answer {
     /// Nothing stands against it.
     GoOn,
-    /// No, with words for the agent.
+    /// No, with words for whoever calls git.
     Refused(String),
     /// The user's own hook says no.
     HookFailed,
