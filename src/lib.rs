@@ -20,24 +20,28 @@
 //! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says
 //! more than it knows.
 
-pub mod adapters;
 pub mod agent;
+pub mod agent_sessions;
 pub mod async_cmd;
-pub mod candidates;
 pub mod cli;
 pub mod commands;
 pub mod engine;
 pub mod error;
 pub mod events;
 pub mod exit;
+pub mod fs;
 pub mod git;
-pub mod installation;
+pub mod guard;
+pub mod inspect;
+pub mod install;
 pub mod names;
-pub mod parts;
+pub mod paths;
 pub mod prompt;
 pub mod refs;
+pub mod repository_hooks;
 pub mod settings;
 pub mod signal;
 pub mod state;
+pub mod stories;
 pub mod trace;
 pub mod ui;

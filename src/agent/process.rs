@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-use super::survivors::{self, Mark};
+use super::process_tree::{self, Mark};
 use crate::events::Stream;
 use crate::signal::Stop;
 
@@ -111,7 +111,7 @@ pub async fn run(
     stop: &mut Stop,
     listener: &mut dyn Listener,
 ) -> Result<Ended, ProcessError> {
-    survivors::adopt_orphans();
+    process_tree::adopt_orphans();
     let mut child = match spawn(&job) {
         Ok(child) => child,
         Err(error) => {
@@ -125,7 +125,7 @@ pub async fn run(
     let mark = Mark {
         session: pid,
         run: job.run,
-        since: pid.and_then(survivors::started_at),
+        since: pid.and_then(process_tree::started_at),
     };
     if let Some(pid) = pid {
         listener.started(pid);
@@ -178,9 +178,9 @@ fn spawn(job: &Job) -> io::Result<Child> {
         command.env_remove(name);
     }
     command.envs(job.env.iter().map(|(name, value)| (name, value)));
-    command.env(survivors::VARIABLE, &job.run);
+    command.env(process_tree::VARIABLE, &job.run);
     let child = CommandWrap::from(command).wrap(ProcessSession).spawn()?;
-    // The plain child inside waits for the leader alone; who else is left is for `survivors` to see.
+    // The plain child inside waits for the leader alone; who else is left is for `process_tree` to see.
     Ok(child.into_inner())
 }
 
@@ -269,7 +269,7 @@ async fn end_all(
     asked_to_end: bool,
 ) -> Result<usize, ProcessError> {
     let mut impatient = stop.clone();
-    let ending = survivors::end(mark, async move {
+    let ending = process_tree::end(mark, async move {
         // The second request to stop ends the grace.
         if asked_to_end {
             impatient.asked(2).await;
@@ -283,8 +283,8 @@ async fn end_all(
         tokio::select! {
             found = &mut ending => {
                 return match found {
-                    survivors::Found { alive: 0, ended } => Ok(ended),
-                    survivors::Found { alive, .. } => Err(ProcessError::Immortal(alive)),
+                    process_tree::Found { alive: 0, ended } => Ok(ended),
+                    process_tree::Found { alive, .. } => Err(ProcessError::Immortal(alive)),
                 };
             }
             // Reaping the leader takes it off the list of the living.

@@ -2,8 +2,9 @@
 
 use super::{change_and_word, engine, story_and_attempt};
 use crate::cli;
-use crate::engine::{look, report};
+use crate::engine::look;
 use crate::error::Error;
+use crate::events::log;
 use crate::exit::Exit;
 use crate::state::Store;
 use crate::ui::{Narrator, Screen};
@@ -18,7 +19,7 @@ pub(super) async fn run(screen: Screen, args: cli::Diff) -> Result<Exit, Error> 
         Some(word) => {
             let (story, number) = story_and_attempt(&word)?;
             let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
-            report::range_of(&events, &story, number)?.ok_or_else(|| Error::UnknownAttempt {
+            log::range_of(&events, &story, number)?.ok_or_else(|| Error::UnknownAttempt {
                 change: change.to_string(),
                 attempt: word,
             })?

@@ -2,9 +2,9 @@
 
 use super::here;
 use crate::cli;
-use crate::engine::doctor::examine;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::inspect::doctor::examine;
 use crate::ui::{Screen, doctor};
 
 pub(super) async fn run(screen: Screen, args: cli::Doctor) -> Result<Exit, Error> {

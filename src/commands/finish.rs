@@ -2,10 +2,10 @@
 
 use super::{open, summarise};
 use crate::cli;
-use crate::engine::report::Status;
 use crate::engine::{Finish, Session};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::inspect::status::Status;
 use crate::ui::choice::{Question, ask};
 use crate::ui::{Narrator, Screen};
 

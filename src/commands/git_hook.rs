@@ -4,20 +4,20 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use crate::engine::git_hooks::{self, Answer, Asked};
 use crate::exit::Exit;
+use crate::repository_hooks::{self, Answer, HookCall};
 
 /// Reads the arguments, the program's name first; `None` when they are for others.
-pub fn asked(args: impl Iterator<Item = OsString>) -> Option<Asked> {
+pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
     let mut args = args.skip(1);
     args.next().filter(|verb| verb == "hook")?;
     args.next().filter(|whose| whose == "git")?;
-    Asked::read(args)
+    HookCall::read(args)
 }
 
 /// Answers, and tells the person why not.
-pub async fn run(asked: &Asked) -> Exit {
-    match git_hooks::answer(asked, &mut io::stdin().lock()).await {
+pub async fn run(asked: &HookCall) -> Exit {
+    match repository_hooks::answer(asked, &mut io::stdin().lock()).await {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
         Answer::Refused(words) => {

@@ -4,15 +4,15 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use crate::engine::guard::{self, Answer, Asked};
 use crate::exit::Exit;
+use crate::guard::{self, Answer, HookCall};
 
 /// Reads the arguments, the program's name first; `None` when they are for `cli`.
-pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<Asked> {
+pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<HookCall> {
     args.nth(1).filter(|verb| verb == "guard")?;
     let first = args.next()?;
     let alone = first == "--alone";
-    Some(Asked {
+    Some(HookCall {
         dir: if alone { args.next()? } else { first }.into(),
         hook: args.next()?.into_string().ok()?,
         args: args.collect(),
@@ -21,7 +21,7 @@ pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<Asked> {
 }
 
 /// Answers, and tells the agent why not.
-pub async fn run(asked: &Asked) -> Exit {
+pub async fn run(asked: &HookCall) -> Exit {
     match guard::answer(asked, &mut io::stdin().lock()).await {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    fn read(line: &str) -> Option<Asked> {
+    fn read(line: &str) -> Option<HookCall> {
         asked(line.split(' ').map(OsString::from))
     }
 

@@ -10,7 +10,7 @@ use crate::async_cmd::{self, Command};
 use crate::cli::{self, Cli};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::parts;
+use crate::install::manual::bundled;
 use crate::ui::{Screen, pager};
 
 /// How long man may take.
@@ -31,7 +31,7 @@ pub(super) async fn run(screen: Screen, args: cli::Help) -> Result<Exit, Error> 
             }
             text
         }
-        None => match parts::TOPICS.iter().find(|(topic, _)| *topic == verb) {
+        None => match bundled::TOPICS.iter().find(|(topic, _)| *topic == verb) {
             Some((_, page)) => plain(page),
             None => long_help(&verb),
         },
@@ -52,7 +52,7 @@ async fn rendered(page: &str) -> Option<String> {
 
 /// All pages, by their names.
 fn pages() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    parts::PAGES.iter().chain(parts::TOPICS)
+    bundled::PAGES.iter().chain(bundled::TOPICS)
 }
 
 /// A page without its marks, as far as our own pages have any.

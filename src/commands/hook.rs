@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
 use super::here;
-use crate::agent::survivors;
-use crate::engine::session_hook::{self, Answer, Call, Event, Place};
+use crate::agent::process_tree;
+use crate::agent_sessions::{self, Answer, Event, HookInput, LoopHere};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -27,7 +27,7 @@ const SILENT: Screen = Screen {
 #[derive(Debug)]
 pub enum Work {
     /// An agent's session in a loop.
-    Session(Event, Box<Call>, Place),
+    Session(Event, Box<HookInput>, LoopHere),
 }
 
 /// Reads the arguments, the program's name first; `None` when they are for `cli`. Gives the event.
@@ -58,7 +58,7 @@ pub async fn run(work: Work) -> Exit {
     match work {
         Work::Session(event, call, place) => {
             let mut narrator = Narrator::new(SILENT);
-            let answer = Box::pin(session_hook::answer(event, &call, &place, &mut narrator)).await;
+            let answer = Box::pin(agent_sessions::answer(event, &call, &place, &mut narrator)).await;
             let answer = answer.unwrap_or_else(|error| told(&error));
             give(&answer, call.event.as_deref());
             // Any other code would be one more answer, and mean something else to each agent.
@@ -69,7 +69,7 @@ pub async fn run(work: Work) -> Exit {
 
 fn look_at_session(event: Event) -> Option<Work> {
     // The agent is driven already, by the git-ralph that started it.
-    if env::var_os(survivors::VARIABLE).is_some() {
+    if env::var_os(process_tree::VARIABLE).is_some() {
         return None;
     }
     let mut input = io::stdin().lock();
@@ -82,7 +82,7 @@ fn look_at_session(event: Event) -> Option<Work> {
         say(&format!("cannot read what the agent tells its hook: {error}"));
         return None;
     }
-    let Some(call) = Call::read(&bytes) else {
+    let Some(call) = HookInput::read(&bytes) else {
         say("what the agent tells its hook is no JSON object");
         return None;
     };
@@ -93,7 +93,7 @@ fn look_at_session(event: Event) -> Option<Work> {
     }
     let named = call.cwd.clone().filter(|dir| dir.is_absolute());
     let dir: PathBuf = named.or_else(|| here().ok())?;
-    match session_hook::place(&dir) {
+    match agent_sessions::locate(&dir) {
         Ok(Some(place)) => Some(Work::Session(event, Box::new(call), place)),
         Ok(None) => None,
         Err(error) => {

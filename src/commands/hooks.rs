@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{engine, here};
-use crate::agent::hooks::{self, Agent, Changed, Standing, Wanted};
 use crate::cli::{self, HooksAction, HooksOf};
-use crate::engine::git_hooks::{self, Outcome};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Repo, discover};
+use crate::install::agent_settings::{self, Agent, Changed, Standing, Wanted};
+use crate::install::repository_hooks::{self, Outcome};
 use crate::ui::{Narrator, Screen};
 
 pub(super) async fn run(screen: Screen, args: cli::Hooks) -> Result<Exit, Error> {
     match args.action {
         HooksAction::Print { agent } => {
-            if let Some(agent) = hooks::named(&agent) {
+            if let Some(agent) = agent_settings::named(&agent) {
                 screen.answer(&agent.settings());
                 note(screen, agent);
             }
@@ -26,7 +26,7 @@ pub(super) async fn run(screen: Screen, args: cli::Hooks) -> Result<Exit, Error>
                 let repo = repository().await?;
                 tell(
                     screen,
-                    &git_hooks::install(&repo).await?,
+                    &repository_hooks::install(&repo).await?,
                     "git's hooks are as they should be",
                 );
             }
@@ -37,7 +37,7 @@ pub(super) async fn run(screen: Screen, args: cli::Hooks) -> Result<Exit, Error>
                 let repo = repository().await?;
                 tell(
                     screen,
-                    &git_hooks::uninstall(&repo).await?,
+                    &repository_hooks::uninstall(&repo).await?,
                     "no hook of git's is git-ralph's",
                 );
             }
@@ -70,7 +70,7 @@ fn tell(screen: Screen, outcomes: &[Outcome], nothing: &str) {
 }
 
 fn agent_of(of: &HooksOf) -> Option<&'static Agent> {
-    hooks::named(of.agent.as_deref()?)
+    agent_settings::named(of.agent.as_deref()?)
 }
 
 fn note(screen: Screen, agent: &Agent) {
@@ -151,7 +151,7 @@ async fn status(screen: Screen) -> Result<(), Error> {
     let top = repo.as_ref().map(|repo| repo.top.clone());
     let mut text = String::new();
     if let Some(repo) = &repo {
-        let report = git_hooks::report(repo).await?;
+        let report = repository_hooks::report(repo).await?;
         if let Some(place) = report.place {
             let _ = writeln!(
                 text,
@@ -168,7 +168,7 @@ async fn status(screen: Screen) -> Result<(), Error> {
             let _ = writeln!(text, "  {wrong}");
         }
     }
-    for agent in hooks::ALL {
+    for agent in agent_settings::ALL {
         for project in std::iter::once(None).chain(top.as_deref().map(Some)) {
             let whose = match project {
                 Some(_) => format!("{} (project)", agent.name),

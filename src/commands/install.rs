@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cli;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::installation::{Outcome, install, search, share_directory, uninstall};
+use crate::install::manual::{Outcome, install, search, share_directory, uninstall};
 use crate::ui::Screen;
 
 pub(super) async fn run(screen: Screen, args: cli::Install) -> Result<Exit, Error> {

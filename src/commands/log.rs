@@ -3,8 +3,8 @@
 use super::engine;
 use crate::cli;
 use crate::engine::look;
-use crate::engine::report::{self, Log};
 use crate::error::Error;
+use crate::events::log::{self, Log};
 use crate::exit::Exit;
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen, pager};
@@ -16,7 +16,7 @@ pub(super) async fn run(screen: Screen, args: cli::Listing) -> Result<Exit, Erro
     let (engine, _) = look(engine, &change).await?;
     let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
     let log = Log {
-        attempts: report::attempts(&events)?,
+        attempts: log::attempts(&events)?,
         change,
     };
     if args.json {

@@ -30,12 +30,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{self, Cli, Command};
-use crate::engine::machine::Step;
-use crate::engine::report::{self, Log};
+use crate::engine::progress::Step;
 use crate::engine::{AttemptOptions, Engine, Session, StepEnd};
 use crate::error::Error;
 use crate::events::Event;
 use crate::events::What;
+use crate::events::log::{Log, attempts};
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::settings::Settings;
@@ -182,7 +182,7 @@ fn step_exit(session: &Session<'_>, end: StepEnd) -> Exit {
 
 /// Puts the attempts of the loop on the page of the job that this runs in, if it runs in one.
 fn summarise(session: &mut Session<'_>) {
-    let attempts = report::attempts(&session.file("events.jsonl")).unwrap_or_default();
+    let attempts = attempts(&session.file("events.jsonl")).unwrap_or_default();
     let log = Log {
         change: session.change().clone(),
         attempts,

@@ -2,10 +2,11 @@
 
 use super::{engine, put_in, put_stories_in, tell_ignored};
 use crate::cli;
-use crate::engine::report::Status;
-use crate::engine::{StartOptions, agent_of, preview, resume, start};
+use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::inspect::status::Status;
+use crate::inspect::stories::{ChosenAgent, Preview, Stories};
 use crate::names::Change;
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
@@ -23,13 +24,19 @@ pub(super) async fn run(screen: Screen, args: cli::Start) -> Result<Exit, Error>
         agent: Vec::new(),
         restart: args.restart,
     };
+    let previewed = |found: Found| Preview {
+        stories: Stories::of(&change, &found.source, found.listing, &[]),
+        agent: agent_of(&options.agent, &options.settings, &engine.repo.top).map(ChosenAgent::of),
+        settings: options.settings.clone(),
+    };
     if args.dry_run {
         return match preview(&engine, &change, &options).await? {
-            Some(preview) if screen.json => {
-                screen.document(&preview);
+            Some(found) if screen.json => {
+                screen.document(&previewed(found));
                 Ok(Exit::Done)
             }
-            Some(preview) => {
+            Some(found) => {
+                let preview = previewed(found);
                 screen.answer(&ui::preview::table(&preview, screen.columns()));
                 screen.say(&ui::stories::warnings(&preview.stories));
                 Ok(Exit::Done)

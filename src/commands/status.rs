@@ -2,10 +2,11 @@
 
 use super::{engine, here};
 use crate::cli;
-use crate::engine::report::Status;
-use crate::engine::{glance, look};
+use crate::engine::look;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::inspect::status::Status;
+use crate::inspect::status_line;
 use crate::state::{self, Store};
 use crate::ui::{self, Narrator, Screen};
 
@@ -14,7 +15,7 @@ pub(super) async fn run(screen: Screen, args: cli::Status) -> Result<Exit, Error
         // A prompt wants a line or nothing, wherever it is shown.
         if let Some(line) = here()
             .ok()
-            .and_then(|dir| glance::line(&dir, args.change.as_deref()))
+            .and_then(|dir| status_line::line(&dir, args.change.as_deref()))
         {
             screen.answer(&format!("{line}\n"));
         }
@@ -25,7 +26,7 @@ pub(super) async fn run(screen: Screen, args: cli::Status) -> Result<Exit, Error
     if let Some(name) = &args.change {
         let change = engine.resolve_change(Some(name))?;
         let (engine, state) = look(engine, &change).await?;
-        let status = Status::seen_from(&engine, &state).await?;
+        let status = Status::seen_from(&engine.repo, &engine.head, &state).await?;
         if args.json {
             screen.document(&status);
         } else {
@@ -45,7 +46,7 @@ pub(super) async fn run(screen: Screen, args: cli::Status) -> Result<Exit, Error
         }
         let (back, state) = look(engine, &change).await?;
         engine = back;
-        all.push(Status::seen_from(&engine, &state).await?);
+        all.push(Status::seen_from(&engine.repo, &engine.head, &state).await?);
     }
     if args.json {
         screen.document(&all);

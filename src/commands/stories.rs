@@ -1,13 +1,13 @@
 //! `git ralph stories`.
 
 use super::{engine, put_stories_in};
-use crate::adapters::Source;
 use crate::cli;
-use crate::engine::report::Stories;
 use crate::engine::{Engine, listing_of, look, wanted};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::inspect::stories::Stories;
 use crate::names::Change;
+use crate::stories::Source;
 use crate::ui::{self, Narrator, Screen};
 
 pub(super) async fn run(screen: Screen, args: cli::Stories) -> Result<Exit, Error> {

@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use super::files::file_error;
-use super::machine;
+use super::progress;
 use super::revert::Destination;
 use super::{Engine, Session};
 use crate::error::Error;
 use crate::events::What;
+use crate::fs::FileError;
+use crate::fs::file_error;
 use crate::git::worktree::Reading;
 use crate::git::{Git, operations_in_progress};
 use crate::names::Oid;
@@ -123,7 +124,7 @@ impl<'o> Session<'o> {
             self.engine.repo.git.update_refs(&[delete], &why).await?;
         }
         self.state.intent = None;
-        self.decide(machine::Event::Close)?;
+        self.decide(progress::Event::Close)?;
         self.save()?;
         self.emit(What::Finished {
             how: "abort".to_owned(),
@@ -159,11 +160,11 @@ impl<'o> Session<'o> {
             return self.install_working_index().await;
         }
         match fs::remove_file(&real) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::File {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::File(FileError {
                 what: "remove",
                 path: real,
                 source,
-            }),
+            })),
             _ => Ok(()),
         }
     }

@@ -6,17 +6,18 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
+use super::backoff::{Backoff, Waited};
 use super::conclude::{Concluded, StepEnd};
-use super::machine::{Event, Step};
+use super::progress::{Event, Step};
 use super::run_agent::{Begun, run_name};
-use super::waiting::{Patience, Waited};
 use super::{Session, agent_of, progress_of};
-use crate::adapters::{Listing, Story};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::events::What;
+use crate::fs::FileError;
 use crate::settings::Settings;
 use crate::state::{Phase, Running};
+use crate::stories::{Listing, Story};
 
 /// What may be said on the command line of a step.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ impl Session<'_> {
         self.decide(Event::Limit {
             max_retries: settings.max_retries,
         })?;
-        let end = self.attempt_patiently(step, options, &settings).await;
+        let end = self.attempt_with_backoff(step, options, &settings).await;
         if settings.max_retries != frozen_retries && self.state.progress.phase != Phase::Running {
             self.decide(Event::Limit {
                 max_retries: frozen_retries,
@@ -61,19 +62,19 @@ impl Session<'_> {
     }
 
     /// Attempts until the agent's service answers, or is not to be waited for.
-    async fn attempt_patiently(
+    async fn attempt_with_backoff(
         &mut self,
         step: Step,
         options: &AttemptOptions,
         settings: &Settings,
     ) -> Result<StepEnd, Error> {
-        let mut patience = Patience::default();
+        let mut backoff = Backoff::default();
         loop {
             let unavailable = match Box::pin(self.attempt_within(step, options, settings)).await? {
                 Concluded::End(end) => return Ok(end),
                 Concluded::Unavailable(unavailable) => unavailable,
             };
-            match self.wait_for_service(&mut patience, &unavailable, settings).await {
+            match self.wait_for_service(&mut backoff, &unavailable, settings).await {
                 Waited::Over => {}
                 Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
                 Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
@@ -117,7 +118,7 @@ impl Session<'_> {
 
     /// Reads the list and finds the story that this step is about. What is complete has to be marked as
     /// that first; but for that, nothing is saved yet.
-    pub(super) async fn begin_story(
+    pub(crate) async fn begin_story(
         &mut self,
         step: Step,
         settings: &Settings,
@@ -158,7 +159,7 @@ impl Session<'_> {
     }
 
     /// Opens an attempt that has been made since that time.
-    pub(super) fn begin_at(
+    pub(crate) fn begin_at(
         &mut self,
         since: Timestamp,
         step: Step,
@@ -172,10 +173,12 @@ impl Session<'_> {
             .create_new(true)
             .mode(0o600)
             .open(&log_path)
-            .map_err(|source| Error::File {
-                what: "make",
-                path: log_path,
-                source,
+            .map_err(|source| {
+                Error::File(FileError {
+                    what: "make",
+                    path: log_path,
+                    source,
+                })
             })?;
         let begun = Begun {
             number,

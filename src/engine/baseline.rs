@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
-use super::files::{file_error, write_private};
 use super::gate::Passed;
+use super::output_tail::OutputTail;
 use super::run_agent::run_name;
-use super::tail::Tail;
 use crate::error::Error;
+use crate::fs::{file_error, write_private};
 use crate::settings::Settings;
 use crate::state::Running;
 
@@ -38,7 +38,7 @@ struct Red {
 impl Baseline {
     /// Whether a gate is red in the same way as before: ended alike, and printed the same lines, times
     /// aside. Of one that prints nothing that cannot be known.
-    pub fn is_same(&self, gate: &str, why: &str, tail: &Tail) -> bool {
+    pub fn is_same(&self, gate: &str, why: &str, tail: &OutputTail) -> bool {
         let lines = lines_of(&tail.all());
         !lines.is_empty()
             && self
@@ -135,8 +135,8 @@ fn without_times(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn tail(text: &str) -> Tail {
-        let mut tail = Tail::default();
+    fn tail(text: &str) -> OutputTail {
+        let mut tail = OutputTail::default();
         tail.push(text.as_bytes());
         tail
     }

@@ -1,8 +1,8 @@
 //! Checkpoints: what the agent left of HEAD and the branch, and the commit of a complete story.
 
 use super::Session;
-use super::machine;
 use super::other_refs::OtherRefs;
+use super::progress;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
@@ -230,7 +230,7 @@ impl Session<'_> {
             // Left behind it would be put back over the list of this checkpoint.
             self.forget_source_copies()?;
             self.state.running = None;
-            self.decide(machine::Event::Ended {
+            self.decide(progress::Event::Ended {
                 verdict: Verdict::Complete,
                 reason: None,
             })?;
@@ -254,7 +254,7 @@ impl Session<'_> {
     /// checkpoint's. Edits and commits that a person made since become a checkpoint of their own, so
     /// that a failed attempt cannot take them along. One scan of the work tree, none when this process has
     /// just made the checkpoint or gone back to it.
-    pub(super) async fn settle(&mut self, story: &str) -> Result<(), Error> {
+    pub(crate) async fn settle(&mut self, story: &str) -> Result<(), Error> {
         if self.settled {
             return Ok(());
         }

@@ -2,21 +2,21 @@
 
 use std::fs;
 
+use super::backoff::Unavailable;
 use super::checkpoint::Saving;
-use super::files::file_error;
-use super::hooks::Hook;
+use super::lifecycle_hooks::Hook;
 use super::revert::Undoing;
 use super::run_agent::{Begun, Outcome};
 use super::touched::tracked_paths;
 use super::verdict::Judgement;
-use super::waiting::Unavailable;
 use super::{Session, progress_of};
-use crate::adapters::{Listing, Story};
 use crate::error::Error;
 use crate::events::What;
+use crate::fs::file_error;
 use crate::names::ref_component;
 use crate::settings::Settings;
 use crate::state::{Completed, Phase, Verdict};
+use crate::stories::{Listing, Story};
 
 /// So many complete stories in a row without a change mean that the agent cannot do what it says.
 const MOST_UNCHANGED: u32 = 3;

@@ -1,6 +1,6 @@
 //! The driver of `run`: the very steps that the commands are, one after the other, until a stop.
 
-use super::machine::Step;
+use super::progress::Step;
 use super::{AttemptOptions, Session, StepEnd, progress_of};
 use crate::error::Error;
 use crate::events::What;

@@ -2,7 +2,7 @@
 //! branch (contract section 4, hazards 2.6).
 
 use super::Session;
-use super::machine;
+use super::progress;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index;
@@ -69,7 +69,7 @@ impl Session<'_> {
         let why = format!("ralph: finish --keep {}", self.state.change);
         self.engine.repo.git.update_refs(&[update], &why).await?;
         self.state.intent = None;
-        self.decide(machine::Event::Close)?;
+        self.decide(progress::Event::Close)?;
         self.save()?;
         self.emit(What::Finished {
             how: "keep".to_owned(),
@@ -302,7 +302,7 @@ impl Session<'_> {
             self.engine.repo.git.update_refs(&[delete], &why).await?;
         }
         self.state.intent = None;
-        self.decide(machine::Event::Close)?;
+        self.decide(progress::Event::Close)?;
         self.save()?;
         self.emit(What::Finished {
             how: "cleanup".to_owned(),

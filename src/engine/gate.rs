@@ -4,20 +4,20 @@
 use std::ffi::OsString;
 use std::fs::File;
 
+use super::Session;
 use super::home::Home;
-use super::tail::Tail;
-use super::{Session, wall};
+use super::output_tail::OutputTail;
 use crate::agent::process::{self, Ending, Job, Listener};
 use crate::error::Error;
 use crate::events::{Observer, Stream};
-use crate::settings::Settings;
+use crate::settings::{Settings, to_std};
 
 /// What a gate came to.
 pub(super) enum Passed {
     /// It succeeded.
     Yes,
     /// It did not; how, in words, and the end of its output.
-    No(String, Tail),
+    No(String, OutputTail),
     /// We were asked to stop by this signal.
     Interrupted(i32),
 }
@@ -32,11 +32,11 @@ impl Session<'_> {
         settings: &Settings,
     ) -> Result<Passed, Error> {
         self.tell(format!("gate: {gate}"));
-        let mut tail = Tail::default();
+        let mut tail = OutputTail::default();
         let job = Job {
             argv: ["sh", "-c", gate].map(OsString::from).into(),
-            timeout: settings.verify_timeout.map(wall),
-            idle_timeout: settings.idle_timeout.map(wall),
+            timeout: settings.verify_timeout.map(to_std),
+            idle_timeout: settings.idle_timeout.map(to_std),
             ..job
         };
         let mut stop = self.engine.stop.clone();
@@ -64,7 +64,7 @@ impl Session<'_> {
 pub(super) struct GateEars<'a> {
     pub change: String,
     pub observer: &'a mut dyn Observer,
-    pub tail: &'a mut Tail,
+    pub tail: &'a mut OutputTail,
 }
 
 impl Listener for GateEars<'_> {

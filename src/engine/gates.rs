@@ -5,12 +5,12 @@ use super::baseline::Baseline;
 use super::gate::Passed;
 use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
-use crate::adapters::Story;
 use crate::agent::process::ProcessError;
 use crate::error::Error;
 use crate::names::Oid;
 use crate::settings::{Settings, VerifyBaseline};
 use crate::state::Verdict;
+use crate::stories::Story;
 
 /// Paths that are named when a gate has changed some.
 const NAMED: usize = 5;

@@ -3,16 +3,16 @@
 use super::Session;
 use super::attempt::AttemptOptions;
 use super::conclude::{Concluded, StepEnd};
-use super::files::write_private;
-use super::machine::{Event, Step};
+use super::progress::{Event, Step};
 use super::revert::Undoing;
 use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
-use crate::adapters::{Listing, Story};
 use crate::error::Error;
+use crate::fs::write_private;
 use crate::git::operations_in_progress;
 use crate::settings::Settings;
 use crate::state::Verdict;
+use crate::stories::{Listing, Story};
 
 impl Session<'_> {
     /// A person or a driver says that the work tree is the finished story.
@@ -49,7 +49,7 @@ impl Session<'_> {
             .await
     }
 
-    pub(super) async fn conclude_by_hand(
+    pub(crate) async fn conclude_by_hand(
         &mut self,
         story: &Story,
         listing: &Listing,
@@ -101,7 +101,7 @@ impl Session<'_> {
 
     /// Forgets what was recorded for an attempt that never began: a person's own doing is not measured
     /// by it.
-    pub(super) fn forget_records(&self) -> Result<(), Error> {
+    pub(crate) fn forget_records(&self) -> Result<(), Error> {
         self.forget_refs();
         self.forget_own_files()?;
         self.forget_source_copies()

@@ -7,8 +7,8 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::Session;
-use super::files::file_error;
 use crate::error::Error;
+use crate::fs::file_error;
 use crate::git::Repo;
 
 /// What leads from the work tree to its repository.

@@ -20,7 +20,7 @@ impl Session<'_> {
     }
 
     /// Appends what an agent said in its final message. The loop goes on when that fails.
-    pub(super) fn learn(&mut self, learned: &[String]) {
+    pub(crate) fn learn(&mut self, learned: &[String]) {
         if learned.is_empty() {
             return;
         }

@@ -3,13 +3,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Session, report};
+use super::Session;
 use crate::error::Error;
+use crate::events::log;
 use crate::settings::Settings;
 
 impl Session<'_> {
     /// The limit that was reached, in words; `started` is how many attempts this command has begun.
-    pub(super) fn limit_reached(&self, settings: &Settings, started: u32) -> Result<Option<String>, Error> {
+    pub(crate) fn limit_reached(&self, settings: &Settings, started: u32) -> Result<Option<String>, Error> {
         if let Some(most) = settings.max_attempts
             && started >= most
         {
@@ -25,7 +26,7 @@ impl Session<'_> {
             }
         }
         if let Some(most) = settings.max_cost {
-            let spent: f64 = report::attempts(&self.file("events.jsonl"))?
+            let spent: f64 = log::attempts(&self.file("events.jsonl"))?
                 .iter()
                 .filter_map(|entry| entry.attempt.cost_usd)
                 .sum();

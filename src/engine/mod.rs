@@ -21,73 +21,64 @@ mod abort;
 mod attempt;
 mod baseline;
 mod checkpoint;
-mod conclude;
-pub mod doctor;
+pub(crate) mod conclude;
+
+mod backoff;
 pub mod driver;
-mod files;
 mod finish;
 mod gate;
 mod gates;
-pub mod git_hooks;
-pub mod glance;
-pub mod guard;
+mod guard_rail;
 mod hand;
 mod home;
-pub mod hooks;
 mod learnings;
+pub mod lifecycle_hooks;
 mod limits;
-pub mod machine;
 mod other_refs;
+pub(crate) mod output_tail;
 mod preflight;
+pub mod progress;
 mod prompting;
-mod prune;
+pub(crate) mod prune;
 mod recover;
 mod repair;
-pub mod report;
 mod restore;
 mod resume;
 mod revert;
 mod rights;
-mod run_agent;
+pub(crate) mod run_agent;
 mod session;
-pub mod session_hook;
 mod snapshot;
-mod source;
 mod start;
+pub mod stories;
+mod story_source;
 mod submodules;
-mod tail;
 mod touched;
-mod unmarked;
+mod unmarked_stories;
 mod unversioned;
-mod verdict;
-mod waiting;
+pub(crate) mod verdict;
 
-use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use jiff::SignedDuration;
-
-use crate::adapters::{Listing, Story};
-use crate::agent::{Agent, survivors};
+use crate::agent::{Agent, process_tree};
 use crate::error::Error;
 use crate::events::Observer;
 use crate::git::{Git, GitError, Head, Repo, discover};
 use crate::names::Change;
-use crate::settings::{Configuration, Settings};
+use crate::settings::{Configuration, Settings, to_std};
 use crate::signal::Stop;
-use crate::state::{self, Listed, Store};
+use crate::state::{self, Store};
 
 pub use attempt::AttemptOptions;
 pub use conclude::StepEnd;
 pub use finish::Finish;
-pub use preflight::StartOptions;
+pub use preflight::{Found, StartOptions};
 pub use resume::resume;
 pub use session::{Session, look};
-pub use source::{listing_of, wanted};
 pub use start::{Started, preview, start};
+pub use stories::{Upcoming, listing_of, progress_of, upcoming, wanted};
 
 /// A repository, its configuration, and who watches: what every command begins with.
 pub struct Engine<'o> {
@@ -102,7 +93,7 @@ pub struct Engine<'o> {
     /// Signals that ask us to stop.
     pub stop: Stop,
     /// How this git runs hooks, when it was asked.
-    hook_run: Option<hooks::HookRun>,
+    hook_run: Option<lifecycle_hooks::HookRun>,
 }
 
 impl<'o> Engine<'o> {
@@ -132,7 +123,7 @@ impl<'o> Engine<'o> {
         repo.git = repo
             .git
             .clone()
-            .with_limit(wall(configuration.settings.command_timeout))
+            .with_limit(to_std(configuration.settings.command_timeout))
             .with_own_identity(!has_identity);
         Ok(Self {
             repo,
@@ -145,7 +136,7 @@ impl<'o> Engine<'o> {
     }
 
     /// The change whose branch HEAD is on, whether there is such a loop or not.
-    fn change_of_branch(&self) -> Option<Change> {
+    pub(crate) fn change_of_branch(&self) -> Option<Change> {
         let branch = self.head.branch.as_deref()?;
         Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()
     }
@@ -191,7 +182,7 @@ impl<'o> Engine<'o> {
 /// # Errors
 /// When the mark of an attempt is in the environment.
 pub fn refuse_inside_attempt() -> Result<(), Error> {
-    if env::var_os(survivors::VARIABLE).is_some() {
+    if env::var_os(process_tree::VARIABLE).is_some() {
         Err(Error::InsideAttempt)
     } else {
         Ok(())
@@ -220,80 +211,6 @@ fn identity_in_environment() -> bool {
     ["AUTHOR", "COMMITTER"]
         .iter()
         .all(|role| set(&format!("GIT_{role}_NAME")) && (set(&format!("GIT_{role}_EMAIL")) || set("EMAIL")))
-}
-
-/// A limit as the runtime wants it.
-fn wall(limit: SignedDuration) -> Duration {
-    limit.try_into().unwrap_or(Duration::MAX)
-}
-
-/// What stands next in a story list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Upcoming<'a> {
-    /// This story can be worked on.
-    Story(&'a Story),
-    /// These stories are left, but each waits for another: their ids and what they wait for.
-    Blocked(Vec<String>),
-    /// Nothing is left.
-    Nothing,
-}
-
-/// The first story in order that is neither complete nor skipped and waits for none that is not
-/// complete (contract section 7).
-#[must_use]
-pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
-    let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
-    let waits_for = |story: &Story| -> Vec<String> {
-        let complete = |id: &String| listing.stories.iter().any(|other| other.id == *id && other.done);
-        story
-            .depends_on
-            .iter()
-            .filter(|id| !complete(id))
-            .cloned()
-            .collect()
-    };
-    let mut blocked = Vec::new();
-    for story in listing.stories.iter().filter(is_open) {
-        let waits = waits_for(story);
-        if waits.is_empty() {
-            return Upcoming::Story(story);
-        }
-        blocked.push(format!("{} waits for {}", story.id, waits.join(" and ")));
-    }
-    if blocked.is_empty() {
-        Upcoming::Nothing
-    } else {
-        Upcoming::Blocked(blocked)
-    }
-}
-
-/// How many stories are complete, and how many there are; optional ones count only when complete.
-#[must_use]
-pub fn progress_of(listing: &Listing) -> (usize, usize) {
-    let done = listing.stories.iter().filter(|story| story.done).count();
-    let open = listing
-        .stories
-        .iter()
-        .filter(|story| !story.done && !story.optional)
-        .count();
-    (done, done + open)
-}
-
-/// The list in short, once `done` is done too.
-fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>) -> Listed {
-    let mut listing = Cow::Borrowed(listing);
-    if let Some(done) = done {
-        let stories = &mut listing.to_mut().stories;
-        for story in stories.iter_mut().filter(|story| story.id == done.id) {
-            story.done = true;
-        }
-    }
-    let (done, total) = progress_of(&listing);
-    let next = match upcoming(&listing, skipped) {
-        Upcoming::Story(story) => Some(story.id.clone()),
-        Upcoming::Blocked(_) | Upcoming::Nothing => None,
-    };
-    Listed { done, total, next }
 }
 
 /// The agent of a step or of a loop that begins: the command given, else what the settings name.

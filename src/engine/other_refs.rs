@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Session;
 use crate::error::Error;
+use crate::fs::FileError;
 use crate::git::RefInfo;
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
@@ -84,15 +85,16 @@ impl OtherRefs {
 
 impl Session<'_> {
     /// Records the user's refs before an attempt.
-    pub(super) async fn record_refs(&self) -> Result<(), Error> {
+    pub(crate) async fn record_refs(&self) -> Result<(), Error> {
         let path = self.file(RECORD);
         let text = toml::to_string(&self.other_refs_now().await?).map_err(io::Error::other);
-        text.and_then(|text| fs::write(&path, text))
-            .map_err(|source| Error::File {
+        text.and_then(|text| fs::write(&path, text)).map_err(|source| {
+            Error::File(FileError {
                 what: "write",
                 path,
                 source,
             })
+        })
     }
 
     /// Puts back what an attempt did to the refs that keep the work of this loop; whatever came of the attempt,

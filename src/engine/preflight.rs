@@ -4,9 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 
-use super::session::path_text;
 use super::{Engine, agent_of, progress_of, wanted};
-use crate::adapters::{Listing, Source};
 use crate::error::Error;
 use crate::git::index::{self, Entries};
 use crate::git::{RefInfo, operations_in_progress};
@@ -14,6 +12,7 @@ use crate::names::{Change, Oid};
 use crate::prompt::{self, Template};
 use crate::settings::{Mark, Settings};
 use crate::state::{self, Store};
+use crate::stories::{Listing, Source};
 
 /// What may be said on the command line of `start` and `run`.
 #[derive(Clone, Debug, Default)]
@@ -27,15 +26,17 @@ pub struct StartOptions {
 }
 
 /// What the checks found that the procedure needs.
-pub(super) struct Found {
+pub struct Found {
+    /// Where the stories are.
     pub source: Source,
+    /// The stories.
     pub listing: Listing,
     /// The tip of a branch of this name that no live loop owns.
     pub leftover: Option<Oid>,
     /// The refs of an earlier loop of this name.
-    pub earlier: Vec<RefInfo>,
+    pub(super) earlier: Vec<RefInfo>,
     /// The commits that the user's branches, tags and stash name.
-    pub tips: Vec<Oid>,
+    pub(super) tips: Vec<Oid>,
 }
 
 pub(super) async fn check(
@@ -163,13 +164,12 @@ fn refuse_home_or_root(engine: &Engine<'_>) -> Result<(), Error> {
 }
 
 pub(super) fn refuse_other_loops(engine: &Engine<'_>, change: &Change) -> Result<(), Error> {
-    let here = path_text(&engine.repo.top);
     for other in state::changes(&engine.repo.common_dir)? {
         if other == *change {
             continue;
         }
         let state = Store::new(&engine.repo.common_dir, &other).load()?;
-        if state.is_some_and(|state| state.is_live() && state.worktree == here) {
+        if state.is_some_and(|state| state.is_live() && state.worktree.as_path() == engine.repo.top) {
             return Err(Error::OtherLoop(other.to_string()));
         }
     }

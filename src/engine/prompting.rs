@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::Session;
-use crate::adapters::{Adapter, Story};
 use crate::error::Error;
 use crate::prompt::{self, Template};
 use crate::settings::Settings;
 use crate::state::Phase;
+use crate::stories::{Adapter, Story};
 
 impl Session<'_> {
     /// The prompt that the next attempt at `story` gets.

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::rights::remove;
-use super::{Engine, wall};
+use super::Engine;
 use crate::error::Error;
 use crate::events::{Event, What};
+use crate::fs::remove;
 use crate::git::{Git, GitError, RefInfo};
 use crate::names::Change;
 use crate::refs::Update;
+use crate::settings::to_std;
 use crate::state::{StateError, Store, changes};
 
 /// Directories below a loop's own whose entries grow old.
@@ -23,7 +24,7 @@ impl Engine<'_> {
     /// # Errors
     /// When the loop is live, or something cannot be removed.
     pub async fn prune(&mut self, change: Option<&Change>) -> Result<usize, Error> {
-        let Some(age) = self.configuration.settings.keep_attempts.map(wall) else {
+        let Some(age) = self.configuration.settings.keep_attempts.map(to_std) else {
             return Ok(0);
         };
         let all = match change {
@@ -100,7 +101,7 @@ impl Engine<'_> {
 ///
 /// # Errors
 /// When git cannot list them.
-pub(super) async fn outdated(git: &Git, change: &Change, age: Duration) -> Result<Vec<RefInfo>, GitError> {
+pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Result<Vec<RefInfo>, GitError> {
     let prefix = change.ralph_ref("");
     let refs = git.refs_with_dates(prefix.trim_end_matches('/')).await?;
     let now = SystemTime::now()

@@ -5,11 +5,12 @@ use std::fs;
 use std::io;
 
 use super::Session;
-use super::machine;
+use super::progress;
 use super::revert::Undoing;
-use crate::agent::survivors::{self, Mark};
+use crate::agent::process_tree::{self, Mark};
 use crate::error::Error;
 use crate::events::{Attempt, What};
+use crate::fs::FileError;
 use crate::git::index;
 use crate::state::{Intent, Phase, Running, Verdict};
 
@@ -97,7 +98,7 @@ impl Session<'_> {
     fn forget_what_was_said(&mut self) -> Result<(), Error> {
         self.put_back_judged_source()?;
         self.follow_cut_off_answer();
-        self.decide(machine::Event::Ended {
+        self.decide(progress::Event::Ended {
             verdict: Verdict::Interrupted,
             reason: None,
         })?;
@@ -116,7 +117,7 @@ impl Session<'_> {
         else {
             return Ok(());
         };
-        let session = pid.filter(|pid| survivors::is_same(*pid, started) || started.is_none());
+        let session = pid.filter(|pid| process_tree::is_same(*pid, started) || started.is_none());
         let mut stop = self.engine.stop.clone();
         // Its orphans went to somebody else when its git-ralph died.
         let mark = Mark {
@@ -124,7 +125,7 @@ impl Session<'_> {
             run,
             since: None,
         };
-        let found = survivors::end(&mark, async move {
+        let found = process_tree::end(&mark, async move {
             stop.asked(1).await;
         })
         .await;
@@ -159,11 +160,11 @@ impl Session<'_> {
                 Ok(()) => removed += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(source) => {
-                    return Err(Error::File {
+                    return Err(Error::File(FileError {
                         what: "remove",
                         path: lock,
                         source,
-                    });
+                    }));
                 }
             }
         }

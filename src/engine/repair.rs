@@ -5,6 +5,7 @@ use std::fs;
 
 use super::Session;
 use crate::error::Error;
+use crate::fs::FileError;
 use crate::git::OwnFiles;
 
 /// The copy of git's own files, in the loop's directory.
@@ -16,10 +17,12 @@ impl Session<'_> {
         self.take_rights_back();
         let top = self.engine.repo.top.clone();
         if !top.exists() {
-            fs::create_dir_all(&top).map_err(|source| Error::File {
-                what: "make",
-                path: top,
-                source,
+            fs::create_dir_all(&top).map_err(|source| {
+                Error::File(FileError {
+                    what: "make",
+                    path: top,
+                    source,
+                })
             })?;
             self.tell("the work tree was deleted; its directory is made anew");
         }
@@ -39,7 +42,7 @@ impl Session<'_> {
     }
 
     /// Puts git's own files back to what they were before the attempt; says whether any had changed.
-    pub(super) fn put_back_own_files(&mut self) -> Result<bool, Error> {
+    pub(crate) fn put_back_own_files(&mut self) -> Result<bool, Error> {
         let copy = self.file(OWN_FILES);
         if !copy.exists() {
             return Ok(false);
@@ -58,7 +61,7 @@ impl Session<'_> {
     }
 
     /// Keeps a copy of git's own files before an attempt.
-    pub(super) fn save_own_files(&self) -> Result<(), Error> {
+    pub(crate) fn save_own_files(&self) -> Result<(), Error> {
         Ok(OwnFiles::read(&self.engine.repo)?.save(&self.file(OWN_FILES))?)
     }
 

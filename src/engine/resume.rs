@@ -5,13 +5,13 @@ use jiff::Timestamp;
 
 use super::abort::restore_original_index;
 use super::preflight::StartOptions;
-use super::session::path_text;
 use super::unversioned::Unversioned;
 use super::{Engine, Session, wanted};
-use crate::adapters::Source;
 use crate::error::Error;
 use crate::names::{Change, Oid};
+use crate::paths::WorkTreePath;
 use crate::state::{Before, Completed, Phase, Progress, State, Store, VERSION};
+use crate::stories::Source;
 
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch.
 ///
@@ -84,7 +84,7 @@ pub async fn resume<'o>(
         original_head,
         checkpoint_tree: git.tree_of(&tip).await?,
         checkpoint: tip,
-        worktree: path_text(&repo.top),
+        worktree: WorkTreePath::new(&repo.top),
         started: Timestamp::now(),
         progress: Progress {
             phase: Phase::Ready,

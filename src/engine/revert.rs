@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 
 use super::Session;
 use super::checkpoint::Standing;
-use super::machine::{self, Action};
+use super::progress::{self, Action};
 use crate::error::Error;
 use crate::events::What;
+use crate::fs::FileError;
+use crate::fs::make_accessible;
 use crate::git::clear_operations;
 use crate::git::index;
 use crate::git::index_file::Index;
-use crate::git::worktree::{Reading, make_accessible};
+use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component};
 use crate::refs::{KeptRef, Update};
 use crate::state::{Intent, Verdict};
@@ -163,7 +165,7 @@ impl Session<'_> {
         self.state.intent = None;
         self.state.running = None;
         let actions = match verdict {
-            Some(verdict) => self.decide(machine::Event::Ended { verdict, reason })?,
+            Some(verdict) => self.decide(progress::Event::Ended { verdict, reason })?,
             None => Vec::new(),
         };
         self.save()?;
@@ -352,10 +354,12 @@ impl Session<'_> {
             copy += 1;
             to = trash.join(format!("{copy}")).join(name);
         }
-        let error = |source: io::Error| Error::File {
-            what: "move to the trash",
-            path: from.clone(),
-            source,
+        let error = |source: io::Error| {
+            Error::File(FileError {
+                what: "move to the trash",
+                path: from.clone(),
+                source,
+            })
         };
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).map_err(error)?;

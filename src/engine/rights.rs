@@ -10,8 +10,7 @@ use std::path::Path;
 
 use super::Session;
 use super::touched::tracked_directories;
-use crate::error::Error;
-use crate::git::worktree::{make_accessible, umask_now};
+use crate::fs::{give, lacks, umask_now};
 
 /// What git has to write in a repository; one of these without our rights means that all need a look.
 const GITS: &[&str] = &[
@@ -88,44 +87,6 @@ impl Session<'_> {
             other => other,
         }
     }
-}
-
-/// Removes a file, or a directory with all that is in it, whatever the permissions in it are.
-pub(super) fn remove(path: &Path, is_dir: bool) -> Result<(), Error> {
-    let removed = if is_dir {
-        fs::remove_dir_all(path).or_else(|_| {
-            give(path, 0o700);
-            make_accessible(path);
-            fs::remove_dir_all(path)
-        })
-    } else {
-        fs::remove_file(path)
-    };
-    removed.map_err(|source| Error::File {
-        what: "remove",
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// Whether something is there and its owner has not these permissions; all, where it is a directory.
-fn lacks(path: &Path, needed: u32) -> bool {
-    path.symlink_metadata().is_ok_and(|found| {
-        let needed = if found.is_dir() { 0o700 } else { needed };
-        !found.is_symlink() && found.permissions().mode() & needed != needed
-    })
-}
-
-/// Gives the owner these permissions, and all to a directory; says whether they were missing.
-fn give(path: &Path, needed: u32) -> bool {
-    if !lacks(path, needed) {
-        return false;
-    }
-    path.symlink_metadata().is_ok_and(|found| {
-        let needed = if found.is_dir() { 0o700 } else { needed };
-        let mode = found.permissions().mode() | needed;
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).is_ok()
-    })
 }
 
 /// Gives a directory that its owner cannot use the permissions that new ones get.

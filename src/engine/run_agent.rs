@@ -5,21 +5,21 @@ use std::fs::File;
 
 use jiff::Timestamp;
 
-use super::files::write_private;
+use super::Session;
 use super::home::Home;
-use super::tail::Tail;
+use super::output_tail::OutputTail;
 use super::verdict::{Judgement, judge};
-use super::{Session, wall};
-use crate::adapters::Story;
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::{self, Ended, Ending, Job, Listener};
-use crate::agent::survivors;
+use crate::agent::process_tree;
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream};
+use crate::fs::write_private;
 use crate::git::REPOSITORY_VARIABLES;
-use crate::settings::Settings;
+use crate::settings::{Settings, to_std};
 use crate::state::{State, Store};
+use crate::stories::Story;
 
 impl Session<'_> {
     pub(super) async fn run_agent(
@@ -45,8 +45,8 @@ impl Session<'_> {
             } else {
                 text.as_bytes().to_vec()
             },
-            timeout: settings.timeout.map(wall),
-            idle_timeout: settings.idle_timeout.map(wall),
+            timeout: settings.timeout.map(to_std),
+            idle_timeout: settings.idle_timeout.map(to_std),
             ..job
         };
         let mut decoder = Decoder::new(agent.format, text);
@@ -132,7 +132,7 @@ impl Session<'_> {
             store: &self.store,
             state: &mut self.state,
             decoder,
-            tail: Tail::default(),
+            tail: OutputTail::default(),
         };
         let home = Home::of(&self.engine.repo);
         let ended = process::run(job, &mut log, &mut stop, &mut ears).await?;
@@ -166,7 +166,7 @@ fn git_settings(
 }
 
 /// An attempt that has begun.
-pub(super) struct Begun {
+pub(crate) struct Begun {
     pub number: u32,
     pub since: Timestamp,
     pub log: File,
@@ -193,7 +193,7 @@ impl Begun {
 }
 
 /// What came of the agent, before gates and git have their say.
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     pub judgement: Judgement,
     exit_code: Option<i32>,
     pub signal: Option<i32>,
@@ -239,14 +239,14 @@ struct Ears<'a> {
     state: &'a mut State,
     decoder: &'a mut Decoder,
     /// The end of what people would read of its output.
-    tail: Tail,
+    tail: OutputTail,
 }
 
 impl Listener for Ears<'_> {
     fn started(&mut self, pid: i32) {
         if let Some(running) = &mut self.state.running {
             running.pid = Some(pid);
-            running.started = survivors::started_at(pid);
+            running.started = process_tree::started_at(pid);
         }
         // Without it the mark in the environment still finds the process.
         if let Err(error) = self.store.save(self.state) {

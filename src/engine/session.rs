@@ -5,17 +5,18 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::hooks::Hook;
-use super::machine::{self, Action, Refusal};
+use super::lifecycle_hooks::Hook;
 use super::other_refs::OtherRefs;
+use super::progress::{self, Action, Refusal};
 use super::{Engine, progress_of};
-use crate::adapters::{Listing, Story};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::git::worktree::{Reading, Whose};
 use crate::git::{Head, index};
 use crate::names::{Change, Oid, ref_component};
+use crate::paths::percent_decode;
 use crate::state::{Lock, Phase, State, StateError, Store};
+use crate::stories::{Listing, Story};
 
 /// A loop that this process may change.
 pub struct Session<'o> {
@@ -96,13 +97,13 @@ impl<'o> Session<'o> {
         self.emit(What::Notice { message });
     }
 
-    pub(super) fn save(&self) -> Result<(), Error> {
+    pub(crate) fn save(&self) -> Result<(), Error> {
         Ok(self.store.save(&self.state)?)
     }
 
     /// Lets the machine decide about an event; the caller saves.
-    pub(super) fn decide(&mut self, event: machine::Event) -> Result<Vec<Action>, Error> {
-        match machine::step(&self.state.progress, event) {
+    pub(super) fn decide(&mut self, event: progress::Event) -> Result<Vec<Action>, Error> {
+        match progress::step(&self.state.progress, event) {
             Ok((progress, actions)) => {
                 self.state.progress = progress;
                 Ok(actions)
@@ -146,7 +147,7 @@ impl<'o> Session<'o> {
     }
 
     /// Lets the machine know what is open.
-    pub(super) fn note_open(&mut self, listing: &Listing) -> Result<(), Error> {
+    pub(crate) fn note_open(&mut self, listing: &Listing) -> Result<(), Error> {
         let incomplete = listing
             .stories
             .iter()
@@ -155,8 +156,12 @@ impl<'o> Session<'o> {
             })
             .map(|story| story.id.clone())
             .collect();
-        self.decide(machine::Event::Listed { incomplete })?;
-        self.state.listed = Some(super::listed(listing, &self.state.progress.skipped, None));
+        self.decide(progress::Event::Listed { incomplete })?;
+        self.state.listed = Some(super::stories::listed(
+            listing,
+            &self.state.progress.skipped,
+            None,
+        ));
         Ok(())
     }
 
@@ -176,10 +181,10 @@ impl<'o> Session<'o> {
                 return Ok(story.clone());
             }
         }
-        match super::upcoming(listing, &progress.skipped) {
-            super::Upcoming::Story(story) => Ok(story.clone()),
-            super::Upcoming::Blocked(knot) => Err(Error::Blocked(knot)),
-            super::Upcoming::Nothing => {
+        match super::stories::upcoming(listing, &progress.skipped) {
+            super::stories::Upcoming::Story(story) => Ok(story.clone()),
+            super::stories::Upcoming::Blocked(knot) => Err(Error::Blocked(knot)),
+            super::stories::Upcoming::Nothing => {
                 let (done, total) = progress_of(listing);
                 Err(Error::NothingLeft {
                     change: self.change().to_string(),
@@ -206,7 +211,7 @@ impl<'o> Session<'o> {
 
     /// The number of the next attempt at a story: one more than any that left a log, a loop of the
     /// same change that was finished before included.
-    pub(super) fn next_attempt_number(&self, story: &str) -> u32 {
+    pub(crate) fn next_attempt_number(&self, story: &str) -> u32 {
         let prefix = format!("{}.", ref_component(story));
         let logged = std::fs::read_dir(self.file("attempts"))
             .into_iter()
@@ -315,13 +320,12 @@ impl<'o> Session<'o> {
 
     /// Refuses to work on the files of another work tree.
     pub(super) fn require_own_work_tree(&self) -> Result<(), Error> {
-        let here = path_text(&self.engine.repo.top);
-        if here == self.state.worktree || !self.state.is_live() {
+        if self.state.worktree.as_path() == self.engine.repo.top || !self.state.is_live() {
             return Ok(());
         }
         Err(Error::OtherWorkTree {
             change: self.change().to_string(),
-            path: self.state.worktree.clone(),
+            path: self.state.worktree.to_string(),
         })
     }
 }
@@ -340,56 +344,12 @@ pub async fn look<'o>(engine: Engine<'o>, change: &Change) -> Result<(Engine<'o>
         });
     };
     let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
-    let here = path_text(&engine.repo.top) == state.worktree;
+    let here = state.worktree.as_path() == engine.repo.top;
     if !cut_off || !here || matches!(store.lock(), Err(StateError::Busy { .. })) {
         return Ok((engine, state));
     }
     let session = Session::open(engine, change).await?;
     Ok((session.engine, session.state))
-}
-
-/// A path as text, percent-encoded where it is not UTF-8.
-pub(super) fn path_text(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    percent_encode(path.as_os_str().as_bytes())
-}
-
-/// Bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
-pub(super) fn percent_encode(bytes: &[u8]) -> String {
-    bytes
-        .utf8_chunks()
-        .map(|chunk| {
-            let invalid: String = chunk
-                .invalid()
-                .iter()
-                .map(|byte| format!("%{byte:02X}"))
-                .collect();
-            chunk.valid().replace('%', "%25") + &invalid
-        })
-        .collect()
-}
-
-/// The bytes that [`percent_encode`] made this text of.
-pub(super) fn percent_decode(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = after
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        match escaped {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    bytes
 }
 
 fn append(path: &Path, line: &str) -> std::io::Result<()> {

@@ -10,17 +10,18 @@ use jiff::Timestamp;
 
 use super::abort::{ORIGINAL_INDEX, START_INDEX};
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
-use super::report::{ChosenAgent, Preview, Stories};
-use super::session::{path_text, percent_encode};
 use super::snapshot::{anchor, snapshot_message, staged_commit};
+use super::stories::listed;
 use super::unversioned::Unversioned;
-use super::{Engine, Session, agent_of, listed, progress_of};
+use super::{Engine, Session, agent_of, progress_of};
 use crate::error::Error;
 use crate::events::What;
+use crate::fs::FileError;
 use crate::git::RefInfo;
 use crate::git::index;
 use crate::git::worktree::Whose;
 use crate::names::{Change, Oid};
+use crate::paths::{WorkTreePath, percent_encode};
 use crate::refs::{KeptRef, Update};
 use crate::state::{Before, Intent, Phase, Progress, State, Store, VERSION};
 
@@ -104,18 +105,13 @@ pub async fn preview(
     engine: &Engine<'_>,
     change: &Change,
     options: &StartOptions,
-) -> Result<Option<Preview>, Error> {
+) -> Result<Option<Found>, Error> {
     super::refuse_inside_attempt()?;
     let store = Store::new(&engine.repo.common_dir, change);
     if store.load()?.is_some_and(|state| state.is_live()) {
         return Ok(None);
     }
-    let found = check(engine, change, options).await?;
-    Ok(Some(Preview {
-        stories: Stories::of(change, &found.source, found.listing, &[]),
-        agent: agent_of(&options.agent, &options.settings, &engine.repo.top).map(ChosenAgent::of),
-        settings: options.settings.clone(),
-    }))
+    Ok(Some(check(engine, change, options).await?))
 }
 
 /// Attempts are numbered by their logs. Where refs of an earlier loop have none any more, an empty log
@@ -137,10 +133,12 @@ fn take_attempt_numbers(store: &Store, change: &Change, earlier: &[RefInfo]) -> 
                 .append(true)
                 .mode(0o600)
                 .open(&path);
-            made.map_err(|source| Error::File {
-                what: "make",
-                path,
-                source,
+            made.map_err(|source| {
+                Error::File(FileError {
+                    what: "make",
+                    path,
+                    source,
+                })
             })?;
         }
     }
@@ -211,7 +209,7 @@ async fn compute(
         original_head: engine.head.oid.clone(),
         checkpoint,
         checkpoint_tree: reading.tree.clone(),
-        worktree: path_text(&repo.top),
+        worktree: WorkTreePath::new(&repo.top),
         started: Timestamp::now(),
         progress: Progress {
             phase: Phase::Ready,

@@ -9,12 +9,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
-use super::files::file_error;
-use super::session::{percent_decode, percent_encode};
 use crate::error::Error;
+use crate::fs::file_error;
 use crate::git::worktree::Whose;
 use crate::git::{Head, Repo, clear_operations, discover};
 use crate::names::{Oid, short_branch};
+use crate::paths::{percent_decode, percent_encode};
 use crate::refs::Update;
 
 /// The submodules as they were at the last checkpoint, and when the loop began; in the loop's directory.
@@ -224,14 +224,14 @@ impl Session<'_> {
         if submodules.submodule.is_empty() {
             return match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    Err(file_error("remove", &path, error))
+                    Err(file_error("remove", &path, error).into())
                 }
                 _ => Ok(()),
             };
         }
         let text = toml::to_string(submodules).map_err(io::Error::other);
         text.and_then(|text| fs::write(&path, text))
-            .map_err(|error| file_error("write", &path, error))
+            .map_err(|error| file_error("write", &path, error).into())
     }
 
     fn load_submodules(&self, record: &str) -> Submodules {

@@ -13,7 +13,7 @@ const NOT_FOUND: &[i32] = &[126, 127];
 
 /// What an attempt came to, gates and git aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Judgement {
+pub(crate) struct Judgement {
     pub verdict: Verdict,
     /// Why; for `no signal` it is told and logged, but not put into the next prompt.
     pub reason: Option<String>,
@@ -49,7 +49,7 @@ impl Judgement {
     }
 }
 
-pub(super) fn judge(ending: &Ending, report: &Report) -> Judgement {
+pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
     match ending {
         Ending::Interrupted(signal) => {
             return Judgement::new(Verdict::Interrupted, format!("stopped by signal {signal}"));

@@ -1,14 +1,14 @@
 //! What to type next, for every error that leaves something to type.
 
 use super::Error;
-use crate::adapters::{Adapter, SourceError};
-use crate::agent::hooks::SettingsFileError;
 use crate::agent::presets;
 use crate::agent::process::ProcessError;
 use crate::async_cmd::{CommandError, quoted};
 use crate::git::{GitError, worktree::WorkTreeError};
+use crate::install::agent_settings::SettingsFileError;
 use crate::settings::SettingsError;
 use crate::state::StateError;
+use crate::stories::{Adapter, SourceError};
 
 impl Error {
     /// What to type next.
@@ -201,7 +201,8 @@ impl Error {
             Self::WrongPhase(change) => format!("git ralph status {change}"),
             // The system's own reason says what to mend.
             Self::Source(SourceError::Unreadable { .. } | SourceError::Unwritable { .. })
-            | Self::File { .. }
+            | Self::File(_)
+            | Self::Guard(_)
             | Self::System { .. }
             | Self::Process(_)
             | Self::AgentSettings(_)
@@ -230,7 +231,7 @@ fn git_hint(error: &GitError) -> Option<String> {
             "the same command with -v shows each git command as it runs".to_owned()
         }
         // The system's own reason says what to mend.
-        GitError::Run(CommandError::Read { .. }) | GitError::File { .. } => return None,
+        GitError::Run(CommandError::Read { .. }) | GitError::File(_) => return None,
     };
     Some(hint)
 }

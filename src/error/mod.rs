@@ -10,15 +10,17 @@ mod tests;
 
 use std::path::PathBuf;
 
-use crate::adapters::{Adapter, SourceError};
-use crate::agent::hooks::SettingsFileError;
 use crate::agent::process::ProcessError;
 use crate::exit::Exit;
+use crate::fs::FileError;
 use crate::git::{GitError, worktree::WorkTreeError};
+use crate::guard::GuardError;
+use crate::install::agent_settings::SettingsFileError;
 use crate::names::BadChange;
 use crate::prompt::TemplateError;
 use crate::settings::SettingsError;
 use crate::state::{StateError, Verdict};
+use crate::stories::{Adapter, SourceError};
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -45,16 +47,12 @@ pub enum Error {
     /// The agent's processes or log.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// A file of the loop.
-    #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// What was tried.
-        what: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The guard around an agent's git.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
     /// The system refused something that has no file.
     #[error("cannot {what}: {source}")]
     System {

@@ -10,15 +10,17 @@ use snapbox::data::DataFormat;
 use snapbox::{Data, assert_data_eq};
 
 use super::Error;
-use crate::adapters::{Adapter, SourceError};
-use crate::agent::hooks::SettingsFileError;
 use crate::agent::process::ProcessError;
 use crate::async_cmd::CommandError;
+use crate::fs::FileError;
 use crate::git::{GitError, worktree::WorkTreeError};
+use crate::guard::GuardError;
+use crate::install::agent_settings::SettingsFileError;
 use crate::names::BadChange;
 use crate::prompt::TemplateError;
 use crate::settings::SettingsError;
 use crate::state::{StateError, Verdict};
+use crate::stories::{Adapter, SourceError};
 
 fn full() -> io::Error {
     io::Error::other("no space left on device")
@@ -61,11 +63,11 @@ fn git() -> Vec<GitError> {
             verb: "rev-parse".to_owned(),
             answer: "?".to_owned(),
         },
-        GitError::File {
+        GitError::File(FileError {
             what: "write",
             path: path("/r/.git/index"),
             source: full(),
-        },
+        }),
         GitError::IndexLocked(path("/r/.git/index.lock")),
     ];
     all.extend(command().into_iter().map(GitError::Run));
@@ -95,11 +97,11 @@ fn state() -> Vec<StateError> {
             path: path("/r/.git/ralph/add-login.toml"),
             why: "line 3: expected a value".to_owned(),
         },
-        StateError::File {
+        StateError::File(FileError {
             what: "save",
             path: path("/r/.git/ralph/add-login.toml"),
             source: full(),
-        },
+        }),
     ]
 }
 
@@ -208,11 +210,16 @@ fn all() -> Vec<Error> {
             name: "add/login".to_owned(),
             why: "it has a '/'",
         }),
-        Error::File {
+        Error::File(FileError {
             what: "make",
             path: path("/r/.git/ralph/add-login/attempts/2.1.log"),
             source: full(),
-        },
+        }),
+        Error::Guard(GuardError::File(FileError {
+            what: "make",
+            path: path("/r/.git/ralph/add-login/hooks"),
+            source: full(),
+        })),
         Error::System {
             what: "find the current directory",
             source: io::ErrorKind::NotFound.into(),
@@ -406,7 +413,7 @@ fn no_error_is_left_out_of_the_table() {
     complete(&work_tree(), include_str!("../git/worktree.rs"), "WorkTreeError");
     complete(&state(), include_str!("../state/store.rs"), "StateError");
     complete(&settings(), include_str!("../settings/mod.rs"), "SettingsError");
-    complete(&source(), include_str!("../adapters/error.rs"), "SourceError");
+    complete(&source(), include_str!("../stories/error.rs"), "SourceError");
     complete(
         &template(),
         include_str!("../prompt/template.rs"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::async_cmd::{self, Command, CommandError, Output};
+use crate::fs::FileError;
 use crate::names::Oid;
 
 /// The variables by which git's environment can point at another repository
@@ -92,16 +93,9 @@ pub enum GitError {
         /// The beginning of the answer.
         answer: String,
     },
-    /// A file of git's could not be read or written.
-    #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// What was tried: "read", "write", "rename" …
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Another git holds the index.
     #[error("{} exists: another git is at work here, or one crashed", .0.display())]
     IndexLocked(PathBuf),

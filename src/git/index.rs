@@ -14,6 +14,7 @@ use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{GITLINK, Index};
 use super::objects::StagedEntry;
+use crate::fs::file_error;
 use crate::names::Oid;
 
 /// How long to wait for another git that holds the index.
@@ -28,7 +29,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
     let metadata = match fs::metadata(from) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(source) => return Err(file_error("read", from, source)),
+        Err(source) => return Err(file_error("read", from, source).into()),
     };
     let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
     fs::copy(from, to).map_err(|e| file_error("copy", from, e))?;
@@ -61,7 +62,7 @@ pub fn discard(index: &Path) -> Result<(), GitError> {
         match fs::remove_file(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(file_error("remove", &path, source)),
+            Err(source) => return Err(file_error("remove", &path, source).into()),
         }
     }
     Ok(())
@@ -324,7 +325,7 @@ impl Repo {
         written.map_err(|source| {
             // The lock is ours: left behind it would stop every later git command.
             let _ = fs::remove_file(&lock_path);
-            file_error("write", &real, source)
+            file_error("write", &real, source).into()
         })
     }
 }
@@ -348,7 +349,7 @@ async fn open_lock(path: &Path) -> Result<File, GitError> {
                 }
                 tokio::time::sleep(LOCK_POLL).await;
             }
-            Err(source) => return Err(file_error("write", path, source)),
+            Err(source) => return Err(file_error("write", path, source).into()),
         }
     }
 }
@@ -358,12 +359,4 @@ fn write_copy(lock: &mut File, index: &Path) -> io::Result<()> {
     lock.write_all(&fs::read(index)?)?;
     lock.sync_all()?;
     lock.set_modified(modified)
-}
-
-fn file_error(what: &'static str, path: &Path, source: io::Error) -> GitError {
-    GitError::File {
-        what,
-        path: path.to_owned(),
-        source,
-    }
 }

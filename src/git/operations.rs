@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::command::GitError;
 use super::discover::Repo;
+use crate::fs::FileError;
 
 /// File in the git directory, and what it says is going on.
 const MARKERS: &[(&str, &str)] = &[
@@ -59,10 +60,12 @@ pub fn clear_operations(repo: &Repo) -> Result<(), GitError> {
         } else {
             fs::remove_file(&path)
         };
-        removed.map_err(|source| GitError::File {
-            what: "remove",
-            path,
-            source,
+        removed.map_err(|source| {
+            GitError::File(FileError {
+                what: "remove",
+                path,
+                source,
+            })
         })?;
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::discover::Repo;
+use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
 
 /// Those files of one repository, as they were at one moment, by their paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl OwnFiles {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn save(&self, copy: &Path) -> Result<(), GitError> {
+    pub fn save(&self, copy: &Path) -> Result<(), FileError> {
         Self::discard(copy)?;
         let new = copy.with_extension("new");
         remove_dir(&new)?;
@@ -69,7 +70,7 @@ impl OwnFiles {
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub fn discard(copy: &Path) -> Result<(), GitError> {
+    pub fn discard(copy: &Path) -> Result<(), FileError> {
         let old = copy.with_extension("old");
         remove_dir(&old)?;
         match fs::rename(copy, &old) {
@@ -160,40 +161,17 @@ fn in_repository(repo: &Repo, name: &Path) -> PathBuf {
     }
 }
 
-fn put(path: &Path, entry: &Entry) -> Result<(), GitError> {
+fn put(path: &Path, entry: &Entry) -> Result<(), FileError> {
     let error = |error| file_error("write", path, error);
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir).map_err(error)?;
     match entry {
-        Entry::File { mode, bytes } => {
-            let file = tempfile::Builder::new()
-                .prefix(".ralph-")
-                .tempfile_in(dir)
-                .map_err(error)?;
-            fs::write(file.path(), bytes).map_err(error)?;
-            fs::set_permissions(file.path(), fs::Permissions::from_mode(*mode)).map_err(error)?;
-            file.persist(path).map_err(|failed| error(failed.error)).map(drop)
-        }
+        Entry::File { mode, bytes } => write_atomically(path, bytes, *mode, Durability::Atomic),
         Entry::Link(target) => {
             if path.symlink_metadata().is_ok() {
                 fs::remove_file(path).map_err(error)?;
             }
             symlink(target, path).map_err(error)
         }
-    }
-}
-
-fn remove_dir(dir: &Path) -> Result<(), GitError> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", dir, error)),
-        _ => Ok(()),
-    }
-}
-
-fn file_error(what: &'static str, path: &Path, source: io::Error) -> GitError {
-    GitError::File {
-        what,
-        path: path.to_owned(),
-        source,
     }
 }

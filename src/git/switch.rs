@@ -12,6 +12,7 @@ use std::path::Path;
 use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{Index, touched};
+use crate::fs::file_error;
 use crate::names::Oid;
 
 impl Repo {
@@ -141,7 +142,7 @@ impl Repo {
         let file = self.top.join(OsStr::from_bytes(path));
         match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(file_error("remove", &file, error));
+                return Err(file_error("remove", &file, error).into());
             }
             _ => {}
         }
@@ -189,14 +190,6 @@ impl Repo {
             .done()
             .await?;
         super::index::discard(scratch)
-    }
-}
-
-fn file_error(what: &'static str, path: &Path, source: io::Error) -> GitError {
-    GitError::File {
-        what,
-        path: path.to_owned(),
-        source,
     }
 }
 

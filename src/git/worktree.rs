@@ -4,14 +4,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-
-use nix::sys::stat::{Mode, umask};
 
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 use super::index_file::{self, GITLINK, Index};
+use crate::fs::make_accessible;
 use crate::names::Oid;
 
 /// Above this size of an index, git compares two trees faster than we two indexes.
@@ -327,46 +325,6 @@ impl Repo {
         }
         Ok(self.git.write_tree(index).await?)
     }
-}
-
-/// Gives the owner read access to what is ours below `dir` (and to directories the right to be changed);
-/// says how many modes changed. Git's own directories are left alone.
-pub fn make_accessible(dir: &Path) -> usize {
-    let mut changed = 0;
-    let mut open = vec![dir.to_owned()];
-    while let Some(dir) = open.pop() {
-        for entry in fs::read_dir(&dir).into_iter().flatten().filter_map(Result::ok) {
-            let path = entry.path();
-            let Ok(metadata) = path.symlink_metadata() else {
-                continue;
-            };
-            let needed = match metadata.file_type() {
-                kind if kind.is_dir() => 0o700,
-                kind if kind.is_file() => 0o400,
-                _ => continue,
-            };
-            let mode = metadata.permissions().mode();
-            if mode & needed != needed {
-                // What a new one would get: the old ones are not known here.
-                let usual = if metadata.is_dir() { 0o777 } else { 0o666 } & !umask_now();
-                let better = fs::Permissions::from_mode(mode | needed | usual);
-                changed += usize::from(fs::set_permissions(&path, better).is_ok());
-            }
-            if metadata.is_dir() && entry.file_name() != ".git" {
-                open.push(path);
-            }
-        }
-    }
-    changed
-}
-
-/// The permissions that new files and directories do not get.
-#[must_use]
-pub fn umask_now() -> u32 {
-    // There is no way to read it but to set it.
-    let mask = umask(Mode::from_bits_truncate(0o022));
-    umask(mask);
-    mask.bits()
 }
 
 /// How a tree differs from another.

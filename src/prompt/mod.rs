@@ -7,8 +7,8 @@ mod template;
 
 use serde::Serialize;
 
-use crate::adapters::Story;
 use crate::names::heading;
+use crate::stories::Story;
 
 pub use self::template::{DEFAULT, Template, TemplateError};
 

@@ -19,7 +19,7 @@ pub use table::TABLE;
 use values::{
     days, dollars, duration, finish_choice, mark, number, text, truth, verify_baseline, wait, wrong,
 };
-pub use values::{parse_colour, parse_duration};
+pub use values::{parse_colour, parse_duration, to_std};
 
 /// What `run` does when the loop has come to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

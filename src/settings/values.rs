@@ -1,8 +1,16 @@
 //! What a value of a setting can be.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 use super::{Colour, FinishChoice, Mark, SettingsError, VerifyBaseline};
+
+/// Returns a limit as the runtime wants it.
+#[must_use]
+pub fn to_std(limit: SignedDuration) -> Duration {
+    limit.try_into().unwrap_or(Duration::MAX)
+}
 
 pub(super) fn text(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())

@@ -2,6 +2,7 @@
 //! and locked. Pure data and its file; knows nothing of git processes, agents or output.
 
 mod agent_session;
+pub mod noted;
 mod store;
 
 use std::fmt;
@@ -9,12 +10,14 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::{Source, Story};
 use crate::names::{Change, Oid};
+use crate::paths::WorkTreePath;
 use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
+use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
+pub use noted::Noted;
 pub use store::{Lock, StateError, Store, changes};
 
 /// The version this program writes; files with a higher one are refused.
@@ -153,20 +156,6 @@ pub struct Listed {
     /// The id of the story that comes next; absent when none can be worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-}
-
-/// What git's hooks have noted of a person's doing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted {
-    /// Where HEAD is, when it is not on the loop's branch: another branch, or a short object id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub away: Option<String>,
-    /// The tip of the loop's branch that the commits lead to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tip: Option<Oid>,
-    /// Commits above the checkpoint that no attempt has made.
-    #[serde(default)]
-    pub commits: usize,
 }
 
 /// The part of the state that the state machine decides about.
@@ -361,8 +350,8 @@ pub struct State {
     pub checkpoint: Oid,
     /// The tree of the latest checkpoint.
     pub checkpoint_tree: Oid,
-    /// The work tree's top directory, percent-encoded where it is not UTF-8.
-    pub worktree: String,
+    /// The work tree's top directory.
+    pub worktree: WorkTreePath,
     /// When the loop began.
     pub started: Timestamp,
     /// What the state machine decides about.

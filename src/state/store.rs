@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{State, VERSION};
+use crate::fs::{Durability, FileError, file_error, write_atomically};
 use crate::names::Change;
 
 /// Why a state could not be read, saved or locked.
@@ -39,16 +40,9 @@ pub enum StateError {
         /// What is wrong with it.
         why: String,
     },
-    /// The system said no.
-    #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// What was tried.
-        what: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// The files of one loop, below `<git-common-dir>/ralph`.
@@ -98,7 +92,7 @@ impl Store {
     /// When one cannot be made.
     pub fn make_dirs(&self) -> Result<(), StateError> {
         make_dir(&self.file("attempts"))?;
-        make_dir(&self.file("trash"))
+        Ok(make_dir(&self.file("trash"))?)
     }
 
     /// Takes the lock without waiting.
@@ -146,7 +140,7 @@ impl Store {
                     holder: (read && !holder.is_empty()).then(|| holder.trim().to_owned()),
                 });
             }
-            Err(TryLockError::Error(source)) => return Err(file_error("lock", path, source)),
+            Err(TryLockError::Error(source)) => return Err(file_error("lock", path, source).into()),
         }
         file.set_len(0)
             .and_then(|()| writeln!(file, "process {}", std::process::id()))
@@ -169,7 +163,7 @@ impl Store {
                     why: "it is not UTF-8 text".to_owned(),
                 });
             }
-            Err(source) => return Err(file_error("read", &path, source)),
+            Err(source) => return Err(file_error("read", &path, source).into()),
         };
         parse(&text, &path).map(Some)
     }
@@ -206,7 +200,12 @@ impl Store {
             path: path.clone(),
             why: format!("the new state cannot be written: {error}"),
         })?;
-        write_atomically(&path, text.as_bytes())
+        Ok(write_atomically(
+            &path,
+            text.as_bytes(),
+            0o600,
+            Durability::Synced,
+        )?)
     }
 }
 
@@ -219,7 +218,7 @@ pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     let entries = match fs::read_dir(&root) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(file_error("read", &root, source)),
+        Err(source) => return Err(file_error("read", &root, source).into()),
     };
     let mut found: Vec<Change> = entries
         .filter_map(Result::ok)
@@ -233,7 +232,7 @@ pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     Ok(found)
 }
 
-fn make_dir(dir: &Path) -> Result<(), StateError> {
+fn make_dir(dir: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -260,25 +259,4 @@ fn parse(text: &str, path: &Path) -> Result<State, StateError> {
         });
     }
     toml::from_str(text).map_err(damaged)
-}
-
-fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
-    let error = |source| file_error("write", path, source);
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".state-")
-        .tempfile_in(dir)
-        .map_err(error)?;
-    file.write_all(bytes).map_err(error)?;
-    file.as_file().sync_all().map_err(error)?;
-    file.persist(path).map_err(|e| error(e.error))?;
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(error)
-}
-
-fn file_error(what: &'static str, path: &Path, source: io::Error) -> StateError {
-    StateError::File {
-        what,
-        path: path.to_owned(),
-        source,
-    }
 }

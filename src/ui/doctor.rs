@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::narration::{bold, red};
 use super::preview::described;
 use super::width::wrap;
-use crate::engine::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
+use crate::inspect::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
 use crate::state::Phase;
 
 /// `git ralph doctor`, on a terminal with so many columns.

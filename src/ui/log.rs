@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::narration::{bold, dollars, time, verdict};
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
-use crate::engine::report::{Log, LogEntry};
+use crate::events::log::{Log, LogEntry};
 use crate::names::heading;
 use crate::state::Verdict;
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::stories;
 use super::width::wrap;
-use crate::engine::report::{ChosenAgent, Preview};
+use crate::inspect::stories::{ChosenAgent, Preview};
 use crate::settings::Mark;
 
 /// `git ralph start --dry-run`, on a terminal with so many columns.

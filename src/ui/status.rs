@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::narration::{bold, green, red, time};
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
-use crate::engine::report::{CurrentStory, SessionStatus, Status};
+use crate::inspect::status::{CurrentStory, SessionStatus, Status};
 use crate::names::heading;
 use crate::state::Phase;
 

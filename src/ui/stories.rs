@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::narration::{bold, green};
 use super::width::hang;
-use crate::engine::report::Stories;
+use crate::inspect::stories::Stories;
 
 /// `git ralph stories`, on a terminal with so many columns.
 #[must_use]

@@ -33,7 +33,7 @@ fn the_page_is_what_man_makes_of_it() {
         "{}",
         output.stdout
     );
-    let first = git_ralph::parts::PAGES
+    let first = git_ralph::install::manual::bundled::PAGES
         .iter()
         .find(|(verb, _)| *verb == "next")
         .and_then(|(_, page)| page.lines().next());
@@ -76,7 +76,7 @@ fn on_a_terminal_man_shows_the_page() {
         return;
     };
     assert!(shown.starts_with("on a terminal: SYNOPSIS"), "{shown}");
-    let size = git_ralph::parts::PAGES[0].1.len().to_string();
+    let size = git_ralph::install::manual::bundled::PAGES[0].1.len().to_string();
     assert!(shown.contains(&size), "{shown}");
 }
 

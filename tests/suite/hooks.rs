@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use git_ralph::engine::hooks::TABLE;
+use git_ralph::engine::lifecycle_hooks::TABLE;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 

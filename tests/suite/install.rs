@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use git_ralph::parts;
+use git_ralph::install::manual::bundled;
 
 use crate::support::{Cmd, Output, Sandbox};
 
@@ -19,7 +19,7 @@ fn all_that_is_in_the_source_is_brought_along() {
         .flat_map(|dir| fs::read_dir(top.join(dir)).unwrap())
         .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
         .collect();
-    let mut brought: Vec<String> = parts::files()
+    let mut brought: Vec<String> = bundled::files()
         .into_iter()
         .map(|(_, text)| text.to_owned())
         .collect();
@@ -29,7 +29,7 @@ fn all_that_is_in_the_source_is_brought_along() {
         wanted == brought,
         "src/parts.rs is not what is in man/ and completions/"
     );
-    for (place, text) in parts::files() {
+    for (place, text) in bundled::files() {
         let name = place.file_name().unwrap().to_str().unwrap();
         if name.ends_with(".1") || name.ends_with(".7") {
             assert_eq!(
@@ -49,7 +49,7 @@ fn each_path_is_told_once_and_nothing_is_written_twice() {
     told.sort();
     let there = place.files();
     assert_eq!(told, there.keys().cloned().collect::<Vec<_>>());
-    for (file, text) in parts::files() {
+    for (file, text) in bundled::files() {
         let path = place.share.join(file);
         assert_eq!(there[&path], text, "{}", path.display());
         let mode = path.metadata().unwrap().permissions().mode();

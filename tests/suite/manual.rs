@@ -22,7 +22,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use git_ralph::agent::presets::{self, Preset};
 use git_ralph::cli::Cli;
-use git_ralph::engine::hooks;
+use git_ralph::engine::lifecycle_hooks;
 use git_ralph::{exit, prompt, settings};
 use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
@@ -182,7 +182,7 @@ fn lifecycle_page() -> String {
     page.section("DESCRIPTION");
     page.prose(topics::HOOKS);
     page.section("HOOKS");
-    for row in hooks::TABLE {
+    for row in lifecycle_hooks::TABLE {
         let story = if row.story { " and story" } else { "" };
         let text = format!(
             "Runs {}. Arguments: change{story}. Event: {}. When it fails: {}.",

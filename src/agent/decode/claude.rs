@@ -5,9 +5,9 @@
 
 use super::{
     Dialect, Fault, FaultKind,
-    draft::{Draft, ToolInput},
-    lines::{self, Maybe, parse},
+    lines::{self, Lenient, parse},
     qwen,
+    report_builder::{ReportBuilder, ToolInput},
     wait::seconds_until,
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -32,51 +32,51 @@ impl Claude {
         }
     }
 
-    fn system(&mut self, line: &str, draft: &mut Draft) {
+    fn system(&mut self, line: &str, report: &mut ReportBuilder) {
         let Some(system) = parse::<System>(line) else {
             return;
         };
         self.is_qwen |= system.qwen_code_version.is_some();
-        draft.session = system.session_id.value().or(draft.session.take());
+        report.session = system.session_id.value().or(report.session.take());
         if system.subtype.value().as_deref() == Some("api_retry") {
             let error = system.error.value().unwrap_or_default();
-            draft.note(&format!("error, trying again: {error}"));
+            report.note(&format!("error, trying again: {error}"));
             let fault = Fault::new(Some(&error), system.error_status.value(), &error);
-            draft.fails(fault);
+            report.fails(fault);
         }
     }
 
-    fn assistant(&mut self, line: &str, draft: &mut Draft) {
+    fn assistant(&mut self, line: &str, report: &mut ReportBuilder) {
         let Some(assistant) = parse::<Assistant>(line) else {
             return;
         };
         for block in assistant.message.content {
             match block.r#type.as_str() {
-                "text" => draft.note(&block.text.value().unwrap_or_default()),
+                "text" => report.note(&block.text.value().unwrap_or_default()),
                 "tool_use" => {
                     let name = block.name.value().unwrap_or_default();
-                    draft.note_tool(&name, block.input.value().unwrap_or_default());
+                    report.note_tool(&name, block.input.value().unwrap_or_default());
                 }
                 _ => {}
             }
         }
         let is_subagent = assistant.parent_tool_use_id.is_some();
         if !is_subagent {
-            draft.message_begins();
+            report.message_begins();
             self.error = assistant.error.value();
         }
     }
 
-    fn result(&mut self, line: &str, draft: &mut Draft) {
+    fn result(&mut self, line: &str, report: &mut ReportBuilder) {
         let Some(result) = parse::<StreamResult>(line) else {
             return;
         };
         let text = result.result.value();
-        draft.message(text.as_deref().unwrap_or_default());
-        draft.ended = true;
-        draft.session = result.session_id.value().or(draft.session.take());
-        draft.cost_usd = result.total_cost_usd.value();
-        (draft.input_tokens, draft.output_tokens) = (None, None);
+        report.message(text.as_deref().unwrap_or_default());
+        report.ended = true;
+        report.session = result.session_id.value().or(report.session.take());
+        report.cost_usd = result.total_cost_usd.value();
+        (report.input_tokens, report.output_tokens) = (None, None);
         let models = result.model_usage.value().unwrap_or_default();
         if models.is_empty() {
             let mut tokens = result.usage.value().unwrap_or_default();
@@ -84,20 +84,20 @@ impl Claude {
                 // A part of what was read.
                 (tokens.cache_read, tokens.cache_written) = <_>::default();
             }
-            tokens.spend(draft);
+            tokens.spend(report);
         }
         for tokens in models.into_values() {
-            tokens.spend(draft);
+            tokens.spend(report);
         }
         for denial in result.permission_denials.value().unwrap_or_default() {
-            draft.deny(&denial.tool_name);
+            report.deny(&denial.tool_name);
         }
         if result.is_error {
             let message = text.or(result.subtype.value()).unwrap_or_default();
             let status = result.api_error_status.value();
-            draft.fault = Some(self.fault(status, &message));
+            report.fault = Some(self.fault(status, &message));
         } else if self.is_qwen {
-            draft.fault = text.as_deref().and_then(qwen::fault_in);
+            report.fault = text.as_deref().and_then(qwen::fault_in);
         }
     }
 
@@ -120,12 +120,12 @@ impl Claude {
 }
 
 impl Dialect for Claude {
-    fn line(&mut self, line: &str, draft: &mut Draft) {
+    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
         match lines::kind(line).as_deref() {
-            Some("system") => self.system(line, draft),
-            Some("assistant") => self.assistant(line, draft),
+            Some("system") => self.system(line, report),
+            Some("assistant") => self.assistant(line, report),
             Some("rate_limit_event") => self.rate_limit(line),
-            Some("result") => self.result(line, draft),
+            Some("result") => self.result(line, report),
             _ => {}
         }
     }
@@ -134,10 +134,10 @@ impl Dialect for Claude {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct System {
-    subtype: Maybe<String>,
-    session_id: Maybe<String>,
-    error: Maybe<String>,
-    error_status: Maybe<u16>,
+    subtype: Lenient<String>,
+    session_id: Lenient<String>,
+    error: Lenient<String>,
+    error_status: Lenient<u16>,
     qwen_code_version: Option<IgnoredAny>,
 }
 
@@ -146,7 +146,7 @@ struct System {
 struct Assistant {
     message: Message,
     parent_tool_use_id: Option<IgnoredAny>,
-    error: Maybe<String>,
+    error: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -159,9 +159,9 @@ struct Message {
 #[serde(default)]
 struct Block {
     r#type: String,
-    text: Maybe<String>,
-    name: Maybe<String>,
-    input: Maybe<ToolInput>,
+    text: Lenient<String>,
+    name: Lenient<String>,
+    input: Lenient<ToolInput>,
 }
 
 #[derive(Deserialize)]
@@ -172,26 +172,26 @@ struct RateLimitEvent {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RateLimitInfo {
-    status: Maybe<String>,
+    status: Lenient<String>,
     #[serde(rename = "resetsAt")]
-    resets_at: Maybe<u64>,
+    resets_at: Lenient<u64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct StreamResult {
-    subtype: Maybe<String>,
+    subtype: Lenient<String>,
     is_error: bool,
-    api_error_status: Maybe<u16>,
-    result: Maybe<String>,
-    session_id: Maybe<String>,
-    total_cost_usd: Maybe<f64>,
-    permission_denials: Maybe<Vec<Denial>>,
+    api_error_status: Lenient<u16>,
+    result: Lenient<String>,
+    session_id: Lenient<String>,
+    total_cost_usd: Lenient<f64>,
+    permission_denials: Lenient<Vec<Denial>>,
     /// Of the last stretch of the agent alone.
-    usage: Maybe<Tokens>,
+    usage: Lenient<Tokens>,
     /// Of everything, with helpers and what was cut off, by model.
     #[serde(rename = "modelUsage")]
-    model_usage: Maybe<BTreeMap<String, Tokens>>,
+    model_usage: Lenient<BTreeMap<String, Tokens>>,
 }
 
 #[derive(Deserialize)]
@@ -204,20 +204,20 @@ struct Denial {
 struct Tokens {
     /// Without what was cached.
     #[serde(alias = "input_tokens", alias = "inputTokens")]
-    input: Maybe<u64>,
+    input: Lenient<u64>,
     #[serde(alias = "cache_read_input_tokens", alias = "cacheReadInputTokens")]
-    cache_read: Maybe<u64>,
+    cache_read: Lenient<u64>,
     #[serde(alias = "cache_creation_input_tokens", alias = "cacheCreationInputTokens")]
-    cache_written: Maybe<u64>,
+    cache_written: Lenient<u64>,
     #[serde(alias = "output_tokens", alias = "outputTokens")]
-    output: Maybe<u64>,
+    output: Lenient<u64>,
 }
 
 impl Tokens {
-    fn spend(self, draft: &mut Draft) {
-        draft.spend(self.input.value(), self.output.value(), None);
-        draft.spend(self.cache_read.value(), None, None);
-        draft.spend(self.cache_written.value(), None, None);
+    fn spend(self, report: &mut ReportBuilder) {
+        report.spend(self.input.value(), self.output.value(), None);
+        report.spend(self.cache_read.value(), None, None);
+        report.spend(self.cache_written.value(), None, None);
     }
 }
 

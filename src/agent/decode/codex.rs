@@ -6,8 +6,8 @@
 
 use super::{
     Dialect, Fault,
-    draft::Draft,
-    lines::{Maybe, parse},
+    lines::{Lenient, parse},
+    report_builder::ReportBuilder,
 };
 use serde::Deserialize;
 
@@ -15,39 +15,39 @@ use serde::Deserialize;
 pub(super) struct Codex;
 
 impl Dialect for Codex {
-    fn line(&mut self, line: &str, draft: &mut Draft) {
+    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
         let Some(event) = parse::<Event>(line) else {
             return;
         };
         match event.r#type.as_str() {
-            "thread.started" => draft.session = event.thread_id.value(),
-            "turn.started" => draft.message_begins(),
-            "item.started" => event.item.started(draft),
-            "item.completed" => event.item.completed(draft),
+            "thread.started" => report.session = event.thread_id.value(),
+            "turn.started" => report.message_begins(),
+            "item.started" => event.item.started(report),
+            "item.completed" => event.item.completed(report),
             "turn.completed" => {
-                draft.ended = true;
-                draft.fault = None;
+                report.ended = true;
+                report.fault = None;
                 if let Some(usage) = event.usage.value() {
-                    draft.input_tokens = usage.input_tokens.value();
-                    draft.output_tokens = usage.output_tokens.value();
+                    report.input_tokens = usage.input_tokens.value();
+                    report.output_tokens = usage.output_tokens.value();
                 }
             }
             "turn.failed" => {
                 let error = event.error.value().unwrap_or_default();
-                draft.ended = true;
-                draft.fault = Some(fault(error.message));
+                report.ended = true;
+                report.fault = Some(fault(error.message));
             }
             "error" => {
                 let fault = fault(event.message);
-                draft.note(&fault.message);
-                draft.fails(fault);
+                report.note(&fault.message);
+                report.fails(fault);
             }
             _ => {}
         }
     }
 }
 
-fn fault(message: Maybe<String>) -> Fault {
+fn fault(message: Lenient<String>) -> Fault {
     Fault::new(None, None, &message.value().unwrap_or_default())
 }
 
@@ -55,45 +55,45 @@ fn fault(message: Maybe<String>) -> Fault {
 #[serde(default)]
 struct Event {
     r#type: String,
-    thread_id: Maybe<String>,
+    thread_id: Lenient<String>,
     item: Item,
-    usage: Maybe<Usage>,
-    error: Maybe<Failure>,
-    message: Maybe<String>,
+    usage: Lenient<Usage>,
+    error: Lenient<Failure>,
+    message: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Item {
     r#type: String,
-    text: Maybe<String>,
-    message: Maybe<String>,
-    command: Maybe<String>,
+    text: Lenient<String>,
+    message: Lenient<String>,
+    command: Lenient<String>,
 }
 
 impl Item {
-    fn started(self, draft: &mut Draft) {
+    fn started(self, report: &mut ReportBuilder) {
         if matches!(
             self.r#type.as_str(),
             "" | "agent_message" | "reasoning" | "todo_list"
         ) {
             return;
         }
-        draft.message_begins();
+        report.message_begins();
         match self.command.value() {
-            Some(command) => draft.note(&format!("$ {}", command.trim_start())),
-            None => draft.note(&self.r#type),
+            Some(command) => report.note(&format!("$ {}", command.trim_start())),
+            None => report.note(&self.r#type),
         }
     }
 
-    fn completed(self, draft: &mut Draft) {
+    fn completed(self, report: &mut ReportBuilder) {
         match self.r#type.as_str() {
             "agent_message" => {
                 let text = self.text.value().unwrap_or_default();
-                draft.note(&text);
-                draft.message(&text);
+                report.note(&text);
+                report.message(&text);
             }
-            "error" => draft.note(&self.message.value().unwrap_or_default()),
+            "error" => report.note(&self.message.value().unwrap_or_default()),
             _ => {}
         }
     }
@@ -102,14 +102,14 @@ impl Item {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Usage {
-    input_tokens: Maybe<u64>,
-    output_tokens: Maybe<u64>,
+    input_tokens: Lenient<u64>,
+    output_tokens: Lenient<u64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Failure {
-    message: Maybe<String>,
+    message: Lenient<String>,
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 
 use super::{
     Dialect, Fault,
-    draft::{Draft, ToolInput},
-    lines::{Maybe, parse},
+    lines::{Lenient, parse},
+    report_builder::{ReportBuilder, ToolInput},
 };
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, de::IgnoredAny};
 pub(super) struct Copilot;
 
 impl Dialect for Copilot {
-    fn line(&mut self, line: &str, draft: &mut Draft) {
+    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
         let Some(event) = parse::<Event>(line) else {
             return;
         };
@@ -24,26 +24,26 @@ impl Dialect for Copilot {
             "assistant.message" if data.parent_tool_call_id.is_some() => {}
             "assistant.message" => {
                 let text = data.content.value().unwrap_or_default();
-                draft.note(&text);
-                draft.message_begins();
+                report.note(&text);
+                report.message_begins();
                 if data.tool_requests.is_empty() {
-                    draft.words(text);
+                    report.words(text);
                 }
             }
             "tool.execution_start" => {
                 let name = data.tool_name.value().unwrap_or_default();
-                draft.note_tool(&name, data.arguments.value().unwrap_or_default());
+                report.note_tool(&name, data.arguments.value().unwrap_or_default());
             }
             "session.error" => {
                 let name = data.error_type.value();
                 let message = data.message.value().unwrap_or_default();
                 let fault = Fault::new(name.as_deref(), data.status_code.value(), &message);
-                draft.note(&fault.message);
-                draft.fails(fault);
+                report.note(&fault.message);
+                report.fails(fault);
             }
             "result" => {
-                draft.ended = true;
-                draft.session = event.session_id.value();
+                report.ended = true;
+                report.session = event.session_id.value();
             }
             _ => {}
         }
@@ -56,20 +56,20 @@ struct Event {
     r#type: String,
     data: Data,
     #[serde(rename = "sessionId")]
-    session_id: Maybe<String>,
+    session_id: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Data {
-    content: Maybe<String>,
+    content: Lenient<String>,
     tool_requests: Vec<IgnoredAny>,
     parent_tool_call_id: Option<IgnoredAny>,
-    tool_name: Maybe<String>,
-    arguments: Maybe<ToolInput>,
-    error_type: Maybe<String>,
-    status_code: Maybe<u16>,
-    message: Maybe<String>,
+    tool_name: Lenient<String>,
+    arguments: Lenient<ToolInput>,
+    error_type: Lenient<String>,
+    status_code: Lenient<u16>,
+    message: Lenient<String>,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::{
     Format,
-    lines::{Maybe, parse},
+    lines::{Lenient, parse},
 };
 use memchr::memchr;
 use serde::{Deserialize, de::IgnoredAny};
@@ -71,7 +71,7 @@ struct FirstLine {
     r#type: String,
     version: Option<IgnoredAny>,
     #[serde(rename = "sessionID")]
-    session_id: Maybe<String>,
+    session_id: Lenient<String>,
     part: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
     data: Option<IgnoredAny>,

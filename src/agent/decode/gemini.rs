@@ -5,8 +5,8 @@
 
 use super::{
     Dialect, Fault, FaultKind,
-    draft::{Draft, ToolInput},
-    lines::{Maybe, parse},
+    lines::{Lenient, parse},
+    report_builder::{ReportBuilder, ToolInput},
 };
 use serde::Deserialize;
 
@@ -29,34 +29,34 @@ pub(super) struct Gemini {
 }
 
 impl Gemini {
-    fn event(&mut self, event: Event, draft: &mut Draft) {
+    fn event(&mut self, event: Event, report: &mut ReportBuilder) {
         let kind = event.r#type.as_str();
         let speaks = kind == "message" && event.role.value().as_deref() == Some("assistant");
         match kind {
-            "init" => draft.session = event.session_id.value(),
+            "init" => report.session = event.session_id.value(),
             "message" if speaks => {
                 let words = event.content.value().unwrap_or_default();
                 if !self.speaking || !event.delta {
-                    draft.message_begins();
-                    draft.note(&words);
+                    report.message_begins();
+                    report.note(&words);
                 }
-                draft.words(words);
+                report.words(words);
             }
             "tool_use" => {
-                draft.message_begins();
+                report.message_begins();
                 let name = event.tool_name.value().unwrap_or_default();
-                draft.note_tool(&name, event.parameters.value().unwrap_or_default());
+                report.note_tool(&name, event.parameters.value().unwrap_or_default());
             }
-            "tool_result" => draft.message_begins(),
+            "tool_result" => report.message_begins(),
             "result" => {
-                draft.ended = true;
-                draft.fault = event.error.value().map(Failure::into_fault);
-                if draft.fault.is_none() && event.status.value().as_deref() == Some("error") {
-                    draft.fault = Some(Fault::new(None, None, ""));
+                report.ended = true;
+                report.fault = event.error.value().map(Failure::into_fault);
+                if report.fault.is_none() && event.status.value().as_deref() == Some("error") {
+                    report.fault = Some(Fault::new(None, None, ""));
                 }
                 if let Some(stats) = event.stats.value() {
-                    draft.input_tokens = stats.input_tokens.value();
-                    draft.output_tokens = stats.output_tokens.value();
+                    report.input_tokens = stats.input_tokens.value();
+                    report.output_tokens = stats.output_tokens.value();
                 }
             }
             _ => return,
@@ -64,16 +64,16 @@ impl Gemini {
         self.speaking = speaks;
     }
 
-    fn document(&mut self, draft: &mut Draft) {
+    fn document(&mut self, report: &mut ReportBuilder) {
         let Some(document) = parse::<Document>(&self.document) else {
             return;
         };
-        draft.session = document.session_id.value();
+        report.session = document.session_id.value();
         if let Some(response) = document.response.value() {
-            draft.message(&response);
-            draft.ended = true;
+            report.message(&response);
+            report.ended = true;
         }
-        draft.fault = document.error.value().map(Failure::into_fault);
+        report.fault = document.error.value().map(Failure::into_fault);
         for model in document
             .stats
             .value()
@@ -81,29 +81,29 @@ impl Gemini {
             .flat_map(|s| s.models.into_values())
         {
             let tokens = model.tokens;
-            draft.spend(tokens.prompt.value(), tokens.candidates.value(), None);
+            report.spend(tokens.prompt.value(), tokens.candidates.value(), None);
         }
     }
 }
 
 impl Dialect for Gemini {
-    fn line(&mut self, line: &str, draft: &mut Draft) {
+    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
         if let Some(event) = parse::<Event>(line).filter(|event| !event.r#type.is_empty()) {
             self.is_stream = true;
             self.document = String::new();
-            self.event(event, draft);
+            self.event(event, report);
         } else if !self.is_stream && self.document.len() + line.len() < DOCUMENT_LIMIT {
             self.document.push_str(line);
             self.document.push('\n');
         }
     }
 
-    fn end(&mut self, stderr: &str, draft: &mut Draft) {
+    fn end(&mut self, stderr: &str, report: &mut ReportBuilder) {
         if !self.is_stream {
-            self.document(draft);
+            self.document(report);
         }
-        match &mut draft.fault {
-            None if !draft.ended => draft.fault = fault_in(stderr),
+        match &mut report.fault {
+            None if !report.ended => report.fault = fault_in(stderr),
             Some(fault) if fault.kind == FaultKind::Other => fault.kind = kind_in(stderr),
             _ => {}
         }
@@ -146,23 +146,23 @@ fn kind_in(stderr: &str) -> FaultKind {
 #[serde(default)]
 struct Event {
     r#type: String,
-    session_id: Maybe<String>,
-    role: Maybe<String>,
-    content: Maybe<String>,
+    session_id: Lenient<String>,
+    role: Lenient<String>,
+    content: Lenient<String>,
     delta: bool,
-    tool_name: Maybe<String>,
-    parameters: Maybe<ToolInput>,
-    status: Maybe<String>,
-    error: Maybe<Failure>,
-    stats: Maybe<Stats>,
+    tool_name: Lenient<String>,
+    parameters: Lenient<ToolInput>,
+    status: Lenient<String>,
+    error: Lenient<Failure>,
+    stats: Lenient<Stats>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Failure {
-    r#type: Maybe<String>,
-    message: Maybe<String>,
-    code: Maybe<u16>,
+    r#type: Lenient<String>,
+    message: Lenient<String>,
+    code: Lenient<u16>,
 }
 
 impl Failure {
@@ -178,17 +178,17 @@ impl Failure {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Stats {
-    input_tokens: Maybe<u64>,
-    output_tokens: Maybe<u64>,
+    input_tokens: Lenient<u64>,
+    output_tokens: Lenient<u64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Document {
-    session_id: Maybe<String>,
-    response: Maybe<String>,
-    error: Maybe<Failure>,
-    stats: Maybe<DocumentStats>,
+    session_id: Lenient<String>,
+    response: Lenient<String>,
+    error: Lenient<Failure>,
+    stats: Lenient<DocumentStats>,
 }
 
 #[derive(Default, Deserialize)]
@@ -206,8 +206,8 @@ struct Model {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
-    prompt: Maybe<u64>,
-    candidates: Maybe<u64>,
+    prompt: Lenient<u64>,
+    candidates: Lenient<u64>,
 }
 
 #[cfg(test)]

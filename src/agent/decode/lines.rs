@@ -80,12 +80,12 @@ pub(super) fn kind(line: &str) -> Option<String> {
 /// A field that is taken if it is of the type expected, and otherwise as good as missing.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Maybe<T> {
+pub(super) enum Lenient<T> {
     Is(T),
     Not(IgnoredAny),
 }
 
-impl<T> Maybe<T> {
+impl<T> Lenient<T> {
     pub(super) fn value(self) -> Option<T> {
         match self {
             Self::Is(value) => Some(value),
@@ -94,7 +94,7 @@ impl<T> Maybe<T> {
     }
 }
 
-impl<T> Default for Maybe<T> {
+impl<T> Default for Lenient<T> {
     fn default() -> Self {
         Self::Not(IgnoredAny)
     }
@@ -149,7 +149,7 @@ mod tests {
         #[derive(Deserialize)]
         struct Line {
             #[serde(default)]
-            number: Maybe<u16>,
+            number: Lenient<u16>,
         }
         let number = |line| parse::<Line>(line).and_then(|line| line.number.value());
         assert_eq!(number(r#"{"number":7}"#), Some(7));

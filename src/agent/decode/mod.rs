@@ -15,13 +15,13 @@ mod claude;
 mod codex;
 mod copilot;
 mod detect;
-mod draft;
 mod fault;
 mod gemini;
 mod lines;
 mod opencode;
 mod pi;
 mod qwen;
+mod report_builder;
 mod text;
 mod wait;
 
@@ -29,8 +29,8 @@ pub use fault::{Fault, FaultKind};
 
 use super::promise::Heard;
 use detect::Detection;
-use draft::Draft;
 use lines::LineReader;
+use report_builder::ReportBuilder;
 use serde::{Deserialize, Serialize};
 use std::{fmt, mem, str::FromStr};
 
@@ -159,17 +159,17 @@ pub struct Report {
 /// Knows one format of JSON lines.
 trait Dialect: Send {
     /// Takes one line.
-    fn line(&mut self, line: &str, draft: &mut Draft);
+    fn line(&mut self, line: &str, report: &mut ReportBuilder);
 
     /// Takes the end of the stream and what was last said on stderr.
-    fn end(&mut self, _stderr: &str, _draft: &mut Draft) {}
+    fn end(&mut self, _stderr: &str, _draft: &mut ReportBuilder) {}
 }
 
 /// Reads the output of one run of an agent.
 pub struct Decoder {
     format: Format,
     stage: Stage,
-    draft: Draft,
+    report: ReportBuilder,
     stderr: Vec<u8>,
     plain: Plain,
     made_progress: bool,
@@ -223,7 +223,7 @@ impl Decoder {
         Self {
             format,
             stage: Stage::of(format),
-            draft: Draft::new(prompt),
+            report: ReportBuilder::new(prompt),
             stderr: Vec::new(),
             plain: Plain::default(),
             made_progress: false,
@@ -247,15 +247,15 @@ impl Decoder {
             }
             Stage::Text(ending) => {
                 self.made_progress |= !stdout.is_empty();
-                self.draft.words(stdout);
+                self.report.words(stdout);
                 ending.push(stdout);
             }
             Stage::Lines(reader, dialect) => {
                 reader.push(stdout, |line| {
                     self.plain.line(line);
-                    self.draft.is_stuck = false;
-                    dialect.line(line, &mut self.draft);
-                    self.made_progress |= !self.draft.is_stuck;
+                    self.report.is_stuck = false;
+                    dialect.line(line, &mut self.report);
+                    self.made_progress |= !self.report.is_stuck;
                 });
             }
         }
@@ -265,7 +265,7 @@ impl Decoder {
     /// never heard.
     pub fn push_stderr(&mut self, stderr: &[u8]) {
         keep_end(&mut self.stderr, stderr, STDERR_KEPT);
-        self.made_progress |= self.draft.fault.is_none() && !stderr.is_empty();
+        self.made_progress |= self.report.fault.is_none() && !stderr.is_empty();
     }
 
     /// Whether what came since the last call shows that the agent gets on. Lines that only repeat that
@@ -278,7 +278,7 @@ impl Decoder {
     /// Hands over short lines about what the agent did since the last call. Text gives none: it is
     /// shown as it is.
     pub fn take_activity(&mut self) -> Vec<String> {
-        self.draft.take_activity()
+        self.report.take_activity()
     }
 
     /// Ends the stream and says what it came to.
@@ -289,19 +289,19 @@ impl Decoder {
             self.decide(format, &held_back);
         }
         match self.stage {
-            Stage::Undecided(_) => self.draft.report(self.format),
-            Stage::Text(ending) => ending.report(self.draft),
+            Stage::Undecided(_) => self.report.report(self.format),
+            Stage::Text(ending) => ending.report(self.report),
             Stage::Lines(mut reader, mut dialect) => {
                 reader.finish(|line| {
                     self.plain.line(line);
-                    dialect.line(line, &mut self.draft);
+                    dialect.line(line, &mut self.report);
                 });
                 let stderr = String::from_utf8_lossy(&self.stderr);
-                dialect.end(&stderr, &mut self.draft);
-                if !self.draft.ended && self.draft.fault.is_none() {
-                    self.draft.fault = self.plain.fault(&stderr);
+                dialect.end(&stderr, &mut self.report);
+                if !self.report.ended && self.report.fault.is_none() {
+                    self.report.fault = self.plain.fault(&stderr);
                 }
-                self.draft.report(self.format)
+                self.report.report(self.format)
             }
         }
     }

@@ -5,8 +5,8 @@
 
 use super::{
     Dialect, Fault,
-    draft::{Draft, ToolInput},
-    lines::{Maybe, parse},
+    lines::{Lenient, parse},
+    report_builder::{ReportBuilder, ToolInput},
 };
 use serde::Deserialize;
 
@@ -18,51 +18,51 @@ pub(super) struct Opencode {
 }
 
 impl Opencode {
-    fn text(&mut self, part: Part, draft: &mut Draft) {
+    fn text(&mut self, part: Part, report: &mut ReportBuilder) {
         let message = part.message_id.value();
         if message.is_none() || message != self.speaking {
-            draft.message_begins();
+            report.message_begins();
             self.speaking = message;
         }
         let text = part.text.value().unwrap_or_default();
-        draft.note(&text);
-        draft.words(text);
-        draft.words("\n");
+        report.note(&text);
+        report.words(text);
+        report.words("\n");
     }
 
-    fn work(&mut self, draft: &mut Draft) {
-        draft.message_begins();
+    fn work(&mut self, report: &mut ReportBuilder) {
+        report.message_begins();
         self.speaking = None;
     }
 }
 
 impl Dialect for Opencode {
-    fn line(&mut self, line: &str, draft: &mut Draft) {
+    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
         let Some(event) = parse::<Event>(line) else {
             return;
         };
-        draft.session = event.session_id.value().or(draft.session.take());
+        report.session = event.session_id.value().or(report.session.take());
         let part = event.part;
         match event.r#type.as_str() {
-            "text" => self.text(part, draft),
-            "step_start" => self.work(draft),
+            "text" => self.text(part, report),
+            "step_start" => self.work(report),
             "tool_use" => {
-                self.work(draft);
+                self.work(report);
                 let input = part.state.input.value().unwrap_or_default();
-                draft.note_tool(&part.tool.value().unwrap_or_default(), input);
+                report.note_tool(&part.tool.value().unwrap_or_default(), input);
             }
             "step_finish" => {
                 let tokens = part.tokens.value().unwrap_or_default();
-                draft.spend(tokens.input.value(), tokens.output.value(), part.cost.value());
+                report.spend(tokens.input.value(), tokens.output.value(), part.cost.value());
                 let cache = tokens.cache.value().unwrap_or_default();
-                draft.spend(cache.read.value(), None, None);
-                draft.spend(cache.write.value(), None, None);
-                draft.ended = part.reason.value().as_deref() == Some("stop");
-                if !draft.ended {
-                    self.work(draft);
+                report.spend(cache.read.value(), None, None);
+                report.spend(cache.write.value(), None, None);
+                report.ended = part.reason.value().as_deref() == Some("stop");
+                if !report.ended {
+                    self.work(report);
                 }
             }
-            "error" => draft.fails(event.error.into_fault()),
+            "error" => report.fails(event.error.into_fault()),
             _ => {}
         }
     }
@@ -73,7 +73,7 @@ impl Dialect for Opencode {
 struct Event {
     r#type: String,
     #[serde(rename = "sessionID")]
-    session_id: Maybe<String>,
+    session_id: Lenient<String>,
     part: Part,
     error: Failure,
 }
@@ -82,59 +82,59 @@ struct Event {
 #[serde(default)]
 struct Part {
     #[serde(rename = "messageID")]
-    message_id: Maybe<String>,
-    text: Maybe<String>,
-    tool: Maybe<String>,
+    message_id: Lenient<String>,
+    text: Lenient<String>,
+    tool: Lenient<String>,
     state: ToolState,
-    reason: Maybe<String>,
-    tokens: Maybe<Tokens>,
-    cost: Maybe<f64>,
+    reason: Lenient<String>,
+    tokens: Lenient<Tokens>,
+    cost: Lenient<f64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolState {
-    input: Maybe<ToolInput>,
+    input: Lenient<ToolInput>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
     /// Without what was cached.
-    input: Maybe<u64>,
-    output: Maybe<u64>,
-    cache: Maybe<Cache>,
+    input: Lenient<u64>,
+    output: Lenient<u64>,
+    cache: Lenient<Cache>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Cache {
-    read: Maybe<u64>,
-    write: Maybe<u64>,
+    read: Lenient<u64>,
+    write: Lenient<u64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Failure {
-    name: Maybe<String>,
+    name: Lenient<String>,
     data: FailureData,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct FailureData {
-    message: Maybe<String>,
+    message: Lenient<String>,
     #[serde(rename = "statusCode")]
-    status_code: Maybe<u16>,
+    status_code: Lenient<u16>,
     #[serde(rename = "responseHeaders")]
-    response_headers: Maybe<Headers>,
+    response_headers: Lenient<Headers>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Headers {
     #[serde(rename = "retry-after")]
-    retry_after: Maybe<String>,
+    retry_after: Lenient<String>,
 }
 
 impl Failure {

@@ -5,8 +5,8 @@
 
 use super::{
     Dialect, Fault,
-    draft::{Draft, ToolInput},
-    lines::{self, Maybe, parse},
+    lines::{self, Lenient, parse},
+    report_builder::{ReportBuilder, ToolInput},
 };
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -14,23 +14,23 @@ use serde::{Deserialize, de::IgnoredAny};
 pub(super) struct Pi;
 
 impl Dialect for Pi {
-    fn line(&mut self, line: &str, draft: &mut Draft) {
+    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
         match lines::kind(line).as_deref() {
-            Some("session") => draft.session = parse::<Session>(line).and_then(|it| it.id.value()),
-            Some("agent_start") => draft.message_begins(),
+            Some("session") => report.session = parse::<Session>(line).and_then(|it| it.id.value()),
+            Some("agent_start") => report.message_begins(),
             Some("tool_execution_start") => {
                 if let Some(tool) = parse::<Tool>(line) {
-                    draft.note_tool(&tool.tool_name, tool.args.value().unwrap_or_default());
+                    report.note_tool(&tool.tool_name, tool.args.value().unwrap_or_default());
                 }
             }
             Some("message_end") => {
                 if let Some(end) = parse::<MessageEnd>(line)
                     && end.message.role == "assistant"
                 {
-                    end.message.heard(draft);
+                    end.message.heard(report);
                 }
             }
-            Some("agent_end") => draft.ended = parse::<IgnoredAny>(line).is_some(),
+            Some("agent_end") => report.ended = parse::<IgnoredAny>(line).is_some(),
             _ => {}
         }
     }
@@ -39,7 +39,7 @@ impl Dialect for Pi {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Session {
-    id: Maybe<String>,
+    id: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -47,7 +47,7 @@ struct Session {
 struct Tool {
     #[serde(rename = "toolName")]
     tool_name: String,
-    args: Maybe<ToolInput>,
+    args: Lenient<ToolInput>,
 }
 
 #[derive(Deserialize)]
@@ -61,33 +61,33 @@ struct Message {
     role: String,
     content: Vec<Block>,
     #[serde(rename = "stopReason")]
-    stop_reason: Maybe<String>,
+    stop_reason: Lenient<String>,
     #[serde(rename = "errorMessage")]
-    error: Maybe<String>,
-    usage: Maybe<Usage>,
+    error: Lenient<String>,
+    usage: Lenient<Usage>,
 }
 
 impl Message {
-    fn heard(self, draft: &mut Draft) {
-        draft.message_begins();
+    fn heard(self, report: &mut ReportBuilder) {
+        report.message_begins();
         let reason = self.stop_reason.value().unwrap_or_default();
         let texts = self.content.into_iter().filter(|block| block.r#type == "text");
         for text in texts.filter_map(|block| block.text.value()) {
-            draft.note(&text);
+            report.note(&text);
             if reason == "stop" {
-                draft.words(text);
-                draft.words("\n");
+                report.words(text);
+                report.words("\n");
             }
         }
         if reason == "error" {
             let message = self.error.value().unwrap_or_default();
-            draft.fault = Some(Fault::new(None, None, &message));
+            report.fault = Some(Fault::new(None, None, &message));
         }
         let usage = self.usage.value().unwrap_or_default();
         let cost = usage.cost.value().and_then(|cost| cost.total.value());
-        draft.spend(usage.input.value(), usage.output.value(), cost);
-        draft.spend(usage.cache_read.value(), None, None);
-        draft.spend(usage.cache_write.value(), None, None);
+        report.spend(usage.input.value(), usage.output.value(), cost);
+        report.spend(usage.cache_read.value(), None, None);
+        report.spend(usage.cache_write.value(), None, None);
     }
 }
 
@@ -95,26 +95,26 @@ impl Message {
 #[serde(default)]
 struct Block {
     r#type: String,
-    text: Maybe<String>,
+    text: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Usage {
     /// Without what was cached.
-    input: Maybe<u64>,
+    input: Lenient<u64>,
     #[serde(rename = "cacheRead")]
-    cache_read: Maybe<u64>,
+    cache_read: Lenient<u64>,
     #[serde(rename = "cacheWrite")]
-    cache_write: Maybe<u64>,
-    output: Maybe<u64>,
-    cost: Maybe<Cost>,
+    cache_write: Lenient<u64>,
+    output: Lenient<u64>,
+    cost: Lenient<Cost>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Cost {
-    total: Maybe<f64>,
+    total: Lenient<f64>,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! They are known by the name of the class that they begin with, and looked for only at the very
 //! end and only if no promise is heard.
 
-use super::{Fault, Format, Report, draft::Draft, keep_end};
+use super::{Fault, Format, Report, keep_end, report_builder::ReportBuilder};
 use crate::agent::promise::Heard;
 
 /// How much of the end of stdout is searched for an error.
@@ -22,9 +22,9 @@ impl Ending {
         keep_end(&mut self.0, bytes, KEPT);
     }
 
-    pub(super) fn report(&self, mut draft: Draft) -> Report {
-        draft.ended = true;
-        let mut report = draft.report(Format::Text);
+    pub(super) fn report(&self, mut report: ReportBuilder) -> Report {
+        report.ended = true;
+        let mut report = report.report(Format::Text);
         if !matches!(report.heard, Heard::Promise(_)) {
             report.fault = self.fault();
         }

@@ -74,7 +74,7 @@ impl Session<'_> {
 
     /// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted,
     /// git was only told not to have them.
-    pub(in crate::engine) async fn widen_sparse(&mut self) -> Result<(), Error> {
+    pub(crate) async fn widen_sparse(&mut self) -> Result<(), Error> {
         let work = self.file("work.index");
         let repo = &self.engine.repo;
         let made = repo

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::{Paths, Unversioned};
 use crate::engine::Session;
-use crate::engine::files::{copy_file, file_error, remove_dir};
 use crate::error::Error;
+use crate::fs::{FileError, copy_file, file_error, remove_dir};
 use crate::git::Repo;
 use crate::git::worktree::Reading;
 
@@ -54,7 +54,7 @@ impl Unversioned {
             if is.is_file() && is.len() <= SMALL && !same {
                 match copy_file(&from, &to) {
                     // What we may not read the agent may not read either; it can still be somebody else's.
-                    Err(Error::File { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {}
+                    Err(FileError { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {}
                     copied => copied?,
                 }
             }
@@ -125,7 +125,7 @@ impl Unversioned {
 
 impl Session<'_> {
     /// Copies the small ignored files before an attempt. One look at the directories.
-    pub(in crate::engine) async fn copy_ignored(&self) -> Result<(), Error> {
+    pub(crate) async fn copy_ignored(&self) -> Result<(), Error> {
         let repo = &self.engine.repo;
         let now = repo.ignored_paths(&repo.index()).await?;
         self.unversioned().copy_ignored(&now.into_iter().collect())

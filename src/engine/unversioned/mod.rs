@@ -15,7 +15,7 @@ mod unseen;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,9 @@ use self::modes::{MODES, MODES_OF_START};
 use self::raw_bytes::RawBytes;
 use self::survey::survey;
 use super::Session;
-use super::files::file_error;
 use super::touched::{tracked_directories, tracked_paths};
 use crate::error::Error;
+use crate::fs::{Durability, file_error, write_atomically};
 use crate::git::Repo;
 use crate::git::index::{self, Entries};
 
@@ -125,22 +125,14 @@ impl Unversioned {
             Ok(bytes) => Ok(bytes),
             // A loop whose directory was deleted knows less, and says so elsewhere.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(file_error("read", &path, error)),
+            Err(error) => Err(file_error("read", &path, error).into()),
         }
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
         let path = self.dir.join(name);
-        let error = |error| file_error("write", &path, error);
-        fs::create_dir_all(&self.dir).map_err(error)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(".ralph-")
-            .tempfile_in(&self.dir)
-            .map_err(error)?;
-        file.write_all(bytes).map_err(error)?;
-        file.persist(&path)
-            .map_err(|failed| error(failed.error))
-            .map(drop)
+        Ok(write_atomically(&path, bytes, 0o600, Durability::Atomic)?)
     }
 }
 

@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
 use super::Unversioned;
-use crate::engine::files::file_error;
 use crate::engine::touched::directories;
 use crate::error::Error;
-use crate::git::worktree::umask_now;
+use crate::fs::file_error;
+use crate::fs::umask_now;
 
 /// Unusual permissions at the last checkpoint, and when the loop began.
 pub(super) const MODES: &str = "modes";

@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::engine::Session;
-use crate::engine::files::{copy_file, file_error, remove_dir};
 use crate::engine::touched::parent_slices;
 use crate::error::Error;
+use crate::fs::{copy_file, file_error, remove_dir};
 use crate::git::Repo;
 use crate::git::index_file::Index;
 
@@ -72,7 +72,7 @@ impl RawBytes {
                 fs::remove_file(&kept).map_err(|error| file_error("remove", &kept, error))?;
             }
         }
-        remove_dir(&self.scratch)
+        Ok(remove_dir(&self.scratch)?)
     }
 
     /// Copies all that is kept to another name.

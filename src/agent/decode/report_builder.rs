@@ -1,0 +1,240 @@
+//! The report as it grows while the lines come in.
+//!
+//! Invariant: whenever the agent begins another message, what it said before is not its final
+//! message, the end has not come, and an earlier fault is overcome. It must not know any format.
+
+use super::{Fault, Format, Report, lines::Lenient};
+use crate::agent::learnings::LearningScanner;
+use crate::agent::promise::{Heard, PromiseScanner};
+use serde::Deserialize;
+use std::mem;
+
+/// How long a line of activity may be, in characters.
+const ACTIVITY_CHARS: usize = 200;
+
+/// How many lines of activity wait to be taken; more are dropped.
+const ACTIVITY_LINES: usize = 1000;
+
+/// How many names of tools that may not be used are kept, and how much of each, in characters.
+const DENIED: usize = 10;
+const DENIED_CHARS: usize = 60;
+
+/// What is known about the run so far.
+pub(super) struct ReportBuilder {
+    scanner: PromiseScanner,
+    learnings: LearningScanner,
+    activity: Vec<String>,
+    denied: Vec<String>,
+    /// Whether the last line did no more than repeat that something fails.
+    pub(super) is_stuck: bool,
+    pub(super) ended: bool,
+    pub(super) fault: Option<Fault>,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) session: Option<String>,
+}
+
+impl ReportBuilder {
+    pub(super) fn new(prompt: &str) -> Self {
+        Self {
+            scanner: PromiseScanner::new(prompt),
+            learnings: LearningScanner::new(prompt),
+            activity: Vec::new(),
+            denied: Vec::new(),
+            is_stuck: false,
+            ended: false,
+            fault: None,
+            cost_usd: None,
+            input_tokens: None,
+            output_tokens: None,
+            session: None,
+        }
+    }
+
+    /// Another message begins, or work after which one has to come.
+    pub(super) fn message_begins(&mut self) {
+        self.scanner.restart();
+        self.learnings.restart();
+        self.ended = false;
+        self.fault = None;
+    }
+
+    /// Something failed that the agent may try again; failing once more is no progress.
+    pub(super) fn fails(&mut self, fault: Fault) {
+        self.is_stuck = self.fault.is_some();
+        self.fault = Some(fault);
+    }
+
+    /// The message goes on with these words.
+    pub(super) fn words(&mut self, words: impl AsRef<[u8]>) {
+        self.scanner.push(words.as_ref());
+        self.learnings.push(words.as_ref());
+    }
+
+    /// Here is a whole message.
+    pub(super) fn message(&mut self, words: &str) {
+        self.message_begins();
+        self.words(words);
+    }
+
+    /// A tool may not be used.
+    pub(super) fn deny(&mut self, tool: &str) {
+        let is_shown = |char: &char| !char.is_control();
+        let tool: String = tool.chars().filter(is_shown).take(DENIED_CHARS).collect();
+        if self.denied.len() < DENIED && !self.denied.contains(&tool) {
+            self.denied.push(tool);
+        }
+    }
+
+    /// Notes the first line of `text` as something the agent does.
+    pub(super) fn note(&mut self, text: &str) {
+        let is_blank = |line: &&str| line.trim().is_empty();
+        if let Some(line) = text.lines().find(|line| !is_blank(line))
+            && self.activity.len() < ACTIVITY_LINES
+        {
+            let shown = |char: char| if char.is_control() { ' ' } else { char };
+            let line = line.trim().chars().map(shown).take(ACTIVITY_CHARS);
+            self.activity.push(line.collect());
+        }
+    }
+
+    /// Notes that a tool is used.
+    pub(super) fn note_tool(&mut self, name: &str, input: ToolInput) {
+        match input.gist() {
+            Some(gist) => self.note(&format!("{name}: {}", gist.trim_start())),
+            None => self.note(name),
+        }
+    }
+
+    pub(super) fn take_activity(&mut self) -> Vec<String> {
+        mem::take(&mut self.activity)
+    }
+
+    /// Adds to the tokens and the cost.
+    pub(super) fn spend(&mut self, input: Option<u64>, output: Option<u64>, cost: Option<f64>) {
+        let add = |sum: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        };
+        add(&mut self.input_tokens, input);
+        add(&mut self.output_tokens, output);
+        if let Some(cost) = cost {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    /// The report in the end: only a stream that ended, and without a fault, promises anything.
+    pub(super) fn report(self, format: Format) -> Report {
+        let heard = self.scanner.finish();
+        let ended_well = self.ended && self.fault.is_none();
+        Report {
+            heard: if ended_well { heard } else { Heard::Nothing },
+            ended: self.ended,
+            fault: self.fault,
+            cost_usd: self.cost_usd,
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            session: self.session,
+            learnings: self.learnings.finish(),
+            denied: self.denied,
+            format,
+        }
+    }
+}
+
+/// What agents tell a tool, under the names that they use for it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolInput {
+    command: Lenient<String>,
+    file_path: Lenient<String>,
+    #[serde(rename = "filePath")]
+    file_path_camel: Lenient<String>,
+    path: Lenient<String>,
+    pattern: Lenient<String>,
+    url: Lenient<String>,
+    query: Lenient<String>,
+    description: Lenient<String>,
+}
+
+impl ToolInput {
+    fn gist(self) -> Option<String> {
+        [
+            self.command,
+            self.file_path,
+            self.file_path_camel,
+            self.path,
+            self.pattern,
+            self.url,
+            self.query,
+            self.description,
+        ]
+        .into_iter()
+        .find_map(Lenient::value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::decode::lines::parse;
+
+    #[test]
+    fn activity_is_short_and_bounded() {
+        let mut report = ReportBuilder::new("");
+        report.note("\n  \n\x1b[1mfirst\nsecond");
+        report.note(" \n");
+        report.note(&"é".repeat(500));
+        let notes = report.take_activity();
+        assert_eq!(notes[0], " [1mfirst");
+        assert_eq!(notes[1].chars().count(), ACTIVITY_CHARS);
+        assert_eq!(notes.len(), 2);
+        for _ in 0..2 * ACTIVITY_LINES {
+            report.note("more");
+        }
+        assert_eq!(report.take_activity().len(), ACTIVITY_LINES);
+    }
+
+    #[test]
+    fn denied_tools_are_few() {
+        let mut report = ReportBuilder::new("");
+        for tool in ["Write", "Write", "Ba\x1bsh"] {
+            report.deny(tool);
+        }
+        for number in 0..2 * DENIED {
+            report.deny(&format!("{number}{}", "é".repeat(100)));
+        }
+        let denied = report.report(Format::Claude).denied;
+        assert_eq!(denied[..2], ["Write", "Bash"]);
+        assert_eq!((denied.len(), denied[2].chars().count()), (DENIED, DENIED_CHARS));
+    }
+
+    #[test]
+    fn a_tool_is_told_by_what_matters() {
+        let mut report = ReportBuilder::new("");
+        for input in [
+            r#"{"command":"\nls\n-l","description":"list"}"#,
+            r#"{"command":["ls"],"filePath":"a.rs","content":"x"}"#,
+            "{}",
+        ] {
+            report.note_tool("tool", parse(input).unwrap());
+        }
+        assert_eq!(report.take_activity(), ["tool: ls", "tool: a.rs", "tool"]);
+    }
+
+    #[test]
+    fn only_an_end_without_fault_promises() {
+        let report = |ended, fault| {
+            let mut report = ReportBuilder::new("");
+            report.message("<promise>COMPLETE</promise>");
+            (report.ended, report.fault) = (ended, fault);
+            report.report(Format::Pi).heard
+        };
+        let fault = Fault::new(None, None, "oops");
+        assert!(matches!(report(true, None), Heard::Promise(_)));
+        assert_eq!(report(false, None), Heard::Nothing);
+        assert_eq!(report(true, Some(fault)), Heard::Nothing);
+    }
+}

@@ -1,0 +1,52 @@
+//! Whether a session is any business of ours, found out without a single process: agents call their hooks everywhere.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::git::{LayoutHead, RepoLayout};
+use crate::names::Change;
+use crate::state::{self, StateError, Store};
+
+/// The loop that a session is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopHere {
+    /// The top directory of the work tree.
+    pub top: PathBuf,
+    /// The change, where HEAD tells it without git.
+    pub change: Option<Change>,
+}
+
+/// The live loop whose branch is checked out around `dir`; `None` when there is none.
+///
+/// # Errors
+/// When its state cannot be read, or was written by a newer git-ralph.
+pub fn locate(dir: &Path) -> Result<Option<LoopHere>, Error> {
+    let Some((top, layout)) = RepoLayout::above(dir) else {
+        return Ok(None);
+    };
+    let is_live = |change: &Change| -> Result<bool, StateError> {
+        let state = Store::new(&layout.common_dir, change).load()?;
+        Ok(state.is_some_and(|state| state.is_live()))
+    };
+    let change = match layout.head() {
+        LayoutHead::Detached(_) => return Ok(None),
+        LayoutHead::Branch(name) => {
+            let change = name.strip_prefix("refs/heads/ralph/").map(Change::new);
+            let Some(Ok(change)) = change else {
+                return Ok(None);
+            };
+            if !is_live(&change)? {
+                return Ok(None);
+            }
+            Some(change)
+        }
+        LayoutHead::Unknown => {
+            let known = state::changes(&layout.common_dir)?;
+            if !known.iter().any(|change| is_live(change).unwrap_or(true)) {
+                return Ok(None);
+            }
+            None
+        }
+    };
+    Ok(Some(LoopHere { top, change }))
+}

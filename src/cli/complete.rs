@@ -1,0 +1,363 @@
+//! What a shell offers for a word: names of changes, stories, attempts, agents and lists, each with a few words of help.
+//!
+//! Looks into the repository around the current directory; where there is none, or where something cannot be
+//! read, it offers less and says nothing. Takes no lock, changes nothing, and runs no command of the user's: the
+//! stories of the command adapter are those that the loop has met.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use clap::builder::StyledStr;
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use tokio::runtime::Runtime;
+
+use crate::agent::presets;
+use crate::engine::stories::listing_of;
+use crate::events::log;
+use crate::git::{Git, Head, Repo, discover};
+use crate::names::Change;
+use crate::settings::Configuration;
+use crate::state::{self, Phase, State, Store};
+use crate::stories::{Adapter, Story};
+
+/// The loops of this repository.
+#[must_use]
+pub fn loops() -> Vec<CompletionCandidate> {
+    Place::here().map_or_else(Vec::new, |place| place.loops())
+}
+
+/// The changes that a story list was written for.
+#[must_use]
+pub fn changes() -> Vec<CompletionCandidate> {
+    Place::here().map_or_else(Vec::new, |place| place.changes())
+}
+
+/// Both, for a command that begins or goes on.
+#[must_use]
+pub fn changes_and_loops() -> Vec<CompletionCandidate> {
+    let Some(place) = Place::here() else {
+        return Vec::new();
+    };
+    let mut found = place.loops();
+    for change in place.changes() {
+        if !found.iter().any(|one| one.get_value() == change.get_value()) {
+            found.push(change);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// `cleanup` and `keep`, and the loops.
+#[must_use]
+pub fn choices_and_loops() -> Vec<CompletionCandidate> {
+    let words = typed();
+    let is_chosen = |choice: &str| words.iter().any(|word| word.trim_start_matches('-') == choice);
+    let mut found = Vec::new();
+    if !is_chosen("cleanup") && !is_chosen("keep") {
+        found.push(candidate("cleanup", "the work comes back uncommitted"));
+        found.push(candidate("keep", "the loop's branch and its commits stay"));
+    }
+    found.extend(loops());
+    found
+}
+
+/// Loops, then the stories that one of them can pass over, or passes over.
+#[must_use]
+pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
+    let undo = typed().iter().any(|word| word == "--undo");
+    after_the_change(|place, state| {
+        let stories = place.stories(state).into_iter();
+        let skipped = &state.progress.skipped;
+        stories
+            .filter(|story| skipped.contains(&story.id) == undo && (undo || !story.done))
+            .map(|story| candidate(&story.id, &story.title))
+            .collect()
+    })
+}
+
+/// The stories of the loop that a prompt can be made for.
+#[must_use]
+pub fn stories() -> Vec<CompletionCandidate> {
+    let Some(place) = Place::here() else {
+        return Vec::new();
+    };
+    let state = place.state_of_line();
+    let stories = state.map_or_else(Vec::new, |state| place.stories(&state));
+    let open = stories.into_iter().filter(|story| !story.done);
+    open.map(|story| candidate(&story.id, &story.title)).collect()
+}
+
+/// Loops, then the attempts of one of them whose work can be shown.
+#[must_use]
+pub fn loops_and_attempts() -> Vec<CompletionCandidate> {
+    after_the_change(|place, state| place.attempts(state, true))
+}
+
+/// Loops, then the attempts of one of them whose work was undone and is kept.
+#[must_use]
+pub fn loops_and_kept_attempts() -> Vec<CompletionCandidate> {
+    after_the_change(|place, state| place.attempts(state, false))
+}
+
+/// The agents that are known by name, those of the configuration among them.
+#[must_use]
+pub fn agents() -> Vec<CompletionCandidate> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    if let (Ok(here), Some(runtime)) = (env::current_dir(), runtime())
+        && let Ok(read) = runtime.block_on(Configuration::read(&Git::at(&here)))
+    {
+        for (name, pieces) in read.settings.agents {
+            if let Some(line) = pieces.command {
+                found.insert(name, line);
+            }
+        }
+    }
+    let known = presets::ALL
+        .iter()
+        .filter(|preset| !found.contains_key(preset.name));
+    let known: Vec<_> = known
+        .map(|preset| candidate(preset.name, &preset.line()))
+        .collect();
+    let own = found.iter().map(|(name, line)| candidate(name, line));
+    known.into_iter().chain(own).collect()
+}
+
+/// What can list stories.
+#[must_use]
+pub fn adapters() -> Vec<CompletionCandidate> {
+    Adapter::ALL
+        .iter()
+        .map(|adapter| candidate(adapter.name(), adapter.means()))
+        .collect()
+}
+
+/// Story lists, seen from the top of the repository as `--stories` sees them; behind the name of one, what a
+/// story of it is.
+#[must_use]
+pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(place) = Place::here() else {
+        return Vec::new();
+    };
+    let mut found = PathCompleter::file().current_dir(&place.repo.top).complete(typed);
+    // What git itself keeps is no story list.
+    found.retain(|candidate| candidate.get_value() != ".git/");
+    if let Some(text) = typed.to_str() {
+        let path = text.split_once('#').map_or(text, |(path, _)| path);
+        let is_json = Path::new(path).extension().is_some_and(|end| end == "json");
+        if !is_json && place.repo.top.join(path).is_file() {
+            let kinds = [
+                ("#group", "each section is a story"),
+                ("#item", "each item is a story"),
+            ];
+            let kinds = kinds.map(|(end, help)| candidate(&format!("{path}{end}"), help));
+            found.extend(kinds.into_iter().filter(|candidate| {
+                candidate
+                    .get_value()
+                    .to_str()
+                    .is_some_and(|value| value.starts_with(text))
+            }));
+        }
+    }
+    found
+}
+
+/// What is offered for the words `[<change>] [<story>]`: the change may be left out.
+fn after_the_change(rest: impl Fn(&Place, &State) -> Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
+    let Some(place) = Place::here() else {
+        return Vec::new();
+    };
+    let words: Vec<String> = typed()
+        .into_iter()
+        .skip(2)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let state = place.state_of_line();
+    let rest = state.map_or_else(Vec::new, |state| rest(&place, &state));
+    match words.as_slice() {
+        [] => place.loops().into_iter().chain(rest).collect(),
+        [change] if place.is_loop(change) => rest,
+        _ => Vec::new(),
+    }
+}
+
+/// The words of the command line that come before the one to complete, the program and the verb first.
+fn typed() -> Vec<String> {
+    let mut words: Vec<String> = env::args_os()
+        .skip_while(|word| word != "--")
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    words.pop();
+    words
+}
+
+fn candidate(value: &str, help: &str) -> CompletionCandidate {
+    let help = Some(StyledStr::from(one_line(help))).filter(|_| !help.is_empty());
+    CompletionCandidate::new(value).help(help)
+}
+
+/// A text of somebody else's, for a terminal.
+fn one_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn runtime() -> Option<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()
+}
+
+/// The repository around the current directory.
+struct Place {
+    repo: Repo,
+    head: Head,
+    runtime: Runtime,
+}
+
+impl Place {
+    fn here() -> Option<Self> {
+        let runtime = runtime()?;
+        let (repo, head) = runtime.block_on(discover(&env::current_dir().ok()?)).ok()?;
+        Some(Self { repo, head, runtime })
+    }
+
+    fn known(&self) -> Vec<Change> {
+        state::changes(&self.repo.common_dir).unwrap_or_default()
+    }
+
+    fn is_loop(&self, name: &str) -> bool {
+        self.known().iter().any(|change| change.as_str() == name)
+    }
+
+    fn load(&self, change: &Change) -> Option<State> {
+        Store::new(&self.repo.common_dir, change).load().ok().flatten()
+    }
+
+    fn loops(&self) -> Vec<CompletionCandidate> {
+        self.known()
+            .iter()
+            .map(|change| {
+                let phase = self.load(change).map(|state| state.progress.phase);
+                candidate(change.as_str(), phase.map_or("", phase_words))
+            })
+            .collect()
+    }
+
+    fn changes(&self) -> Vec<CompletionCandidate> {
+        crate::stories::changes(&self.repo.top)
+            .iter()
+            .map(|change| candidate(change, ""))
+            .collect()
+    }
+
+    /// The loop that the line names, else the one that a command without a name would be about.
+    fn state_of_line(&self) -> Option<State> {
+        let known = self.known();
+        let words = typed();
+        if let Some(named) = known
+            .iter()
+            .find(|change| words.iter().skip(2).any(|word| word == change.as_str()))
+        {
+            return self.load(named);
+        }
+        let on_branch = known
+            .iter()
+            .find(|change| Some(change.branch_ref()) == self.head.branch);
+        if let Some(change) = on_branch {
+            return self.load(change);
+        }
+        let mut states: Vec<State> = known.iter().filter_map(|change| self.load(change)).collect();
+        if states.iter().any(State::is_live) {
+            states.retain(State::is_live);
+        }
+        states.pop().filter(|_| states.is_empty())
+    }
+
+    /// The stories of a loop, as far as they can be known without a command of the user's.
+    fn stories(&self, state: &State) -> Vec<Known> {
+        if state.source.commands.is_none() {
+            let listed = self.runtime.block_on(listing_of(state, &self.repo.top));
+            let stories = listed.map(|listing| listing.stories).unwrap_or_default();
+            return stories.into_iter().map(Known::from).collect();
+        }
+        let progress = &state.progress;
+        let known = |id: &str, title: &str, done| Known {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            done,
+        };
+        let current = progress
+            .story
+            .iter()
+            .map(|story| known(&story.id, &story.title, false));
+        let skipped = progress.skipped.iter().map(|id| known(id, "", false));
+        let completed = progress
+            .completed
+            .iter()
+            .map(|story| known(&story.id, &story.title, true));
+        current.chain(skipped).chain(completed).collect()
+    }
+
+    /// The attempts of a loop whose work is still there, the latest first; `checkpoints` tells whether those that
+    /// earned one are wanted.
+    fn attempts(&self, state: &State, checkpoints: bool) -> Vec<CompletionCandidate> {
+        let change = &state.change;
+        let events = Store::new(&self.repo.common_dir, change).file("events.jsonl");
+        let entries = log::attempts(&events).unwrap_or_default();
+        let prefix = change.ralph_ref("attempts");
+        let kept = self.runtime.block_on(self.repo.git.refs(&[&prefix]));
+        let kept = kept.unwrap_or_default();
+        let mut found: Vec<_> = entries
+            .into_iter()
+            .filter(|entry| match (&entry.checkpoint, &entry.kept) {
+                (Some(_), _) => checkpoints,
+                (None, Some(_)) => {
+                    let name = change.attempt_ref(&entry.attempt.story, entry.attempt.attempt);
+                    kept.iter().any(|one| one.name == name)
+                }
+                (None, None) => false,
+            })
+            .map(|entry| {
+                let attempt = entry.attempt;
+                let reason = attempt.reason.map(|reason| format!(": {reason}"));
+                let help = format!("{}{}", attempt.verdict, reason.unwrap_or_default());
+                candidate(&format!("{}@{}", attempt.story, attempt.attempt), &help)
+            })
+            .collect();
+        found.reverse();
+        found
+    }
+}
+
+/// What is known of a story.
+struct Known {
+    id: String,
+    title: String,
+    done: bool,
+}
+
+impl From<Story> for Known {
+    fn from(story: Story) -> Self {
+        Self {
+            id: story.id,
+            title: story.title,
+            done: story.done,
+        }
+    }
+}
+
+fn phase_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Ready => "goes on",
+        Phase::Running => "an attempt runs, or was cut off",
+        Phase::Failed => "a story failed, retries are left",
+        Phase::Exhausted => "a story failed, no retries are left",
+        Phase::Complete => "no story is left",
+        Phase::Finished => "finished",
+    }
+}

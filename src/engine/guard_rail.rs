@@ -1,0 +1,79 @@
+//! The guard around the agent's git for the time of an attempt: set up, taken away, and what it saw as events.
+
+use std::ffi::OsString;
+
+use super::Session;
+use crate::error::Error;
+use crate::events::What;
+use crate::guard::{self, Rail};
+use crate::settings::Settings;
+
+/// How many moves of refs become events of an attempt; how many more there were is told.
+const MAX_EVENTS: usize = 500;
+
+impl Session<'_> {
+    /// Makes the guard's hooks for an attempt; returns the settings that lead the agent's git to them. A guard that
+    /// cannot be made is told, and the attempt goes on without it.
+    pub(super) async fn set_up_guard(&mut self, settings: &Settings) -> Vec<(&'static str, OsString)> {
+        if !settings.guard {
+            guard::remove_files(&self.store.dir());
+            return Vec::new();
+        }
+        match self.make_guard().await {
+            Ok(settings) => settings,
+            Err(error) => {
+                self.tell(format!("this attempt has no guard: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
+    async fn make_guard(&self) -> Result<Vec<(&'static str, OsString)>, Error> {
+        let repo = &self.engine.repo;
+        let others = self.other_refs_now().await?;
+        let stashes = if others.holds("refs/stash") {
+            repo.git.stash_entries().await?
+        } else {
+            Vec::new()
+        };
+        let branches: Vec<&str> = others.branches().collect();
+        let rail = Rail {
+            dir: &self.store.dir(),
+            git_dir: &repo.git_dir,
+            checkpoint: &self.state.checkpoint,
+            branches: &branches,
+            stashes: &stashes,
+        };
+        Ok(guard::set_up(&repo.git, rail).await?)
+    }
+
+    /// Takes the guard away after an attempt, nothing of which is alive, and records the moves of refs that it saw.
+    pub(super) fn take_guard_away(&mut self, story: &str, attempt: u32) {
+        let seen = guard::take_away(&self.store.dir());
+        let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
+        for moved in seen.moves.into_iter().take(MAX_EVENTS) {
+            self.emit(What::RefMoved {
+                story: story.to_owned(),
+                attempt,
+                name: moved.name,
+                old: moved.old.map(target),
+                new: moved.new.map(target),
+                refused: moved.refused,
+            });
+        }
+        if untold > 0 {
+            self.tell(format!("the attempt moved refs {untold} more times"));
+        }
+        if seen.pushes > 0 {
+            self.tell("refused: the agent tried to push");
+        }
+    }
+}
+
+/// Returns what a ref points to: an object, or the name of another ref.
+fn target(value: String) -> String {
+    match value.strip_prefix("ref:") {
+        Some(name) => name.to_owned(),
+        None => value,
+    }
+}

@@ -1,0 +1,30 @@
+//! The end of what a process printed: for reasons and prompts.
+
+/// Lines of some output that go into a reason.
+const LINES: usize = 40;
+
+/// The end of some output, in bounded memory.
+#[derive(Default)]
+pub(crate) struct OutputTail(Vec<u8>);
+
+impl OutputTail {
+    const KEPT: usize = 16 * 1024;
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        let excess = self.0.len().saturating_sub(Self::KEPT);
+        self.0.drain(..excess);
+    }
+
+    /// Its last lines.
+    pub(crate) fn text(&self) -> String {
+        let text = self.all();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+
+    /// All that is kept of it.
+    pub(super) fn all(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}

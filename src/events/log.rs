@@ -1,0 +1,141 @@
+//! The attempts of a loop, from the file of its events.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{Attempt, Event, What};
+use crate::fs::{FileError, file_error};
+use crate::names::{Change, Oid};
+
+/// The attempts of a loop: `git ralph log --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Log {
+    /// The change.
+    pub change: Change,
+    /// The attempts, oldest first.
+    pub attempts: Vec<LogEntry>,
+}
+
+/// An attempt, and what keeps its work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LogEntry {
+    /// The attempt.
+    #[serde(flatten)]
+    pub attempt: Attempt,
+    /// The story's title.
+    pub title: Option<String>,
+    /// The ref that keeps what it left, when that was undone.
+    #[serde(rename = "ref")]
+    pub kept: Option<String>,
+    /// The checkpoint that it earned.
+    pub checkpoint: Option<Oid>,
+}
+
+/// The attempts since the loop was last started, from its events.
+///
+/// # Errors
+/// When the events are there but cannot be read.
+pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
+    let mut entries: Vec<LogEntry> = Vec::new();
+    let mut begun = None;
+    for event in read_events(events)? {
+        match event.what {
+            What::Started { .. } => entries.clear(),
+            What::AttemptStarted { title, .. } => begun = Some(title),
+            What::AttemptEnded(attempt) => entries.push(LogEntry {
+                attempt,
+                title: begun.take(),
+                kept: None,
+                checkpoint: None,
+            }),
+            What::Checkpoint { story, attempt, oid } => {
+                if let Some(entry) = find(&mut entries, story.as_deref(), attempt) {
+                    entry.checkpoint = Some(oid);
+                }
+            }
+            What::Reverted {
+                story, attempt, kept, ..
+            } => {
+                if let Some(entry) = find(&mut entries, story.as_deref(), attempt) {
+                    entry.kept = kept;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(entries)
+}
+
+/// What to compare to see what an attempt did: the checkpoint before it, and what it left. The latest
+/// attempt at the story when no number is given.
+///
+/// # Errors
+/// When the events cannot be read.
+pub fn range_of(
+    events: &Path,
+    story: &str,
+    attempt: Option<u32>,
+) -> Result<Option<(String, String)>, FileError> {
+    let mut range = None;
+    let mut base = String::new();
+    let wanted = |at: Option<&String>, number: Option<u32>| {
+        at.is_some_and(|id| id == story) && number.is_some() && (attempt.is_none() || number == attempt)
+    };
+    for event in read_events(events)? {
+        match event.what {
+            What::Started { checkpoint, .. } => {
+                base = checkpoint.to_string();
+                // Numbers of attempts are never used again: one that is named may be of an earlier loop.
+                if attempt.is_none() {
+                    range = None;
+                }
+            }
+            What::Checkpoint { story, attempt, oid } => {
+                if wanted(story.as_ref(), attempt) {
+                    range = Some((base, oid.to_string()));
+                }
+                base = oid.to_string();
+            }
+            What::Reverted {
+                story,
+                attempt,
+                oid,
+                kept: Some(kept),
+                ..
+            } if wanted(story.as_ref(), attempt) => range = Some((oid.to_string(), kept)),
+            _ => {}
+        }
+    }
+    Ok(range)
+}
+
+/// The events of a loop, oldest first. A line that a crash cut off is passed over.
+fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
+    let error = |source| file_error("read", events, source);
+    let file = match File::open(events) {
+        Ok(file) => file,
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(error(source)),
+    };
+    let mut found = Vec::new();
+    for line in BufReader::new(file).split(b'\n') {
+        if let Ok(event) = serde_json::from_slice(&line.map_err(error)?) {
+            found.push(event);
+        }
+    }
+    Ok(found)
+}
+
+fn find<'a>(
+    entries: &'a mut [LogEntry],
+    story: Option<&str>,
+    attempt: Option<u32>,
+) -> Option<&'a mut LogEntry> {
+    entries
+        .iter_mut()
+        .rev()
+        .find(|entry| Some(entry.attempt.story.as_str()) == story && Some(entry.attempt.attempt) == attempt)
+}

@@ -1,0 +1,303 @@
+//! What happens in a loop, as data (contract section 9): one JSON object a line, the same in
+//! `events.jsonl` and on standard output with `--json`. Decides nothing and prints nothing.
+
+pub mod log;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::names::Oid;
+use crate::state::Verdict;
+
+/// Version of the shape of an event line.
+pub const VERSION: u32 = 1;
+
+/// One event of a loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Event {
+    /// The version of this shape.
+    #[cfg_attr(test, schemars(extend("const" = VERSION)))]
+    pub v: u32,
+    /// When it happened, RFC 3339.
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
+    pub t: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+    /// In which change.
+    pub change: String,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// A loop was started.
+    Started {
+        /// The loop's branch.
+        branch: String,
+        /// Where it came from; null when HEAD was detached.
+        original_branch: Option<String>,
+        /// The commit it came from; null on a branch without one.
+        original_head: Option<Oid>,
+        /// The commit "initial state".
+        checkpoint: Oid,
+        /// The story list.
+        source: String,
+    },
+    /// An attempt began.
+    AttemptStarted {
+        /// The story's id.
+        story: String,
+        /// Its title.
+        title: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// Retries used with this attempt.
+        retries: u32,
+        /// Retries that the story has.
+        max_retries: u32,
+        /// Complete stories.
+        done: usize,
+        /// All stories.
+        total: usize,
+    },
+    /// The agent, a gate or a hook printed something; not in events.jsonl.
+    Output {
+        /// Which of its outputs.
+        stream: Stream,
+        /// The text, invalid UTF-8 replaced.
+        text: String,
+    },
+    /// An attempt ended.
+    AttemptEnded(Attempt),
+    /// A checkpoint was made.
+    Checkpoint {
+        /// The story that it completes; null for edits made by a person.
+        story: Option<String>,
+        /// The attempt that made it.
+        attempt: Option<u32>,
+        /// The commit.
+        oid: Oid,
+    },
+    /// The work tree was put back to the checkpoint.
+    Reverted {
+        /// The story whose attempt was undone.
+        story: Option<String>,
+        /// The attempt's number.
+        attempt: Option<u32>,
+        /// The checkpoint.
+        oid: Oid,
+        /// What keeps the work that was undone.
+        #[serde(rename = "ref")]
+        kept: Option<String>,
+        /// False when nothing was there to undo.
+        changed: bool,
+    },
+    /// The story can be tried again.
+    Retry {
+        /// The story's id.
+        story: String,
+        /// Retries used so far.
+        retries: u32,
+        /// Retries that it has.
+        max_retries: u32,
+        /// Why the last attempt failed.
+        reason: Option<String>,
+    },
+    /// The agent's service cannot answer; the same attempt is made again later.
+    Waiting {
+        /// What the agent said of it.
+        reason: String,
+        /// For how many seconds.
+        seconds: u64,
+        /// Until when.
+        #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
+        until: Timestamp,
+    },
+    /// How far the loop is.
+    StoryProgress {
+        /// Complete stories.
+        done: usize,
+        /// All stories.
+        total: usize,
+    },
+    /// A story failed and has no retries left.
+    MaxRetriesExceeded {
+        /// The story's id.
+        story: String,
+        /// Retries that it had.
+        max_retries: u32,
+    },
+    /// The agent's git moved a ref, or was kept from it.
+    RefMoved {
+        /// The story of the attempt.
+        story: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// The full name of the ref; HEAD for a move of HEAD itself.
+        #[serde(rename = "ref")]
+        name: String,
+        /// What it was: an object, or the full name of another ref; null when there was none.
+        old: Option<String>,
+        /// What it is now, or would have been; null when it was deleted.
+        new: Option<String>,
+        /// The guard said no: nothing moved.
+        refused: bool,
+    },
+    /// A person made commits on the loop's branch, as git's hooks told.
+    Committed {
+        /// The tip of the branch.
+        oid: Oid,
+        /// Commits above the checkpoint.
+        commits: usize,
+    },
+    /// HEAD left the loop's branch, as git's hooks told.
+    Left {
+        /// Where it is: a branch, or the beginning of an object id.
+        to: String,
+    },
+    /// HEAD is on the loop's branch again, as git's hooks told.
+    Returned {
+        /// The branch.
+        branch: String,
+    },
+    /// Something a person should know; the loop goes on.
+    Notice {
+        /// In words.
+        message: String,
+    },
+    /// The command ends with an error; not in events.jsonl.
+    Error {
+        /// What failed, on what.
+        message: String,
+        /// What to type next.
+        hint: Option<String>,
+        /// The exit code.
+        exit: u8,
+    },
+    /// The loop has come to its end, and nobody has chosen how to finish it.
+    AwaitingChoice {
+        /// What can be chosen.
+        options: Vec<String>,
+    },
+    /// No story is left to do.
+    Complete {
+        /// Complete stories.
+        done: usize,
+        /// All stories.
+        total: usize,
+    },
+    /// The loop was closed.
+    Finished {
+        /// cleanup, keep or abort.
+        how: String,
+        /// The branch that HEAD is on now; null when detached.
+        branch: Option<String>,
+        /// The ref that keeps the final state.
+        #[serde(rename = "ref")]
+        kept: String,
+    },
+}
+
+/// An attempt that has ended: one entry of git ralph log --json.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Attempt {
+    /// The story's id.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// Why, where there is a reason.
+    pub reason: Option<String>,
+    /// When it began.
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
+    pub started: Timestamp,
+    /// Seconds it took.
+    pub duration: f64,
+    /// The agent's exit code.
+    pub exit_code: Option<i32>,
+    /// What it cost, in US dollars, where the agent says so.
+    pub cost_usd: Option<f64>,
+    /// Tokens read, where the agent says so.
+    pub input_tokens: Option<u64>,
+    /// Tokens written, where the agent says so.
+    pub output_tokens: Option<u64>,
+}
+
+/// Which of the agent's outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Who watches a loop: the only way from the engine to a screen.
+pub trait Observer {
+    /// Something happened.
+    fn event(&mut self, event: &Event);
+
+    /// The agent, or a gate, printed these bytes.
+    fn output(&mut self, change: &str, stream: Stream, bytes: &[u8]);
+
+    /// The agent did this, in a readable line; for agents whose raw output is not made for people.
+    fn activity(&mut self, line: &str);
+
+    /// Another second of an attempt has passed.
+    fn tick(&mut self) {}
+
+    /// The loop waits for this much longer; nothing is left at its end.
+    fn countdown(&mut self, left: Duration);
+}
+
+impl Event {
+    /// An event of now.
+    #[must_use]
+    pub fn now(change: &str, what: What) -> Self {
+        Self {
+            v: VERSION,
+            t: Timestamp::now(),
+            what,
+            change: change.to_owned(),
+        }
+    }
+
+    /// The event as one line of JSON, with its line feed.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let mut line = serde_json::to_string(self).unwrap_or_default();
+        line.push('\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemars::generate::SchemaSettings;
+    use snapbox::{Data, assert_data_eq};
+    use std::path::Path;
+
+    #[test]
+    fn the_schema_is_that_of_the_code() {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let mut schema = settings.into_generator().into_root_schema_for::<Event>();
+        schema.insert("title".to_owned(), "An event of git-ralph".into());
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/events.schema.json");
+        assert_data_eq!(
+            text,
+            Data::read_from(&file, Some(snapbox::data::DataFormat::Text)).raw()
+        );
+    }
+}

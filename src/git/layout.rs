@@ -1,0 +1,250 @@
+//! A repository by its files alone (gitrepository-layout(5)): for questions that are asked often, by hooks and shell
+//! prompts, and must not start a process. What is not laid out as usual is left to git.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+
+use super::Git;
+use crate::names::Oid;
+
+/// The directories of a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepoLayout {
+    /// The git directory of the work tree: HEAD, `config.worktree`.
+    pub git_dir: PathBuf,
+    /// The directory that all work trees share: refs, configuration, hooks.
+    pub common_dir: PathBuf,
+}
+
+/// What the file HEAD says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LayoutHead {
+    /// The full name of a branch.
+    Branch(String),
+    /// An object id.
+    Detached(String),
+    /// Only git can tell: the refs are not in files, or the file cannot be read.
+    Unknown,
+}
+
+impl LayoutHead {
+    /// Returns the branch's full name or the object id.
+    #[must_use]
+    pub fn target(&self) -> Option<&str> {
+        match self {
+            Self::Branch(target) | Self::Detached(target) => Some(target),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl RepoLayout {
+    /// Finds the repository in which git runs a hook: the environment names its git directory, or it is that of the
+    /// current directory (githooks(5)).
+    #[must_use]
+    pub fn of_hook() -> Option<Self> {
+        let git_dir = match from_environment("GIT_DIR") {
+            Some(named) => named,
+            None => git_dir_at(Path::new(".git"))?,
+        };
+        let common_dir = from_environment("GIT_COMMON_DIR").unwrap_or_else(|| common_dir_of(&git_dir));
+        Some(Self { git_dir, common_dir })
+    }
+
+    /// Finds the repository around a directory: the environment names its git directory, or it is on the way up.
+    #[must_use]
+    pub fn around(dir: &Path) -> Option<Self> {
+        match from_environment("GIT_DIR") {
+            Some(named) => Self::of(dir.join(named)),
+            None => Self::above(dir).map(|(_, layout)| layout),
+        }
+    }
+
+    /// Finds the repository whose work tree holds `dir`, with the top directory of that work tree.
+    #[must_use]
+    pub fn above(dir: &Path) -> Option<(PathBuf, Self)> {
+        // The shell may have come here through a link.
+        let real = dir.canonicalize();
+        let mut dirs = real.as_deref().unwrap_or(dir).ancestors();
+        dirs.find_map(|top| Some((top.to_owned(), Self::of_work_tree(top)?)))
+    }
+
+    /// Returns the repository whose work tree has its top at `dir`.
+    #[must_use]
+    pub fn of_work_tree(dir: &Path) -> Option<Self> {
+        Self::of(dir.join(git_dir_at(&dir.join(".git"))?))
+    }
+
+    fn of(git_dir: PathBuf) -> Option<Self> {
+        git_dir.join("HEAD").symlink_metadata().ok()?;
+        let common_dir = common_dir_of(&git_dir);
+        Some(Self { git_dir, common_dir })
+    }
+
+    /// Returns whether refs are kept where only git finds them.
+    #[must_use]
+    pub fn has_hidden_refs(&self) -> bool {
+        self.common_dir.join("reftable").is_dir()
+    }
+
+    /// Reads what HEAD is on, from its file alone.
+    #[must_use]
+    pub fn head(&self) -> LayoutHead {
+        let Ok(text) = fs::read_to_string(self.git_dir.join("HEAD")) else {
+            return LayoutHead::Unknown;
+        };
+        match text.strip_prefix("ref:").map(str::trim) {
+            // Where refs are in tables, the file names no branch that could be.
+            Some("refs/heads/.invalid") => LayoutHead::Unknown,
+            Some(name) => LayoutHead::Branch(name.to_owned()),
+            None => LayoutHead::Detached(text.trim().to_owned()),
+        }
+    }
+
+    /// Returns whether this is the repository with that common directory.
+    #[must_use]
+    pub fn shares(&self, common_dir: &Path) -> bool {
+        is_same_dir(&self.common_dir, common_dir)
+    }
+
+    /// Reads what a ref is now: an object id, or `ref:` and a name.
+    pub async fn current(&self, name: &str) -> Option<String> {
+        if self.has_hidden_refs() {
+            let output = self.git().cmd("rev-parse", ["--verify", "--quiet", name]).bytes();
+            return Some(Oid::parse(&String::from_utf8_lossy(&output.await.ok()?))?.to_string());
+        }
+        let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
+        let is_own = !name.starts_with("refs/") || own.iter().any(|place| name.starts_with(place));
+        let dir = if is_own { &self.git_dir } else { &self.common_dir };
+        match fs::read_to_string(dir.join(name)) {
+            Ok(text) => Some(match text.strip_prefix("ref:") {
+                Some(target) => format!("ref:{}", target.trim()),
+                None => Oid::parse(&text)?.to_string(),
+            }),
+            Err(_) => self.packed(name),
+        }
+    }
+
+    /// Reads a branch from its own file or the packed refs; no process is started.
+    #[must_use]
+    pub fn loose(&self, name: &str) -> Option<Oid> {
+        match fs::read_to_string(self.common_dir.join(name)) {
+            Ok(text) => Oid::parse(text.trim()),
+            Err(_) => Oid::parse(&self.packed(name)?),
+        }
+    }
+
+    fn packed(&self, name: &str) -> Option<String> {
+        let packed = fs::read(self.common_dir.join("packed-refs")).ok()?;
+        let end = memmem::find(&packed, format!(" {name}\n").as_bytes())?;
+        let line = packed[..end].rsplit(|byte| *byte == b'\n').next()?;
+        Some(Oid::parse(std::str::from_utf8(line).ok()?)?.to_string())
+    }
+
+    /// Returns whether the deletion of a ref at `old` is only that of its own file, after it was packed: then the
+    /// packed refs have it and nobody is about to take it out of them.
+    #[must_use]
+    pub fn is_only_unpacked(&self, name: &str, old: &str) -> bool {
+        self.packed(name).as_deref() == Some(old) && !self.common_dir.join("packed-refs.lock").exists()
+    }
+
+    /// Asks git whether the history of `new` contains `old`; true also when it cannot tell.
+    pub async fn contains(&self, new: &str, old: &Oid) -> bool {
+        let args = ["--is-ancestor", old.as_str(), new];
+        let output = self.git().cmd("merge-base", args).any_exit().await;
+        !output.is_ok_and(|output| output.code == Some(1))
+    }
+
+    /// Returns the stash's log; it is empty where the stash has no file of its own.
+    #[must_use]
+    pub fn stash_log(&self) -> PathBuf {
+        self.common_dir.join("logs/refs/stash")
+    }
+
+    /// Asks git for the subject of a commit.
+    pub async fn subject(&self, commit: &str) -> Option<String> {
+        let args = ["-s", "--format=%s", commit, "--"];
+        let text = self.git().cmd("show", args).bytes().await.ok()?;
+        Some(String::from_utf8_lossy(&text).trim().to_owned())
+    }
+
+    /// Calls git in this repository.
+    #[must_use]
+    pub fn git(&self) -> Git {
+        Git::at(&self.git_dir)
+    }
+}
+
+/// Returns whether two paths name one directory.
+#[must_use]
+pub fn is_same_dir(one: &Path, other: &Path) -> bool {
+    match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+fn from_environment(name: &str) -> Option<PathBuf> {
+    let named = env::var_os(name).filter(|named| !named.is_empty());
+    named.map(PathBuf::from)
+}
+
+/// Returns a git directory, or the one that a file in its place names.
+fn git_dir_at(path: &Path) -> Option<PathBuf> {
+    if path.is_dir() {
+        return Some(path.to_owned());
+    }
+    let text = fs::read(path).ok()?;
+    Some(path_in(text.strip_prefix(b"gitdir: ")?))
+}
+
+fn common_dir_of(git_dir: &Path) -> PathBuf {
+    match fs::read(git_dir.join("commondir")) {
+        Ok(text) => git_dir.join(path_in(&text)),
+        Err(_) => git_dir.to_owned(),
+    }
+}
+
+/// Returns the path that a line of one of git's files names.
+#[must_use]
+pub fn path_in(line: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(line.strip_suffix(b"\n").unwrap_or(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linked_work_tree_leads_to_the_shared_directory() {
+        let temp = tempfile::tempdir().unwrap();
+        let main = temp.path().join("main/.git");
+        let own = main.join("worktrees/w");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(main.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(own.join("HEAD"), "ref: refs/heads/ralph/c\n").unwrap();
+        fs::write(own.join("commondir"), "../..\n").unwrap();
+        let linked = temp.path().join("linked/deep/er");
+        fs::create_dir_all(&linked).unwrap();
+        let link = format!("gitdir: {}\n", own.display());
+        fs::write(temp.path().join("linked/.git"), link).unwrap();
+        let (top, found) = RepoLayout::above(&linked).unwrap();
+        assert!(is_same_dir(&top, &temp.path().join("linked")));
+        assert!(found.shares(&main));
+        assert_eq!(found.head(), LayoutHead::Branch("refs/heads/ralph/c".to_owned()));
+        let (_, found) = RepoLayout::above(&temp.path().join("main/no/such/dir")).unwrap();
+        assert_eq!(found.head(), LayoutHead::Branch("refs/heads/main".to_owned()));
+        fs::write(main.join("HEAD"), "ref: refs/heads/.invalid\n").unwrap();
+        assert_eq!(found.head(), LayoutHead::Unknown);
+        let oid = "0123456789012345678901234567890123456789";
+        fs::write(main.join("HEAD"), format!("{oid}\n")).unwrap();
+        assert_eq!(found.head(), LayoutHead::Detached(oid.to_owned()));
+        assert_eq!(RepoLayout::above(&temp.path().join("elsewhere")), None);
+    }
+}

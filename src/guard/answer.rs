@@ -1,0 +1,220 @@
+//! What runs when git asks a hook of the guard: judges what is about to happen, writes it down, and runs the
+//! user's own hook, which gets what git gave: arguments, standard input, directory, environment.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use jiff::Timestamp;
+
+use super::scripts::{PUSH, REFS};
+
+use super::log::{self, Kind, Lines};
+use super::rules::{Move, Rules, Ruling, refused};
+use super::users_hook::users_hook;
+use crate::git::RepoLayout;
+
+/// What git asks.
+#[derive(Clone, Debug)]
+pub struct HookCall {
+    /// The loop's directory.
+    pub dir: PathBuf,
+    /// The hook's name.
+    pub hook: String,
+    /// What git gave it.
+    pub args: Vec<OsString>,
+    /// Whether git itself runs the user's hooks.
+    pub alone: bool,
+}
+
+/// What git is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing stands against it.
+    GoOn,
+    /// No, with words for whoever calls git.
+    Refused(String),
+    /// The user's own hook says no.
+    HookFailed,
+}
+
+/// Answers git. What cannot be found out is never a no.
+pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
+    let layout = RepoLayout::of_hook();
+    let ours = layout.as_ref().filter(|layout| {
+        let common_dir = call.dir.parent().and_then(Path::parent);
+        common_dir.is_some_and(|common_dir| layout.shares(common_dir))
+    });
+    if call.hook == PUSH && ours.is_some() {
+        let mut lines = Lines::default();
+        lines.push_refused();
+        lines.append(&call.dir.join(log::FILE));
+        return Answer::Refused(refused(Rules::push()));
+    }
+    let hook = if call.alone {
+        None
+    } else {
+        users_hook(layout.as_ref(), &call.hook, &call.dir.join(super::HOOKS)).await
+    };
+    let state = call.args.first().and_then(|state| state.to_str());
+    let (true, Some(layout), Some(state @ ("prepared" | "committed"))) = (call.hook == REFS, ours, state)
+    else {
+        return run_hook(hook.as_deref(), &call.args, Stdio::inherit());
+    };
+    // The user's hook reads the same; from a file, because there may be any number of moves.
+    let mut copy = hook.as_ref().and_then(|_| tempfile::tempfile().ok());
+    let mut look = Review::new(&call.dir, layout, state == "prepared");
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        // Half of it would be a lie.
+        copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
+        if let Some(moved) = Move::parse(&line) {
+            look.at(moved).await;
+        }
+        line.clear();
+    }
+    if let Some(no) = look.end() {
+        return Answer::Refused(no);
+    }
+    match copy.and_then(|mut copy| copy.rewind().is_ok().then_some(copy)) {
+        Some(copy) => run_hook(hook.as_deref(), &call.args, copy.into()),
+        None => Answer::GoOn,
+    }
+}
+
+/// Goes through the moves of a transaction.
+struct Review<'a> {
+    dir: &'a Path,
+    layout: &'a RepoLayout,
+    prepared: bool,
+    rules: Option<Rules>,
+    /// A move of HEAD, which is only the shadow of its branch's if that moves to the same commit.
+    head: Option<Move>,
+    lines: Lines,
+    no: Option<String>,
+}
+
+impl<'a> Review<'a> {
+    fn new(dir: &'a Path, layout: &'a RepoLayout, prepared: bool) -> Self {
+        Self {
+            dir,
+            layout,
+            prepared,
+            rules: if prepared { Rules::load(dir) } else { None },
+            head: None,
+            lines: Lines::default(),
+            no: None,
+        }
+    }
+
+    async fn at(&mut self, mut moved: Move) {
+        let is_head = moved.name == "HEAD";
+        // Git's own notes, like ORIG_HEAD, are nobody's refs.
+        if !is_head && !moved.name.starts_with("refs/") {
+            return;
+        }
+        if !self.prepared {
+            self.lines.push(Kind::Committed, &moved);
+            return;
+        }
+        if let (None, Some(old)) = (&moved.new, &moved.old)
+            && self.layout.is_only_unpacked(&moved.name, old)
+        {
+            return;
+        }
+        if moved.old.is_none() {
+            moved.old = self.layout.current(&moved.name).await;
+        }
+        if !is_head && self.head.as_ref().is_some_and(|head| head.new == moved.new) {
+            self.head = None;
+        }
+        if moved.old == moved.new {
+            return;
+        }
+        if is_head {
+            if self
+                .rules
+                .as_ref()
+                .is_some_and(|rules| rules.is_about(&self.layout.git_dir))
+            {
+                self.head = Some(moved);
+            }
+            return;
+        }
+        match self.refusal(&moved).await {
+            Some(no) => {
+                self.lines.push(Kind::Refused, &moved);
+                self.no.get_or_insert(no);
+            }
+            None => self.lines.push(Kind::Prepared, &moved),
+        }
+    }
+
+    async fn refusal(&self, moved: &Move) -> Option<String> {
+        let rules = self.rules.as_ref()?;
+        let stash = || stash_entries(&self.layout.stash_log());
+        match (rules.judge(moved, stash), &moved.new) {
+            (Ruling::No(why), _) => {
+                if moved.name == "refs/stash" {
+                    self.list_stash_again(moved).await;
+                }
+                Some(why)
+            }
+            (Ruling::IfItContainsTheCheckpoint, Some(new))
+                if !self.layout.contains(new, rules.checkpoint()).await =>
+            {
+                Some(rules.rewritten())
+            }
+            _ => None,
+        }
+    }
+
+    /// `git stash drop` takes the last entry off its list before it asks whether the stash may go.
+    async fn list_stash_again(&self, moved: &Move) {
+        let stash = self.layout.stash_log();
+        let Some(entry) = &moved.old else { return };
+        if stash.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            let subject = self.layout.subject(entry).await.unwrap_or_default();
+            let line = format!(
+                "{} {entry} git-ralph <git-ralph@localhost> {} +0000\t{subject}\n",
+                "0".repeat(entry.len()),
+                Timestamp::now().as_second()
+            );
+            let file = OpenOptions::new().append(true).open(&stash);
+            let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        }
+    }
+
+    /// Writes down what was seen; gives the words of a refusal.
+    fn end(mut self) -> Option<String> {
+        if let Some(head) = self.head.take() {
+            self.lines.push(Kind::Prepared, &head);
+        }
+        self.lines.append(&self.dir.join(log::FILE));
+        self.no.map(|no| refused(&no))
+    }
+}
+
+/// The entries that the stash's log lists.
+fn stash_entries(log: &Path) -> Vec<String> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let entry = |line: &str| line.split(' ').nth(1).map(ToOwned::to_owned);
+    text.lines().filter_map(entry).collect()
+}
+
+/// Runs the user's hook, if there is one, with the streams of the git that asks.
+fn run_hook(hook: Option<&Path>, args: &[OsString], input: Stdio) -> Answer {
+    let Some(hook) = hook else { return Answer::GoOn };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a hook keeps the streams of the git that asks"
+    )]
+    let ran = Command::new(hook).args(args).stdin(input).status();
+    match ran {
+        Ok(status) if status.success() => Answer::GoOn,
+        // As git takes one that ends badly, or cannot be run at all.
+        _ => Answer::HookFailed,
+    }
+}

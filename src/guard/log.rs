@@ -1,0 +1,207 @@
+//! The moves of refs during an attempt: a file that the hooks append to, bounded in size, and what it says.
+//!
+//! Git tells of a move before and after it happens, and the second time it may not know the old value. So both
+//! are written down, and only what git has done counts: a line `p` (about to happen), `c` (has happened), `r`
+//! (refused), each with old value, new value and name, and a line `push`.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::rules::Move;
+
+/// The file, in the loop's directory.
+pub(super) const FILE: &str = "guard.log";
+
+/// How large the file may become, in bytes; what comes later is not recorded.
+const MAX_SIZE: u64 = 1 << 20;
+
+/// What becomes of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Prepared,
+    Committed,
+    Refused,
+}
+
+impl Kind {
+    const fn letter(self) -> &'static str {
+        match self {
+            Self::Prepared => "p",
+            Self::Committed => "c",
+            Self::Refused => "r",
+        }
+    }
+}
+
+/// Lines about to be written, at most one file full of them.
+#[derive(Default)]
+pub(super) struct Lines(String);
+
+impl Lines {
+    /// Adds a move.
+    pub fn push(&mut self, kind: Kind, moved: &Move) {
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+        let line = format!(
+            "{} {} {} {}\n",
+            kind.letter(),
+            value(&moved.old),
+            value(&moved.new),
+            moved.name
+        );
+        if (self.0.len() + line.len()) as u64 <= MAX_SIZE {
+            self.0.push_str(&line);
+        }
+    }
+
+    /// Adds a push.
+    pub fn push_refused(&mut self) {
+        self.0.push_str("push\n");
+    }
+
+    /// Appends the lines to a file, as far as it may grow. A record that cannot be written is none.
+    pub fn append(&self, path: &Path) {
+        let size = path.metadata().map_or(0, |metadata| metadata.len());
+        if self.0.is_empty() || size + self.0.len() as u64 > MAX_SIZE {
+            return;
+        }
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path);
+        let _ = file.and_then(|mut file| file.write_all(self.0.as_bytes()));
+    }
+}
+
+/// A move that happened or was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenMove {
+    /// The ref's full name.
+    pub name: String,
+    /// Its value before: an object id, or `ref:` and a name.
+    pub old: Option<String>,
+    /// Its value afterwards.
+    pub new: Option<String>,
+    /// The guard refused it.
+    pub refused: bool,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenMoves {
+    /// The moves, in order.
+    pub moves: Vec<SeenMove>,
+    /// How many pushes were refused.
+    pub pushes: usize,
+}
+
+/// Reads a record; one that is not there, or no file any more, says nothing.
+pub(super) fn read(path: &Path) -> SeenMoves {
+    let mut text = Vec::new();
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        let _ = File::open(path).and_then(|file| file.take(MAX_SIZE).read_to_end(&mut text));
+    }
+    parse(&String::from_utf8_lossy(&text))
+}
+
+fn parse(text: &str) -> SeenMoves {
+    let mut record = SeenMoves::default();
+    let mut prepared: HashMap<&str, (Option<&str>, Option<&str>)> = HashMap::new();
+    let mut last: HashMap<&str, Option<&str>> = HashMap::new();
+    let value = |text| if text == "-" { None } else { Some(text) };
+    for line in text.lines() {
+        if line == "push" {
+            record.pushes += 1;
+            continue;
+        }
+        let mut parts = line.splitn(4, ' ');
+        let (Some(kind), Some(old), Some(new), Some(name)) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        let (mut old, new) = (value(old), value(new));
+        match kind {
+            "p" => {
+                prepared.insert(name, (old, new));
+                continue;
+            }
+            "c" => {
+                // Deletions are told twice: for the packed refs and for the ref's own file.
+                if last.get(name) == Some(&new) {
+                    continue;
+                }
+                match prepared.remove(name) {
+                    Some((known, wanted)) if wanted == new => old = known,
+                    _ => continue,
+                }
+                last.insert(name, new);
+            }
+            "r" => {}
+            _ => continue,
+        }
+        record.moves.push(SeenMove {
+            name: name.to_owned(),
+            old: old.map(ToOwned::to_owned),
+            new: new.map(ToOwned::to_owned),
+            refused: kind == "r",
+        });
+    }
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_git_has_done_or_was_refused_counts() {
+        let text = "p a b refs/heads/x\nc - b refs/heads/x\np b c refs/heads/x\np c - refs/heads/y\n\
+                    c - - refs/heads/y\np c - refs/heads/y\nc - - refs/heads/y\nr d e refs/heads/main\npush\nodd\n";
+        let record = parse(text);
+        let told: Vec<String> = record
+            .moves
+            .iter()
+            .map(|seen| format!("{} {:?} {:?} {}", seen.name, seen.old, seen.new, seen.refused))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "refs/heads/x Some(\"a\") Some(\"b\") false",
+                "refs/heads/y Some(\"c\") None false",
+                "refs/heads/main Some(\"d\") Some(\"e\") true",
+            ]
+        );
+        assert_eq!(record.pushes, 1);
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_the_file_does_not_grow_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let moved = Move {
+            name: "refs/tags/a b".to_owned(),
+            old: None,
+            new: Some("f".repeat(40)),
+        };
+        let mut lines = Lines::default();
+        lines.push(Kind::Prepared, &moved);
+        lines.push(Kind::Committed, &moved);
+        lines.push_refused();
+        lines.append(&path);
+        let record = read(&path);
+        assert_eq!(record.moves[0].name, moved.name);
+        assert_eq!((record.moves.len(), record.pushes), (1, 1));
+        let mut many = Lines::default();
+        for _ in 0..20_000 {
+            many.push(Kind::Refused, &moved);
+        }
+        for _ in 0..3 {
+            many.append(&path);
+        }
+        assert!(path.metadata().unwrap().len() <= MAX_SIZE);
+    }
+}

@@ -1,0 +1,293 @@
+//! Which move of a ref the guard refuses, and what it says to the agent. Decides by what it is given; reads
+//! no repository.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use memchr::memmem;
+
+use super::Rail;
+use crate::names::{Change, Oid};
+
+/// What the guard must know of the attempt's beginning, in the loop's directory.
+pub(super) const FILE: &str = "guard.rules";
+
+/// A move of a ref as git tells it to a hook: an object id or `ref:` and a name; `None` where there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The ref's full name.
+    pub name: String,
+    /// Its value before.
+    pub old: Option<String>,
+    /// Its value afterwards.
+    pub new: Option<String>,
+}
+
+impl Move {
+    /// Reads a line that git gives to a `reference-transaction` hook.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let line = String::from_utf8_lossy(line);
+        let mut parts = line.trim_end_matches('\n').splitn(3, ' ');
+        let (old, new, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let value = |text: &str| (!text.bytes().all(|byte| byte == b'0')).then(|| text.to_owned());
+        Some(Self {
+            name: name.to_owned(),
+            old: value(old),
+            new: value(new),
+        })
+    }
+}
+
+/// What was there when the attempt began.
+pub struct Rules {
+    change: Change,
+    checkpoint: Oid,
+    /// The lines of the file, each between line feeds.
+    text: Vec<u8>,
+}
+
+/// What the guard thinks of a move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// Nothing against it.
+    Fine,
+    /// Only if what the ref becomes contains the checkpoint.
+    IfItContainsTheCheckpoint,
+    /// No, with what to do instead.
+    No(String),
+}
+
+/// What tells directories apart, by whatever path they are named.
+fn identity(dir: &Path) -> String {
+    dir.metadata().map_or_else(
+        |_| "unknown".to_owned(),
+        |metadata| format!("{}:{}", metadata.dev(), metadata.ino()),
+    )
+}
+
+/// The rules as they are written down for an attempt.
+pub(super) fn written(rail: &Rail<'_>) -> String {
+    let mut text = format!(
+        "checkpoint {}\nwork tree {}\n",
+        rail.checkpoint,
+        identity(rail.git_dir)
+    );
+    for name in rail.branches {
+        let _ = writeln!(text, "branch {name}");
+    }
+    for entry in rail.stashes {
+        let _ = writeln!(text, "stash {entry}");
+    }
+    text
+}
+
+impl Rules {
+    /// Reads the rules of the loop with this directory; `None` when they are not there or not readable.
+    pub fn load(dir: &Path) -> Option<Self> {
+        let change = Change::new(dir.file_name()?.to_str()?).ok()?;
+        Self::of(change, &fs::read(dir.join(FILE)).ok()?)
+    }
+
+    /// The rules of a loop between two attempts: those about its own branch.
+    pub fn between_attempts(change: Change, checkpoint: Oid) -> Self {
+        let text = Vec::new();
+        Self {
+            change,
+            checkpoint,
+            text,
+        }
+    }
+
+    fn of(change: Change, file: &[u8]) -> Option<Self> {
+        let first = file.split(|byte| *byte == b'\n').next()?;
+        let checkpoint = Oid::parse(std::str::from_utf8(first).ok()?.strip_prefix("checkpoint ")?)?;
+        let text = [b"\n", file].concat();
+        Some(Self {
+            change,
+            checkpoint,
+            text,
+        })
+    }
+
+    /// The checkpoint that the loop's branch has to contain.
+    pub fn checkpoint(&self) -> &Oid {
+        &self.checkpoint
+    }
+
+    /// Whether this is the git directory of the loop's own work tree: others have a HEAD of their own.
+    pub fn is_about(&self, git_dir: &Path) -> bool {
+        self.holds("work tree", &identity(git_dir))
+    }
+
+    fn holds(&self, kind: &str, name: &str) -> bool {
+        memmem::find(&self.text, format!("\n{kind} {name}\n").as_bytes()).is_some()
+    }
+
+    /// What to think of a move whose old value is the ref's true one. `stash` gives what the stash holds.
+    pub fn judge(&self, moved: &Move, stash: impl FnOnce() -> Vec<String>) -> Ruling {
+        let name = moved.name.as_str();
+        let symbolic = |value: &String| value.starts_with("ref:");
+        if name == self.change.branch_ref() {
+            return match &moved.new {
+                None => Ruling::No(format!(
+                    "the branch {} holds the finished stories and may not be deleted or renamed: stay on it, \
+                     or make a branch of your own (git switch -c <name>)",
+                    self.change.branch()
+                )),
+                Some(new) if symbolic(new) => Ruling::No(self.rewritten()),
+                Some(new) if new == self.checkpoint.as_str() => Ruling::Fine,
+                Some(_) => Ruling::IfItContainsTheCheckpoint,
+            };
+        }
+        if name.starts_with("refs/ralph/") {
+            return Ruling::No(
+                "refs/ralph/ is where git-ralph keeps work: leave it alone, and give what you want to keep a \
+                 new branch or a tag"
+                    .to_owned(),
+            );
+        }
+        if name == "refs/stash" && moved.new.is_none() {
+            let mut kept = moved.old.iter().cloned().chain(stash());
+            if kept.any(|entry| self.holds("stash", &entry)) {
+                return Ruling::No(
+                    "the stash holds entries that were there before this attempt: use git stash apply, and \
+                     drop only what you put there yourself (git stash drop stash@{0})"
+                        .to_owned(),
+                );
+            }
+            return Ruling::Fine;
+        }
+        if self.holds("branch", name) {
+            let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+            let what = if moved.new.is_some() {
+                "moved"
+            } else {
+                "deleted or renamed"
+            };
+            return Ruling::No(format!(
+                "the branch {short} was there before this attempt and may not be {what}: commit on {}, or on a \
+                 branch of your own (git switch -c <name>)",
+                self.change.branch()
+            ));
+        }
+        Ruling::Fine
+    }
+
+    /// What to say to a move that leaves the checkpoint behind.
+    pub fn rewritten(&self) -> String {
+        format!(
+            "the branch {} must keep its checkpoint {}: commit on top of it, and amend, rebase or reset only \
+             commits of your own above it; if files have changed, git restore --source=HEAD --staged \
+             --worktree . brings them back",
+            self.change.branch(),
+            self.checkpoint.short()
+        )
+    }
+
+    /// What to say to a push.
+    pub fn push() -> &'static str {
+        "nothing is pushed during an attempt: leave the work in the work tree or commit it; a person pushes it \
+         after git ralph finish"
+    }
+}
+
+/// What the agent reads.
+pub(super) fn refused(why: &str) -> String {
+    format!("git-ralph: refused: {why}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oid(digit: char) -> String {
+        digit.to_string().repeat(40)
+    }
+
+    fn judged(name: &str, old: Option<char>, new: Option<char>) -> Ruling {
+        let parsed = |digit| Oid::parse(&oid(digit)).unwrap();
+        let branches = ["refs/heads/main", "refs/heads/ralph/b"];
+        let text = written(&Rail {
+            dir: Path::new("/"),
+            git_dir: Path::new("/"),
+            checkpoint: &parsed('1'),
+            branches: &branches,
+            stashes: &[parsed('a'), parsed('b')],
+        });
+        let rules = Rules::of(Change::new("c").unwrap(), text.as_bytes()).unwrap();
+        let moved = Move {
+            name: name.to_owned(),
+            old: old.map(oid),
+            new: new.map(oid),
+        };
+        rules.judge(&moved, || vec![oid('b'), oid('f')])
+    }
+
+    fn no(name: &str, old: Option<char>, new: Option<char>) -> String {
+        match judged(name, old, new) {
+            Ruling::No(why) => why,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn lines_of_git_are_read() {
+        let zero = "0".repeat(40);
+        let line = format!("{zero} {} refs/heads/a\n", oid('2'));
+        let moved = Move::parse(line.as_bytes()).unwrap();
+        assert_eq!((moved.old, moved.new), (None, Some(oid('2'))));
+        assert_eq!(moved.name, "refs/heads/a");
+        let head = Move::parse(format!("{zero} ref:refs/heads/a HEAD\n").as_bytes()).unwrap();
+        assert_eq!(head.new.as_deref(), Some("ref:refs/heads/a"));
+        assert_eq!(Move::parse(b"odd\n"), None);
+    }
+
+    #[test]
+    fn the_loops_branch_keeps_its_checkpoint() {
+        let own = "refs/heads/ralph/c";
+        assert!(no(own, Some('1'), None).contains("ralph/c holds the finished stories"));
+        assert_eq!(judged(own, Some('2'), Some('1')), Ruling::Fine);
+        assert_eq!(
+            judged(own, Some('1'), Some('2')),
+            Ruling::IfItContainsTheCheckpoint
+        );
+    }
+
+    #[test]
+    fn what_was_there_before_is_not_moved() {
+        assert!(no("refs/heads/main", Some('1'), Some('2')).contains("main was there before"));
+        assert!(no("refs/heads/main", Some('1'), None).contains("deleted"));
+        assert!(no("refs/heads/ralph/b", Some('1'), Some('2')).contains("ralph/b"));
+        assert!(no("refs/ralph/c/start", Some('1'), Some('2')).contains("refs/ralph/"));
+        for name in [
+            "HEAD",
+            "refs/heads/mai",
+            "refs/heads/main2",
+            "refs/heads/mine",
+            "refs/tags/main",
+        ] {
+            assert_eq!(judged(name, Some('1'), Some('2')), Ruling::Fine, "{name}");
+            assert_eq!(judged(name, Some('1'), None), Ruling::Fine, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_stash_goes_only_when_nothing_of_the_users_is_in_it() {
+        assert!(no("refs/stash", Some('a'), None).contains("git stash apply"));
+        assert!(no("refs/stash", Some('f'), None).contains("stash"));
+        assert_eq!(judged("refs/stash", Some('a'), Some('f')), Ruling::Fine);
+        let rules = Rules::of(
+            Change::new("c").unwrap(),
+            format!("checkpoint {}\n", oid('1')).as_bytes(),
+        )
+        .unwrap();
+        let dropped = Move {
+            name: "refs/stash".to_owned(),
+            old: Some(oid('f')),
+            new: None,
+        };
+        assert_eq!(rules.judge(&dropped, || vec![oid('f')]), Ruling::Fine);
+    }
+}

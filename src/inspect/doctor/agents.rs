@@ -1,0 +1,98 @@
+//! The agents that are known by name, and the one that would be used.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::task::JoinHandle;
+
+use super::Notes;
+use crate::agent::Agent;
+use crate::agent::presets::{self, Preset};
+use crate::async_cmd::{self, find_program};
+use crate::inspect::stories::ChosenAgent;
+use crate::settings::Settings;
+
+/// How long a program may take to tell its version.
+const LIMIT: Duration = Duration::from_secs(20);
+/// How much of a version is shown, in characters.
+const VERSION_CHARS: usize = 40;
+
+/// An agent that is known by name, and whether it is there.
+#[derive(Clone, Debug, Serialize)]
+pub struct KnownAgent {
+    /// Its name.
+    pub name: &'static str,
+    /// Its command line.
+    pub command: String,
+    /// Whether its program is on PATH.
+    pub installed: bool,
+    /// Its version, in its words.
+    pub version: Option<String>,
+    /// What it prints.
+    pub format: &'static str,
+    /// The argument by which it no longer asks before it acts.
+    pub unasked: Option<&'static str>,
+    /// Whether the command line was tried with the real program.
+    pub tried: bool,
+}
+
+/// The question to each program for its version, all at once.
+pub(super) struct Asked(Vec<JoinHandle<Option<String>>>);
+
+pub(super) fn ask(dir: &Path) -> Asked {
+    let ask = |preset: &Preset| tokio::spawn(version_of(preset.program.to_owned(), dir.to_owned()));
+    Asked(presets::ALL.iter().map(ask).collect())
+}
+
+pub(super) async fn examine(
+    dir: &Path,
+    asked: Asked,
+    settings: &Settings,
+    notes: &mut Notes,
+) -> (Option<ChosenAgent>, Vec<KnownAgent>) {
+    let mut agents = Vec::new();
+    for (preset, version) in presets::ALL.iter().zip(asked.0) {
+        agents.push(known(preset, dir, version.await.unwrap_or_default()));
+    }
+    let agent = Agent::choose(&[], settings.agent.as_deref(), &settings.agents, dir);
+    let missing = agent
+        .as_ref()
+        .and_then(|agent| agent.command.missing_program(dir));
+    if let Some(missing) = missing {
+        notes.problem(
+            format!("the agent '{missing}' cannot be found"),
+            "install it, or name another: git config ralph.agent <name>",
+        );
+    }
+    if agent.is_none() {
+        notes.problem(
+            "no agent is named, and none of these is installed",
+            "install one, or name a command: git config ralph.agent '<command>'",
+        );
+    }
+    (agent.map(ChosenAgent::of), agents)
+}
+
+fn known(preset: &'static Preset, dir: &Path, version: Option<String>) -> KnownAgent {
+    KnownAgent {
+        name: preset.name,
+        command: preset.line(),
+        installed: find_program(OsStr::new(preset.program), dir).is_some(),
+        version,
+        format: preset.format.name(),
+        unasked: preset.unasked,
+        tried: preset.tried,
+    }
+}
+
+/// What a program answers to `--version`; `None` when it is not there or does not answer.
+pub(super) async fn version_of(program: String, dir: PathBuf) -> Option<String> {
+    find_program(OsStr::new(&program), &dir)?;
+    let command = async_cmd::Command::new(program).arg("--version");
+    let output = async_cmd::run(command.dir(&dir).limit(LIMIT)).await.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    (output.code == Some(0)).then(|| line.chars().take(VERSION_CHARS).collect())
+}

@@ -1,0 +1,288 @@
+//! The repository around the current directory: its loops, what they left, and the story lists of its changes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{Notes, locks};
+use crate::engine::prune::outdated;
+use crate::engine::{progress_of, wanted};
+use crate::error::Error;
+use crate::git::index::wait_for_locks;
+use crate::git::{Head, RefInfo, Repo, discover};
+use crate::install::repository_hooks;
+use crate::names::Change;
+use crate::settings::{Settings, to_std};
+use crate::state::{self, Phase, State, Store};
+use crate::stories::{self, Adapter, Source};
+
+/// A repository, with what git-ralph knows there.
+#[derive(Clone, Debug, Serialize)]
+pub struct Repository {
+    /// The top directory of the work tree.
+    pub top: PathBuf,
+    /// The loops.
+    pub loops: Vec<FoundLoop>,
+    /// The changes that a story list was found for.
+    pub changes: Vec<FoundChange>,
+}
+
+/// A loop.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoundLoop {
+    /// Its change.
+    pub change: Change,
+    /// Where it stands; absent when its state cannot be read.
+    pub phase: Option<Phase>,
+    /// Whether a process works on it; absent where that cannot be seen.
+    pub busy: Option<bool>,
+}
+
+/// A change, and what a loop that begins would take for its story list.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoundChange {
+    /// Its name.
+    pub change: String,
+    /// What would list its stories.
+    pub adapter: Option<&'static str>,
+    /// The list, or the command that prints it.
+    pub source: Option<String>,
+    /// How many stories it has; absent when it cannot be read, or when a command lists them.
+    pub stories: Option<usize>,
+    /// How many of them are complete.
+    pub done: Option<usize>,
+    /// Warnings about it, as git ralph stories prints them.
+    pub warnings: Option<usize>,
+    /// Why it cannot be read.
+    pub error: Option<String>,
+}
+
+/// `None` outside of a work tree.
+pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) -> Option<Repository> {
+    let (repo, head) = discover(dir).await.ok()?;
+    stale_locks(&repo, notes).await;
+    let known = match state::changes(&repo.common_dir) {
+        Ok(known) => known,
+        Err(error) => {
+            note(&error.into(), notes);
+            Vec::new()
+        }
+    };
+    let mut loops = Vec::new();
+    for change in &known {
+        loops.push(examine_loop(&repo, change, settings, notes).await);
+    }
+    match repo.git.refs(&["refs/heads/ralph", "refs/ralph"]).await {
+        Ok(refs) => leftovers(&refs, &known, &head, notes),
+        Err(error) => note(&error.into(), notes),
+    }
+    match repository_hooks::report(&repo).await {
+        Ok(report) => {
+            for wrong in report.wrong {
+                notes.problem(wrong, "git ralph hooks install");
+            }
+        }
+        Err(error) => note(&error, notes),
+    }
+    let mut changes = Vec::new();
+    for change in stories::changes(&repo.top) {
+        changes.push(examine_change(&repo.top, change, settings, notes).await);
+    }
+    for why in stories::passed_over(&repo.top) {
+        notes.advice(
+            why,
+            "to see what is in a list: git ralph stories <change> --stories <path>",
+        );
+    }
+    Some(Repository {
+        top: repo.top,
+        loops,
+        changes,
+    })
+}
+
+/// An error, and what mends it.
+fn note(error: &Error, notes: &mut Notes) {
+    let hint = error.hint();
+    notes.problem(
+        error.to_string(),
+        hint.unwrap_or_else(|| "mend that, then: git ralph doctor".to_owned()),
+    );
+}
+
+async fn stale_locks(repo: &Repo, notes: &mut Notes) {
+    let mut locks = locks::of_git(repo);
+    // Most are gone in a moment.
+    wait_for_locks(&locks).await;
+    locks.retain(|lock| lock.exists());
+    if locks.is_empty() {
+        return;
+    }
+    let seen = match locks::git_at_work(repo) {
+        Some(true) => return,
+        Some(false) => "no git is at work here, as far as can be seen",
+        None => "another git is at work here, or one crashed",
+    };
+    for lock in locks {
+        let path = crate::async_cmd::quoted(&lock.to_string_lossy());
+        notes.problem(
+            format!("{} exists: {seen}", lock.display()),
+            format!("if no git is at work: rm {path}"),
+        );
+    }
+}
+
+async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: &mut Notes) -> FoundLoop {
+    let store = Store::new(&repo.common_dir, change);
+    let busy = locks::is_held(&store.lock_path());
+    let mut found = FoundLoop {
+        change: change.clone(),
+        phase: None,
+        busy,
+    };
+    let state = match store.load() {
+        Ok(Some(state)) => state,
+        Ok(None) => return found,
+        Err(error) => {
+            note(&error.into(), notes);
+            return found;
+        }
+    };
+    found.phase = Some(state.progress.phase);
+    if busy == Some(false) {
+        cut_off(repo, &state, notes);
+    }
+    let place = place_of(&state);
+    if state.is_live() && !place.is_dir() {
+        notes.problem(
+            format!(
+                "the work tree of the loop {change}, {}, is not there",
+                place.display()
+            ),
+            format!(
+                "bring it back to that place, or: git worktree add -f {} {}",
+                crate::async_cmd::quoted(&place.to_string_lossy()),
+                state.branch
+            ),
+        );
+    }
+    if !state.is_live()
+        && let Some(age) = settings.keep_attempts.map(to_std)
+        && let Ok(old) = outdated(&repo.git, change, age).await
+        && !old.is_empty()
+    {
+        notes.advice(
+            format!(
+                "the finished loop {change} has {} refs older than ralph.keepAttempts",
+                old.len()
+            ),
+            format!("git ralph prune {change}"),
+        );
+    }
+    found
+}
+
+/// What is half done, and nobody works on any more.
+fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
+    let change = &state.change;
+    let what = match (&state.intent, state.progress.phase, &state.progress.story) {
+        (Some(intent), ..) => format!("{} was cut off", intent.step()),
+        (None, Phase::Running, Some(story)) => {
+            format!("attempt {} at story {} was cut off", story.attempt, story.id)
+        }
+        (None, Phase::Running, None) => "an attempt was cut off".to_owned(),
+        _ => return,
+    };
+    let place = if state.worktree.as_path() == repo.top {
+        String::new()
+    } else {
+        let place = place_of(state);
+        format!("-C {} ", crate::async_cmd::quoted(&place.to_string_lossy()))
+    };
+    notes.problem(
+        format!("in the loop {change} {what}"),
+        format!("git {place}ralph status {change}"),
+    );
+}
+
+fn place_of(state: &State) -> PathBuf {
+    state.worktree.as_path().to_owned()
+}
+
+/// Refs and branches of changes that no state is known of.
+fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes) {
+    let of = |prefix: &str| -> BTreeSet<Change> {
+        refs.iter()
+            .filter_map(|found| found.name.strip_prefix(prefix))
+            .filter_map(|rest| Change::new(rest.split('/').next().unwrap_or(rest)).ok())
+            .filter(|change| !known.contains(change))
+            .collect()
+    };
+    let (branches, kept) = (of("refs/heads/ralph/"), of("refs/ralph/"));
+    let exists = |name: &str| refs.iter().any(|found| found.name == name);
+    for change in branches.union(&kept) {
+        let branch = change.branch();
+        let has_branch = exists(&change.branch_ref());
+        if has_branch && exists(&change.ralph_ref("start")) {
+            let switch = if head.branch == Some(change.branch_ref()) {
+                String::new()
+            } else {
+                format!("git checkout {branch}, then: ")
+            };
+            notes.problem(
+                format!("the state of the loop {change} is lost, its branch and refs are there"),
+                format!("{switch}git ralph start {change} --resume"),
+            );
+        } else if kept.contains(change) {
+            notes.advice(
+                format!("refs/ralph/{change} keeps work of a loop that nothing else is known of"),
+                format!("look with git log refs/ralph/{change}/<name>; git for-each-ref refs/ralph/{change} lists them"),
+            );
+        } else if has_branch {
+            notes.advice(
+                format!("the branch {branch} belongs to no loop"),
+                format!("git log {branch}; if nobody needs it: git branch -D {branch}"),
+            );
+        }
+    }
+}
+
+async fn examine_change(top: &Path, change: String, settings: &Settings, notes: &mut Notes) -> FoundChange {
+    let mut found = FoundChange {
+        change,
+        adapter: None,
+        source: None,
+        stories: None,
+        done: None,
+        warnings: None,
+        error: None,
+    };
+    let listed = async {
+        let change = Change::new(&found.change)?;
+        let source = Source::resolve(top, change.as_str(), &wanted(settings, &change))?;
+        found.adapter = Some(source.adapter.name());
+        found.source = Some(source.path.clone());
+        // The command of a user's is not for us to run here.
+        if source.adapter == Adapter::Command {
+            return Ok(None);
+        }
+        Ok::<_, Error>(Some(source.list(top).await?))
+    };
+    match listed.await {
+        Ok(None) => {}
+        Ok(Some(listing)) => {
+            let (done, total) = progress_of(&listing);
+            found.stories = Some(total);
+            found.done = Some(done);
+            found.warnings = Some(listing.warnings.len());
+        }
+        Err(error) => {
+            let hint = error.hint();
+            let again = format!("mend it, then: git ralph stories {}", found.change);
+            found.error = Some(error.to_string());
+            notes.problem(format!("change {}: {error}", found.change), hint.unwrap_or(again));
+        }
+    }
+    found
+}

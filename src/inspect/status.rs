@@ -1,0 +1,200 @@
+//! Where a loop stands: `git ralph status`.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
+use crate::error::Error;
+use crate::git::{Head, Repo};
+use crate::names::{Change, Oid};
+use crate::state::{Given, Phase, State, noted};
+use crate::stories::Listing;
+
+/// Where a loop stands: `git ralph status --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// The change.
+    pub change: Change,
+    /// Where the loop stands.
+    pub phase: Phase,
+    /// Its branch, short.
+    pub branch: String,
+    /// The branch it came from; null when HEAD was detached.
+    pub original_branch: Option<String>,
+    /// The commit it came from; null on a branch without one.
+    pub original_head: Option<Oid>,
+    /// The latest checkpoint.
+    pub checkpoint: Oid,
+    /// All stories; null when the list cannot be read.
+    pub stories_total: Option<usize>,
+    /// Complete stories; null when the list cannot be read.
+    pub stories_done: Option<usize>,
+    /// The story being worked on, or the next one.
+    pub current: Option<CurrentStory>,
+    /// Retries after the first attempt, a story.
+    pub max_retries: u32,
+    /// The command that comes next: `next`, `retry`, `finish` or `start`.
+    pub next: &'static str,
+    /// The agent's own session that drives the loop by its hooks, or did last; null when none did.
+    pub session: Option<SessionStatus>,
+    /// Commits above the checkpoint that a person has made, as far as git's hooks have noted them.
+    pub commits_by_hand: usize,
+    /// Where HEAD is in the loop's work tree, if it is not on its branch; null also when it cannot be told.
+    pub away: Option<String>,
+    /// Why no story can be told, where that has a reason: the list cannot be read, or its stories wait for others.
+    pub problem: Option<String>,
+}
+
+/// The current story in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct CurrentStory {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The number of its latest attempt; absent when there was none.
+    pub attempt: Option<u32>,
+    /// Retries used so far.
+    pub retries: u32,
+    /// Why the last attempt failed.
+    pub reason: Option<String>,
+}
+
+/// An agent's session in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionStatus {
+    /// The agent's name for it.
+    pub id: String,
+    /// Whether it was told to go on, and nothing was heard since of its end or of an error.
+    pub at_work: bool,
+    /// When one of its hooks was last called.
+    pub seen: Timestamp,
+    /// The id of the story that it was given, if that is still to be done.
+    pub story: Option<String>,
+    /// Whether it ended although it was told to go on.
+    pub ended_early: bool,
+    /// The error of its service that stopped it.
+    pub error: Option<String>,
+}
+
+impl SessionStatus {
+    /// What is to be said of the session of a live loop; `None` when the loop has gone on without it.
+    fn of(state: &State) -> Option<Self> {
+        let session = state.session.as_ref().filter(|_| state.is_live())?;
+        let attempted = |story: &str| {
+            let current = state
+                .progress
+                .story
+                .as_ref()
+                .filter(|current| current.id == story);
+            current.map_or(0, |current| current.attempt)
+        };
+        let is_past =
+            |given: &&Given| given.checkpoint != state.checkpoint || given.attempt <= attempted(&given.story);
+        if session.given.as_ref().is_some_and(|given| is_past(&given)) {
+            return None;
+        }
+        Some(Self {
+            id: session.id.clone(),
+            at_work: session.is_at_work(),
+            seen: session.seen,
+            story: session.given.as_ref().map(|given| given.story.clone()),
+            ended_early: session.has_ended_early(),
+            error: session.error.clone(),
+        })
+    }
+}
+
+impl Status {
+    /// The status of a loop of this repository. Its story list is the one in its own work tree, and only while its
+    /// branch is checked out there: another branch has another list.
+    ///
+    /// # Errors
+    /// When git cannot tell where HEAD is.
+    pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
+        let top = &repo.top;
+        if state.worktree.as_path() != top.as_path() {
+            return Ok(Self::of(state, state.worktree.as_path()).await);
+        }
+        let branch = state.change.branch_ref();
+        let is_there = |head: &Head| head.branch.as_ref() == Some(&branch);
+        // HEAD may have been put back since the command began.
+        if !state.is_live() || is_there(head) || is_there(&repo.head().await?) {
+            return Ok(Self::of(state, top).await);
+        }
+        let elsewhere = format!(
+            "{} is not checked out, so that its stories cannot be told",
+            state.branch
+        );
+        Ok(Self::told(state, None, Some(elsewhere)))
+    }
+
+    /// The status of a loop whose story list is at `top`.
+    pub async fn of(state: &State, top: &Path) -> Self {
+        if !state.is_live() {
+            return Self::told(state, None, None);
+        }
+        match listing_of(state, top).await {
+            Ok(listing) => Self::told(state, Some(&listing), None),
+            Err(error) => Self::told(state, None, Some(error.to_string())),
+        }
+    }
+
+    fn told(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
+        let counts = listing.map(progress_of);
+        let progress = &state.progress;
+        let next_up = listing.map(|listing| upcoming(listing, &progress.skipped));
+        let current = match (&progress.story, &next_up) {
+            (Some(story), _) => Some(CurrentStory {
+                id: story.id.clone(),
+                title: story.title.clone(),
+                attempt: Some(story.attempt),
+                retries: story.retries,
+                reason: story.reason.clone(),
+            }),
+            (None, Some(Upcoming::Story(story))) => Some(CurrentStory {
+                id: story.id.clone(),
+                title: story.title.clone(),
+                attempt: None,
+                retries: 0,
+                reason: None,
+            }),
+            (None, Some(Upcoming::Blocked(blocked))) => {
+                problem = Some(Error::Blocked(blocked.clone()).to_string());
+                None
+            }
+            (None, _) => None,
+        };
+        let nothing_left =
+            current.is_none() && next_up == Some(Upcoming::Nothing) && progress.phase == Phase::Ready;
+        Self {
+            change: state.change.clone(),
+            phase: if nothing_left {
+                Phase::Complete
+            } else {
+                progress.phase
+            },
+            branch: state.branch.clone(),
+            original_branch: state.original_branch.clone(),
+            original_head: state.original_head.clone(),
+            checkpoint: state.checkpoint.clone(),
+            stories_total: counts.map(|(_, total)| total),
+            stories_done: counts.map(|(done, _)| done),
+            current,
+            max_retries: progress.max_retries,
+            session: SessionStatus::of(state),
+            next: match progress.phase {
+                _ if nothing_left => "finish",
+                Phase::Ready | Phase::Running => "next",
+                Phase::Failed => "retry",
+                Phase::Exhausted | Phase::Complete => "finish",
+                Phase::Finished => "start",
+            },
+            problem,
+            commits_by_hand: noted::commits(state),
+            away: if state.is_live() { noted::away(state) } else { None },
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a loop stands, in one line and from files alone: for prompts of shells and status bars, which ask all the
+//! time. Starts no process, reads no story list, changes nothing.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::git::RepoLayout;
+use crate::git::layout::is_same_dir;
+use crate::names::Change;
+use crate::state::noted::{away, commits, work_tree_of};
+use crate::state::{self, Phase, State, Store};
+
+/// The line of the loop named, else of the one that the repository around `dir` is about: that of the branch, else
+/// that of the work tree, else the only one. `None` where no loop goes on.
+#[must_use]
+pub fn line(dir: &Path, change: Option<&str>) -> Option<String> {
+    let layout = RepoLayout::around(dir)?;
+    let load = |change: &Change| Store::new(&layout.common_dir, change).load_live();
+    if let Some(name) = change {
+        let change = Change::new(name).ok()?;
+        return match load(&change) {
+            Ok(state) => Some(of(&state?)),
+            Err(_) => Some(format!("ralph: {change} cannot be read")),
+        };
+    }
+    let head = layout.head();
+    let branch = head
+        .target()
+        .and_then(|head| head.strip_prefix("refs/heads/ralph/"));
+    if let Some(change) = branch.and_then(|name| Change::new(name).ok())
+        && let Ok(Some(state)) = load(&change)
+    {
+        return Some(of(&state));
+    }
+    let mut live = Vec::new();
+    for change in state::changes(&layout.common_dir).ok()? {
+        match load(&change) {
+            Ok(state) => live.extend(state.map(Ok)),
+            Err(_) => live.push(Err(change)),
+        }
+    }
+    let is_here =
+        |state: &&State| work_tree_of(state).is_some_and(|its| is_same_dir(&its.git_dir, &layout.git_dir));
+    if let Some(state) = live.iter().filter_map(|state| state.as_ref().ok()).find(is_here) {
+        return Some(of(state));
+    }
+    match live.as_slice() {
+        [] => None,
+        [Ok(state)] => Some(of(state)),
+        [Err(change)] => Some(format!("ralph: {change} cannot be read")),
+        several => Some(format!("ralph: {} loops", several.len())),
+    }
+}
+
+fn of(state: &State) -> String {
+    let progress = &state.progress;
+    let mut words = format!("ralph: {}", state.change);
+    if let Some(listed) = &state.listed {
+        words.push_str(&format!(" {}/{}", listed.done, listed.total));
+    }
+    let next = state.listed.as_ref().and_then(|listed| listed.next.as_deref());
+    let current = progress.story.as_ref();
+    let nothing_left =
+        progress.phase == Phase::Ready && state.listed.is_some() && next.is_none() && current.is_none();
+    if progress.phase == Phase::Complete || nothing_left && is_all_done(state) {
+        words.push_str(" complete");
+    } else {
+        if let Some(id) = current.map(|story| story.id.as_str()).or(next) {
+            words.push_str(&format!(" story {id}"));
+        }
+        let running = progress.phase == Phase::Running;
+        // An attempt that runs is the retry itself.
+        let retries = current.map_or(0, |story| if running { story.failures } else { story.retries });
+        if retries > 0 {
+            words.push_str(&format!(" retry {retries}"));
+        }
+        words.push_str(match progress.phase {
+            Phase::Running if is_cut_off(state) => " cut off",
+            Phase::Running => " running",
+            _ if is_waiting(state) => " waiting",
+            Phase::Failed => " failed",
+            Phase::Exhausted => " failed, no retries left",
+            _ => "",
+        });
+    }
+    words.push_str(&by_hand(state));
+    words
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+fn is_all_done(state: &State) -> bool {
+    let listed = state.listed.as_ref();
+    // Those that the loop passes over are not complete, but nothing is left to do either.
+    listed.is_some_and(|listed| listed.done + state.progress.skipped.len() >= listed.total)
+}
+
+fn is_waiting(state: &State) -> bool {
+    state.waits_until.is_some_and(|until| until > Timestamp::now()) && !holder_is_gone(state)
+}
+
+fn is_cut_off(state: &State) -> bool {
+    holder_is_gone(state) && state.running.as_ref().is_some_and(|running| !running.by_hand)
+}
+
+/// Whether the process that took the last step is certainly no more.
+fn holder_is_gone(state: &State) -> bool {
+    let Some(layout) = work_tree_of(state) else {
+        return false;
+    };
+    let holder = Store::new(&layout.common_dir, &state.change).holder();
+    let processes = Path::new("/proc/self").exists();
+    holder.is_some_and(|holder| processes && !Path::new(&format!("/proc/{holder}")).exists())
+}
+
+/// What a person has done since: commits on the loop's branch that hooks of git have noted, and whether HEAD is elsewhere.
+fn by_hand(state: &State) -> String {
+    let mut words = String::new();
+    match commits(state) {
+        0 => {}
+        1 => words.push_str(", 1 commit by hand"),
+        many => words.push_str(&format!(", {many} commits by hand")),
+    }
+    if let Some(away) = away(state) {
+        words.push_str(&format!(", away on {away}"));
+    }
+    words
+}

@@ -1,0 +1,220 @@
+//! The manual pages and completions of `parts` in the places where man and the shells look for them.
+//!
+//! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only
+//! directories that one made; what is there otherwise is somebody's own. Each file is written as a whole or not at
+//! all, and may be written again. Knows no repository and prints nothing.
+
+pub mod bundled;
+mod receipt;
+pub mod search;
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::fs::FileError;
+use receipt::Receipt;
+
+/// What became of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Written.
+    Written,
+    /// It was as it should be.
+    Unchanged,
+    /// Removed.
+    Removed,
+    /// Not written or removed: it is not what an installation wrote.
+    LeftAlone,
+}
+
+/// The `share` directory that is meant: `<prefix>/share`, or that of the user (`XDG_DATA_HOME`, else
+/// `~/.local/share`).
+///
+/// # Errors
+/// Where there is no home directory, or a relative prefix and no current directory.
+pub fn share_directory(prefix: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(prefix) = prefix {
+        let absolute = std::path::absolute(prefix).map_err(|error| failed("find", prefix, error))?;
+        return Ok(absolute.join("share"));
+    }
+    let named = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+    };
+    named("XDG_DATA_HOME")
+        .or_else(|| Some(named("HOME")?.join(".local/share")))
+        .ok_or_else(|| Error::System {
+            what: "find a place for one user",
+            source: io::Error::new(io::ErrorKind::NotFound, "HOME is not set"),
+        })
+}
+
+/// Writes what is missing or from another version, and tells what became of each file.
+///
+/// # Errors
+/// When a file or directory cannot be read or written; the same command goes on.
+pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error> {
+    let before = Receipt::load(share)?;
+    let mut receipt = before.clone().unwrap_or_default();
+    let mut planned = Vec::new();
+    for (place, text) in bundled::files() {
+        let path = share.join(&place);
+        let outcome = match on_disk(&path)? {
+            OnDisk::Nothing => Outcome::Written,
+            OnDisk::File(bytes) | OnDisk::Link(Some(bytes)) if bytes == text.as_bytes() => Outcome::Unchanged,
+            OnDisk::File(bytes) if receipt.knows(&place, &bytes) => Outcome::Written,
+            _ => Outcome::LeftAlone,
+        };
+        planned.push((place, text, outcome));
+    }
+    let mut places: Vec<&Path> = vec![Path::new(receipt::PLACE)];
+    for (place, _, outcome) in &planned {
+        if *outcome == Outcome::Written {
+            places.push(place);
+        }
+    }
+    let made: Vec<PathBuf> = places
+        .into_iter()
+        .flat_map(|place| missing_directories(share, place))
+        .collect();
+    receipt.directories.extend(made);
+    for (place, text, outcome) in &planned {
+        let texts = receipt.files.entry(place.clone()).or_default();
+        if *outcome != Outcome::LeftAlone && !texts.iter().any(|known| known == text) {
+            texts.push((*text).to_owned());
+        }
+    }
+    receipt.files.retain(|_, texts| !texts.is_empty());
+    // Noted before anything is written: whatever comes in between, it can be removed again.
+    if before.as_ref() != Some(&receipt) {
+        write_atomically(&share.join(receipt::PLACE), receipt.text()?.as_bytes())?;
+    }
+    for (place, text, outcome) in &planned {
+        let path = share.join(place);
+        if *outcome == Outcome::Written {
+            write_atomically(&path, text.as_bytes())?;
+        }
+        if *outcome != Outcome::LeftAlone {
+            receipt.files.insert(place.clone(), vec![(*text).to_owned()]);
+        }
+        tell(&path, *outcome);
+    }
+    let path = share.join(receipt::PLACE);
+    if before.as_ref() == Some(&receipt) {
+        tell(&path, Outcome::Unchanged);
+    } else {
+        write_atomically(&path, receipt.text()?.as_bytes())?;
+        tell(&path, Outcome::Written);
+    }
+    Ok(())
+}
+
+/// Removes what installations wrote, and the directories they made that are empty then; tells what became of each.
+///
+/// # Errors
+/// When a file cannot be read or removed; the same command goes on.
+pub fn uninstall(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error> {
+    let receipt = Receipt::load(share)?;
+    let noted = receipt.is_some();
+    let mut receipt = receipt.unwrap_or_default();
+    for (place, text) in bundled::files() {
+        receipt.files.entry(place).or_default().push(text.to_owned());
+    }
+    for place in receipt.files.keys() {
+        let path = share.join(place);
+        match on_disk(&path)? {
+            OnDisk::Nothing => {}
+            OnDisk::File(bytes) if receipt.knows(place, &bytes) => remove(&path, tell)?,
+            _ => tell(&path, Outcome::LeftAlone),
+        }
+    }
+    if noted {
+        remove(&share.join(receipt::PLACE), tell)?;
+    }
+    // A directory comes before what is in it.
+    let mut directories: Vec<PathBuf> = receipt.directories.iter().map(|dir| share.join(dir)).collect();
+    directories.sort();
+    for path in directories.iter().rev() {
+        // One that is in use, or gone, stays as it is.
+        if fs::remove_dir(path).is_ok() {
+            tell(path, Outcome::Removed);
+        }
+    }
+    Ok(())
+}
+
+fn remove(path: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error> {
+    fs::remove_file(path).map_err(|error| failed("remove", path, error))?;
+    tell(path, Outcome::Removed);
+    Ok(())
+}
+
+/// What is at a path.
+enum OnDisk {
+    Nothing,
+    File(Vec<u8>),
+    /// A symbolic link, and what can be read through it.
+    Link(Option<Vec<u8>>),
+    Other,
+}
+
+fn on_disk(path: &Path) -> Result<OnDisk, Error> {
+    let kind = match path.symlink_metadata() {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(OnDisk::Nothing),
+        Err(error) => return Err(failed("look at", path, error)),
+    };
+    if kind.is_symlink() {
+        Ok(OnDisk::Link(fs::read(path).ok()))
+    } else if kind.is_file() {
+        let bytes = fs::read(path).map_err(|error| failed("read", path, error))?;
+        Ok(OnDisk::File(bytes))
+    } else {
+        Ok(OnDisk::Other)
+    }
+}
+
+/// The directories that have to be made for a file, as the receipt has them.
+fn missing_directories(share: &Path, place: &Path) -> Vec<PathBuf> {
+    share
+        .join(place)
+        .ancestors()
+        .skip(1)
+        .take_while(|dir| !dir.exists())
+        .map(|dir| match dir.strip_prefix(share) {
+            Ok(below) if below.as_os_str() != "" => below.to_owned(),
+            _ => dir.to_owned(),
+        })
+        .filter(|dir| dir.to_str().is_some())
+        .collect()
+}
+
+fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(dir).map_err(|error| failed("make", dir, error))?;
+    let write = || -> io::Result<()> {
+        // A dot in front: neither man nor a shell takes the unfinished file for a page or a completion.
+        let mut file = tempfile::Builder::new()
+            .prefix(".git-ralph-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(dir)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|error| failed("write", path, error))
+}
+
+fn failed(what: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::File(FileError {
+        what,
+        path: path.to_owned(),
+        source,
+    })
+}

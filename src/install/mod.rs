@@ -1,0 +1,6 @@
+//! What is put outside of a loop, and taken out again byte for byte: manual pages and completions, hooks in the
+//! settings of agents, hooks in a repository.
+
+pub mod agent_settings;
+pub mod manual;
+pub mod repository_hooks;

@@ -1,0 +1,43 @@
+//! The repository's configuration file: its bytes, and changes of it that can be taken back byte for byte.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::fs::{FileError, file_error};
+
+/// The file, behind links.
+pub(super) fn file(common_dir: &Path) -> PathBuf {
+    let path = common_dir.join("config");
+    path.canonicalize().unwrap_or(path)
+}
+
+/// Puts bytes in the place of the file's if these are still `expected`, under git's own lock. Says whether.
+pub(super) fn replace(path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool, FileError> {
+    let error = |source| file_error("write", path, source);
+    let mut lock = path.as_os_str().to_owned();
+    lock.push(".lock");
+    let lock = PathBuf::from(lock);
+    let mode = path.metadata().map_or(0o644, |metadata| metadata.mode() & 0o7777);
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&lock);
+    let mut file = made.map_err(|source| file_error("make", &lock, source))?;
+    let done = (|| -> io::Result<bool> {
+        if fs::read(path)? != expected {
+            return Ok(false);
+        }
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&lock, path)?;
+        Ok(true)
+    })();
+    if !matches!(done, Ok(true)) {
+        let _ = fs::remove_file(&lock);
+    }
+    done.map_err(error)
+}

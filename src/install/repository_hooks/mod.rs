@@ -1,0 +1,500 @@
+//! The hooks into a repository and out of it again. Where git looks decides how: into git's own hooks directory, beside what is
+//! there; where `core.hooksPath` is set, a directory of ours that leads to that one; from git 2.54 on into the configuration.
+
+use std::env;
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+mod config;
+
+use crate::engine::lifecycle_hooks::TABLE;
+use crate::engine::refuse_inside_attempt;
+use crate::error::Error;
+use crate::fs::{file_error, remove_dir};
+use crate::git::Repo;
+use crate::git::hooks::{self, FORMER, OWN_DIRECTORY};
+use crate::guard::scripts::{self as guard_scripts, CONFIGURED_HOOKS, quoted};
+use crate::repository_hooks::scripts::{BESIDE, Before, NAMES, is_ours, script};
+use crate::state::{self, Store};
+
+/// In our directory: the configuration before our change of it, and after it.
+const CONFIG_BEFORE: &str = "config.before";
+const CONFIG_AFTER: &str = "config.after";
+/// In our directory: there when git's own hooks directory was made by us.
+const MADE: &str = "made";
+/// In our directory: there when hooks are in git's own hooks directory.
+const FILES: &str = "files";
+
+/// What became of one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// In words.
+    pub words: String,
+    /// Whether anything was changed.
+    pub changed: bool,
+}
+
+/// How git's hooks stand in a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Where they are; none where they are not installed.
+    pub place: Option<String>,
+    /// What keeps them from being run, each in words.
+    pub wrong: Vec<String>,
+}
+
+fn did(words: String) -> Outcome {
+    Outcome { words, changed: true }
+}
+
+fn refused(why: String, hint: &str) -> Error {
+    Error::GitHooks {
+        why,
+        hint: hint.to_owned(),
+    }
+}
+
+/// A value of `core.hooksPath`, and the scope it is set in.
+struct HooksPath {
+    scope: String,
+    value: String,
+}
+
+/// The values that git reads, the one that holds last; without the one that our own calls set.
+async fn hooks_paths(repo: &Repo) -> Result<Vec<HooksPath>, Error> {
+    let asked = repo
+        .git
+        .cmd("config", ["-z", "--show-scope", "--get-all", "core.hooksPath"]);
+    let output = asked.any_exit().await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut words = text.split('\0');
+    let mut found = Vec::new();
+    while let (Some(scope), Some(value)) = (words.next(), words.next()) {
+        found.push(HooksPath {
+            scope: scope.to_owned(),
+            value: value.to_owned(),
+        });
+    }
+    found.pop_if(|last| last.scope == "command" && last.value == "/dev/null");
+    Ok(found)
+}
+
+fn our_directory(repo: &Repo) -> PathBuf {
+    repo.common_dir.join(OWN_DIRECTORY)
+}
+
+/// Puts the hooks in. Done again, it renews them.
+///
+/// # Errors
+/// When something stands in the way; nothing is changed then.
+pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
+    refuse_inside_attempt()?;
+    refuse_during_attempt(repo)?;
+    let program = env::current_exe().map_err(|source| Error::System {
+        what: "find this program",
+        source,
+    })?;
+    if repo
+        .git
+        .version()
+        .await?
+        .is_some_and(|version| version >= CONFIGURED_HOOKS)
+    {
+        return install_configured(repo, &program).await;
+    }
+    match hooks_paths(repo).await?.last() {
+        None => install_files(repo, &program),
+        Some(HooksPath { scope, value }) => match scope.as_str() {
+            "local" | "global" | "system" => install_directory(repo, &program, scope, value).await,
+            "worktree" => Err(refused(
+                "core.hooksPath is set for this work tree alone".to_owned(),
+                "git config --worktree --unset core.hooksPath, or set it with git config --local",
+            )),
+            _ => Err(refused(
+                "core.hooksPath is set for this command alone".to_owned(),
+                "the same command without that setting",
+            )),
+        },
+    }
+}
+
+/// What an attempt finds changed in `.git` when it has ended, it puts back.
+fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
+    for change in state::changes(&repo.common_dir)? {
+        let live = Store::new(&repo.common_dir, &change).load_live();
+        if let Ok(Some(state)) = live
+            && state.running.is_some()
+        {
+            return Err(refused(
+                format!("an attempt of '{change}' is running, or was cut off"),
+                &format!("when it has ended, or after git ralph status {change}, the same command again"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn make_our_directory(repo: &Repo) -> Result<PathBuf, Error> {
+    let dir = our_directory(repo);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    made.map_err(|error| file_error("make", &dir, error))?;
+    Ok(dir)
+}
+
+/// Writes a file as a whole, over what is there.
+fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
+    let error = |source| file_error("write", path, source);
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut new = tempfile::Builder::new()
+        .prefix(".ralph-")
+        .tempfile_in(dir)
+        .map_err(error)?;
+    new.write_all(bytes).map_err(error)?;
+    let permissions = fs::Permissions::from_mode(mode);
+    new.as_file().set_permissions(permissions).map_err(error)?;
+    new.persist(path).map_err(|failed| error(failed.error))?;
+    Ok(())
+}
+
+/// What stands at the place of a hook.
+enum There {
+    Nothing,
+    Ours(Vec<u8>),
+    Others,
+}
+
+fn there(path: &Path) -> Result<There, Error> {
+    let error = |source| file_error("read", path, source);
+    let metadata = match path.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(gone) if gone.kind() == ErrorKind::NotFound => return Ok(There::Nothing),
+        Err(source) => return Err(error(source).into()),
+    };
+    if metadata.is_file() {
+        let bytes = fs::read(path).map_err(error)?;
+        return Ok(if is_ours(&bytes) {
+            There::Ours(bytes)
+        } else {
+            There::Others
+        });
+    }
+    if metadata.is_symlink() && path.metadata().is_ok_and(|target| target.is_file()) {
+        return Ok(There::Others);
+    }
+    Err(refused(
+        format!("{} is no file", path.display()),
+        "move it elsewhere, then the same command again",
+    ))
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(BESIDE);
+    name.into()
+}
+
+/// Git's own hooks directory, which has to be in the repository.
+fn own_hooks(repo: &Repo) -> Result<PathBuf, Error> {
+    let hooks = repo.common_dir.join("hooks");
+    let inside = match (hooks.canonicalize(), repo.common_dir.canonicalize()) {
+        (Ok(hooks), Ok(common_dir)) => hooks.parent() == Some(&common_dir),
+        _ => hooks.symlink_metadata().is_err(),
+    };
+    if inside {
+        return Ok(hooks);
+    }
+    Err(refused(
+        format!("{} leads out of the repository", hooks.display()),
+        "git config core.hooksPath <that directory>, and make .git/hooks a directory",
+    ))
+}
+
+fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
+    let hooks = own_hooks(repo)?;
+    let mut plan = Vec::new();
+    for name in NAMES {
+        let path = hooks.join(name);
+        let found = there(&path)?;
+        let kept = beside(&path);
+        if matches!(found, There::Others) && kept.symlink_metadata().is_ok() {
+            return Err(refused(
+                format!(
+                    "{} is there already, from before {name} was replaced",
+                    kept.display()
+                ),
+                &format!(
+                    "rm {}, or put it back, then the same command again",
+                    quoted_path(&kept)
+                ),
+            ));
+        }
+        plan.push((path, kept, found, script(name, program, Before::Beside)));
+    }
+    let dir = make_our_directory(repo)?;
+    put(&dir.join(FILES), b"", 0o600)?;
+    if !hooks.exists() {
+        put(&dir.join(MADE), b"", 0o600)?;
+        fs::create_dir(&hooks).map_err(|error| file_error("make", &hooks, error))?;
+    }
+    let mut outcomes = Vec::new();
+    for (path, kept, found, script) in plan {
+        let mut words = path.display().to_string();
+        match found {
+            There::Ours(bytes) if bytes == script => {
+                outcomes.push(Outcome {
+                    words,
+                    changed: false,
+                });
+                continue;
+            }
+            There::Others => {
+                // At no moment is there no hook.
+                fs::hard_link(&path, &kept).map_err(|error| file_error("keep", &path, error))?;
+                words = format!("{words} (what was there: {})", kept.display());
+            }
+            _ => {}
+        }
+        put(&path, &script, 0o755)?;
+        outcomes.push(did(words));
+    }
+    Ok(outcomes)
+}
+
+fn quoted_path(path: &Path) -> String {
+    crate::async_cmd::quoted(&path.to_string_lossy())
+}
+
+/// All names that git, or git-ralph, may look for in a hooks directory.
+fn all_names() -> impl Iterator<Item = &'static str> {
+    guard_scripts::NAMES
+        .iter()
+        .copied()
+        .chain(TABLE.iter().map(|row| row.name))
+}
+
+async fn install_directory(
+    repo: &Repo,
+    program: &Path,
+    scope: &str,
+    value: &str,
+) -> Result<Vec<Outcome>, Error> {
+    let is_installed = hooks::is_ours(value);
+    let dir = make_our_directory(repo)?;
+    for name in all_names() {
+        put(&dir.join(name), &script(name, program, Before::Elsewhere), 0o755)?;
+    }
+    let outcome = Outcome {
+        words: dir.display().to_string(),
+        changed: false,
+    };
+    if is_installed {
+        return Ok(vec![outcome]);
+    }
+    let former = dir.join(FORMER);
+    if scope == "local" {
+        put(&former, format!("{value}\n").as_bytes(), 0o600)?;
+    } else {
+        let _ = fs::remove_file(&former);
+    }
+    let value_of_ours = dir.as_os_str();
+    configure(
+        repo,
+        &dir,
+        &[vec![b"core.hooksPath".as_slice(), value_of_ours.as_bytes()]],
+    )
+    .await?;
+    Ok(vec![did(format!(
+        "core.hooksPath = {} (before, and still run: {value})",
+        dir.display()
+    ))])
+}
+
+async fn install_configured(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
+    let dir = make_our_directory(repo)?;
+    let mut settings = Vec::new();
+    for name in NAMES {
+        let path = dir.join(name);
+        put(&path, &script(name, program, Before::ByGit), 0o755)?;
+        settings.push((format!("hook.git-ralph-{name}.command"), quoted(&path)));
+        settings.push((format!("hook.git-ralph-{name}.event"), name.as_bytes().to_vec()));
+    }
+    let settings: Vec<Vec<&[u8]>> = settings
+        .iter()
+        .map(|(key, value)| vec![key.as_bytes(), value.as_slice()])
+        .collect();
+    configure(repo, &dir, &settings).await?;
+    Ok(NAMES
+        .iter()
+        .map(|name| did(format!("hook.git-ralph-{name}")))
+        .collect())
+}
+
+/// Sets values in the repository's configuration, and remembers its bytes before that.
+async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(), Error> {
+    let path = config::file(&repo.common_dir);
+    let read = || fs::read(&path).map_err(|error| file_error("read", &path, error));
+    let before = read()?;
+    if !is_unchanged(&before, dir) {
+        put(&dir.join(CONFIG_BEFORE), &before, 0o600)?;
+    }
+    for setting in settings {
+        let words = setting.iter().map(|word| std::ffi::OsStr::from_bytes(word));
+        let args = ["--local".as_ref(), "--replace-all".as_ref()]
+            .into_iter()
+            .chain(words);
+        repo.git.cmd("config", args).done().await?;
+    }
+    put(&dir.join(CONFIG_AFTER), &read()?, 0o600)
+}
+
+/// Whether the configuration is as we left it.
+fn is_unchanged(config: &[u8], dir: &Path) -> bool {
+    fs::read(dir.join(CONFIG_AFTER)).is_ok_and(|after| after == config) && dir.join(CONFIG_BEFORE).exists()
+}
+
+/// Takes the hooks out: what was there before is there again.
+///
+/// # Errors
+/// When a file cannot be read or changed; the same command goes on.
+pub async fn uninstall(repo: &Repo) -> Result<Vec<Outcome>, Error> {
+    refuse_inside_attempt()?;
+    refuse_during_attempt(repo)?;
+    let dir = our_directory(repo);
+    let mut outcomes = Vec::new();
+    uninstall_files(repo, &dir, &mut outcomes)?;
+    uninstall_settings(repo, &dir, &mut outcomes).await?;
+    remove_dir(&dir)?;
+    // Only where no loop has ever been.
+    let _ = fs::remove_dir(repo.common_dir.join("ralph"));
+    Ok(outcomes)
+}
+
+fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Result<(), Error> {
+    let hooks = repo.common_dir.join("hooks");
+    for name in NAMES {
+        let path = hooks.join(name);
+        let kept = beside(&path);
+        let has_kept = kept.symlink_metadata().is_ok();
+        let is_ours = fs::read(&path).is_ok_and(|bytes| is_ours(&bytes));
+        match (is_ours, has_kept) {
+            (true, true) => {
+                fs::rename(&kept, &path).map_err(|error| file_error("rename", &kept, error))?;
+                outcomes.push(did(format!("{} is what it was before", path.display())));
+            }
+            (true, false) => {
+                fs::remove_file(&path).map_err(|error| file_error("remove", &path, error))?;
+                outcomes.push(did(format!("{} is removed", path.display())));
+            }
+            (false, true) => outcomes.push(Outcome {
+                words: format!(
+                    "left alone: {} is not git-ralph's any more; what was there before is {}",
+                    path.display(),
+                    kept.display()
+                ),
+                changed: false,
+            }),
+            (false, false) => {}
+        }
+    }
+    if dir.join(MADE).exists() {
+        // Only when nobody has put anything else there.
+        let _ = fs::remove_dir(&hooks);
+    }
+    Ok(())
+}
+
+async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Result<(), Error> {
+    let path = config::file(&repo.common_dir);
+    let now = fs::read(&path).map_err(|error| file_error("read", &path, error))?;
+    let told = format!("{} is what it was before", path.display());
+    if is_unchanged(&now, dir) {
+        let before = dir.join(CONFIG_BEFORE);
+        let before = fs::read(&before).map_err(|error| file_error("read", &before, error))?;
+        if config::replace(&path, &now, &before)? {
+            outcomes.push(did(told));
+            return Ok(());
+        }
+    }
+    let local = hooks_paths(repo)
+        .await?
+        .into_iter()
+        .rfind(|path| path.scope == "local");
+    if local.is_some_and(|path| hooks::is_ours(&path.value)) {
+        let former = hooks::former(&dir.to_string_lossy());
+        let args = match &former {
+            Some(former) => vec!["--local", "--replace-all", "core.hooksPath", former],
+            None => vec!["--local", "--unset-all", "core.hooksPath"],
+        };
+        repo.git.cmd("config", args).done().await?;
+        outcomes.push(did("core.hooksPath is what it was before".to_owned()));
+    }
+    for name in NAMES {
+        let section = format!("hook.git-ralph-{name}");
+        let removed = repo
+            .git
+            .cmd("config", ["--local", "--remove-section", &section])
+            .any_exit();
+        if removed.await?.code == Some(0) {
+            outcomes.push(did(format!("{section} is removed")));
+        }
+    }
+    Ok(())
+}
+
+/// How the hooks stand, and what another program has done to them since.
+///
+/// # Errors
+/// When git cannot tell what its configuration is.
+pub async fn report(repo: &Repo) -> Result<Report, Error> {
+    let dir = our_directory(repo);
+    let hooks = repo.common_dir.join("hooks");
+    let paths = hooks_paths(repo).await?;
+    let now = paths.last().map(|path| path.value.as_str());
+    let program = env::current_exe().unwrap_or_default();
+    let mut report = Report::default();
+    let mut check = |dir: &Path, before: Before| {
+        for name in NAMES {
+            let path = dir.join(name);
+            let why = match fs::read(&path) {
+                Ok(bytes) if bytes == script(name, &program, before) => continue,
+                Ok(bytes) if is_ours(&bytes) => "is of another git-ralph",
+                Ok(_) => "was overwritten",
+                Err(error) if error.kind() == io::ErrorKind::NotFound => "is gone",
+                Err(_) => "cannot be read",
+            };
+            report.wrong.push(format!("{} {why}", path.display()));
+        }
+    };
+    if dir.join(CONFIG_AFTER).exists() || now.is_some_and(hooks::is_ours) {
+        let key = format!("hook.git-ralph-{}.event", guard_scripts::PUSH);
+        let configured = repo
+            .git
+            .cmd("config", ["--local", "--get", &key])
+            .any_exit()
+            .await?;
+        if configured.code == Some(0) {
+            check(&dir, Before::ByGit);
+            report.place = Some("the repository's configuration (hook.git-ralph-*)".to_owned());
+        } else {
+            check(&dir, Before::Elsewhere);
+            if let Some(now) = now.filter(|now| !hooks::is_ours(now)) {
+                report.wrong.push(format!("core.hooksPath is {now} since"));
+            } else if now.is_none() {
+                report.wrong.push("core.hooksPath is not set any more".to_owned());
+            }
+            report.place = Some(dir.display().to_string());
+        }
+    } else if dir.join(FILES).exists() {
+        check(&hooks, Before::Beside);
+        if let Some(now) = now {
+            report.wrong.push(format!(
+                "core.hooksPath is {now} since, so that git does not look there"
+            ));
+        }
+        report.place = Some(hooks.display().to_string());
+    }
+    Ok(report)
+}

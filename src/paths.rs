@@ -1,0 +1,100 @@
+//! Paths of any bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The top directory of a work tree, percent-encoded where it is saved or shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkTreePath(PathBuf);
+
+impl WorkTreePath {
+    /// Wraps the top directory of a work tree.
+    #[must_use]
+    pub fn new(top: &Path) -> Self {
+        Self(top.to_owned())
+    }
+
+    /// Returns the directory itself.
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl fmt::Display for WorkTreePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&percent_encode(self.0.as_os_str().as_bytes()))
+    }
+}
+
+impl Serialize for WorkTreePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkTreePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(PathBuf::from(OsStr::from_bytes(&percent_decode(&text)))))
+    }
+}
+
+/// Returns bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
+#[must_use]
+pub fn percent_encode(bytes: &[u8]) -> String {
+    bytes
+        .utf8_chunks()
+        .map(|chunk| {
+            let invalid: String = chunk
+                .invalid()
+                .iter()
+                .map(|byte| format!("%{byte:02X}"))
+                .collect();
+            chunk.valid().replace('%', "%25") + &invalid
+        })
+        .collect()
+}
+
+/// Returns the bytes that [`percent_encode`] made this text of.
+#[must_use]
+pub fn percent_decode(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        match escaped {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_bytes_survives_its_text() {
+        for bytes in [&b"/a%20b"[..], b"/caf\xc3\xa9", b"/\xff%", b"/100%"] {
+            let path = WorkTreePath::new(Path::new(OsStr::from_bytes(bytes)));
+            let text = serde_json::to_string(&path).unwrap();
+            assert_eq!(serde_json::from_str::<WorkTreePath>(&text).unwrap(), path);
+        }
+        assert_eq!(WorkTreePath::new(Path::new("/a%b")).to_string(), "/a%25b");
+    }
+}

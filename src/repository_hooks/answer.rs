@@ -1,0 +1,203 @@
+//! What runs when git calls one of our hooks.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{BufRead, Seek, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::note::note;
+use crate::agent::process_tree;
+use crate::git::Git;
+use crate::git::RepoLayout;
+use crate::guard::Answer;
+use crate::guard::rules::{Move, Rules, Ruling};
+use crate::guard::scripts::{PUSH, REFS};
+use crate::state::{self, State, Store};
+
+/// What git asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookCall {
+    /// The hook's name.
+    pub hook: String,
+    /// The hook that was there before, if it is to be run from here.
+    pub former: Option<PathBuf>,
+    /// What git gave it.
+    pub args: Vec<OsString>,
+}
+
+impl HookCall {
+    /// Reads what follows `git-ralph hook git`; `None` when it is nothing of ours.
+    pub fn read(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
+        let hook = words.next()?.into_string().ok()?;
+        let former = words.next()?;
+        Some(Self {
+            hook,
+            former: (!former.is_empty()).then(|| former.into()),
+            args: words.collect(),
+        })
+    }
+}
+
+/// Answers git. What cannot be found out is never a no.
+pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
+    let live = if is_silent() { None } else { live() };
+    let Some((layout, loops)) = live else {
+        return call.run_former(Stdio::inherit());
+    };
+    let step = call.args.first().and_then(|step| step.to_str());
+    match (call.hook.as_str(), step) {
+        (REFS, Some("prepared" | "committed")) | (PUSH, _) => {}
+        (REFS, _) => return call.run_former(Stdio::inherit()),
+        _ => {
+            for state in &loops {
+                note(&layout, state).await;
+            }
+            return call.run_former(Stdio::inherit());
+        }
+    }
+    // The other hook reads the same; from a file, because there may be any number of refs.
+    let mut copy = call.former.as_ref().and_then(|_| tempfile::tempfile().ok());
+    let mut no = None;
+    let mut moved = false;
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        // Half of it would be a lie.
+        copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
+        if call.hook == PUSH {
+            no = no.or_else(|| push(&layout, &loops, &line));
+        } else if let Some(its) = Move::parse(&line) {
+            let about = loops.iter().find(|state| its.name == state.change.branch_ref());
+            moved |= about.is_some();
+            if let (Some(state), Some("prepared"), None) = (about, step, &no) {
+                no = judge(&layout, state, its).await;
+            }
+        }
+        line.clear();
+    }
+    if let Some(why) = no
+        && !is_allowed(&layout).await
+    {
+        return Answer::Refused(why);
+    }
+    if moved && step == Some("committed") {
+        for state in &loops {
+            note(&layout, state).await;
+        }
+    }
+    match copy.and_then(|mut copy| copy.rewind().is_ok().then_some(copy)) {
+        Some(copy) => call.run_former(copy.into()),
+        None => Answer::GoOn,
+    }
+}
+
+impl HookCall {
+    /// Runs the hook that was there before, with the streams of the git that asks.
+    fn run_former(&self, input: Stdio) -> Answer {
+        let Some(hook) = &self.former else {
+            return Answer::GoOn;
+        };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a hook keeps the streams of the git that asks"
+        )]
+        let ran = Command::new(hook).args(&self.args).stdin(input).status();
+        match ran {
+            Ok(status) if status.success() => Answer::GoOn,
+            // As git takes one that ends badly, or cannot be run at all.
+            _ => Answer::HookFailed,
+        }
+    }
+}
+
+/// In attempts, and for a git that is told to run no hooks, ours say nothing.
+fn is_silent() -> bool {
+    let settings = env::var("GIT_CONFIG_PARAMETERS").unwrap_or_default();
+    env::var_os(process_tree::VARIABLE).is_some()
+        || settings
+            .to_ascii_lowercase()
+            .contains("'core.hookspath'='/dev/null'")
+}
+
+/// The repository, and its loops that go on; `None` where none does.
+fn live() -> Option<(RepoLayout, Vec<State>)> {
+    let layout = RepoLayout::of_hook()?;
+    let load = |change| Store::new(&layout.common_dir, change).load_live().ok().flatten();
+    let loops: Vec<State> = state::changes(&layout.common_dir)
+        .ok()?
+        .iter()
+        .filter_map(load)
+        .collect();
+    (!loops.is_empty()).then_some((layout, loops))
+}
+
+/// Whether a person said that nothing is to be refused: `git -c ralph.guard=false`, or the configuration.
+async fn is_allowed(layout: &RepoLayout) -> bool {
+    let call = Git::at(&layout.git_dir).cmd("config", ["--type=bool", "--get", "ralph.guard"]);
+    let output = call.any_exit().await;
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"false")
+}
+
+/// Why the loop's branch may not be moved like this.
+async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<String> {
+    if let (None, Some(old)) = (&moved.new, &moved.old)
+        && layout.is_only_unpacked(&moved.name, old)
+    {
+        return None;
+    }
+    if moved.old.is_none() {
+        moved.old = layout.current(&moved.name).await;
+    }
+    if moved.old == moved.new {
+        return None;
+    }
+    let rules = Rules::between_attempts(state.change.clone(), state.checkpoint.clone());
+    let is_fine = match rules.judge(&moved, Vec::new) {
+        Ruling::Fine => true,
+        Ruling::IfItContainsTheCheckpoint => match &moved.new {
+            Some(new) => layout.contains(new, rules.checkpoint()).await,
+            None => false,
+        },
+        Ruling::No(_) => false,
+    };
+    if is_fine {
+        return None;
+    }
+    let (change, branch) = (&state.change, &state.branch);
+    Some(if moved.new.is_none() {
+        format!(
+            "{branch} is the branch of a loop that goes on, and may not be deleted or renamed\n\
+             hint: to close the loop: git ralph finish {change}, or git ralph abort {change}; to do it all the same: \
+             git -c ralph.guard=false …"
+        )
+    } else {
+        format!(
+            "{branch} is the branch of a loop that goes on, and has to keep its checkpoint {}\n\
+             hint: to go back to the checkpoint: git ralph revert {change}; to before the loop: git ralph abort {change}; \
+             to do it all the same: git -c ralph.guard=false …",
+            state.checkpoint.short()
+        )
+    })
+}
+
+/// Why this line of a push is refused.
+fn push(layout: &RepoLayout, loops: &[State], line: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.trim_end().split(' ');
+    let (local, remote) = (words.next()?, words.nth(1)?);
+    let head = layout.head();
+    let head = head.target().filter(|_| local == "HEAD");
+    let names = [head.unwrap_or(local), remote];
+    let is_of = |state: &&State| {
+        let refs = state.change.ralph_ref("");
+        names
+            .iter()
+            .any(|name| *name == state.change.branch_ref() || name.starts_with(&refs))
+    };
+    let state = loops.iter().find(is_of)?;
+    Some(format!(
+        "{} is the branch of a loop that goes on, whose commits are not meant for others\n\
+         hint: to close the loop: git ralph finish {}; to push it all the same: git push --no-verify …",
+        state.branch, state.change
+    ))
+}

@@ -1,0 +1,108 @@
+//! What git's hooks note of a person's doing: commits on the loop's branch, and whether HEAD is there. Nothing waits for
+//! the loop's lock: what cannot be saved is an event all the same.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+
+use crate::events::{Event, What};
+use crate::git::Git;
+use crate::git::{LayoutHead, RepoLayout};
+use crate::names::Oid;
+use crate::state::noted::{shown, work_tree_of};
+use crate::state::{AgentSession, Noted, State, Store};
+
+/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, or a session of an
+/// agent's has a story, all is the agent's.
+pub(super) async fn note(layout: &RepoLayout, state: &State) {
+    let session = state.session.as_ref();
+    if state.running.is_some() || state.intent.is_some() || session.is_some_and(AgentSession::is_at_work) {
+        return;
+    }
+    let store = Store::new(&layout.common_dir, &state.change);
+    let lock = store.lock();
+    // A step may have saved another state meanwhile.
+    let current = match &lock {
+        Ok(_) => match store.load_live() {
+            Ok(Some(current)) if current.running.is_none() && current.intent.is_none() => current,
+            _ => return,
+        },
+        Err(_) => state.clone(),
+    };
+    let before = current.noted.clone().unwrap_or_default();
+    let after = seen(layout, &current, &before).await;
+    if after == before {
+        return;
+    }
+    let mut events = Vec::new();
+    if let (Some(tip), true) = (&after.tip, after.commits > 0 && after.tip != before.tip) {
+        events.push(What::Committed {
+            oid: tip.clone(),
+            commits: after.commits,
+        });
+    }
+    match (&before.away, &after.away) {
+        (was, Some(to)) if was.as_ref() != Some(to) => events.push(What::Left { to: to.clone() }),
+        (Some(_), None) => events.push(What::Returned {
+            branch: current.branch.clone(),
+        }),
+        _ => {}
+    }
+    for what in events {
+        let line = Event::now(current.change.as_str(), what).line();
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(store.file("events.jsonl"));
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+    if lock.is_ok() {
+        let noted = (after != Noted::default()).then_some(after);
+        // Git goes on in any case; what is not saved is seen the next time.
+        let _ = store.save(&State { noted, ..current });
+    }
+}
+
+/// What is to be seen now.
+async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
+    let its = work_tree_of(state);
+    let branch = state.change.branch_ref();
+    let is_its = its.as_ref().is_some_and(|its| {
+        matches!((its.git_dir.canonicalize(), layout.git_dir.canonicalize()), (Ok(one), Ok(other)) if one == other)
+    });
+    let away = match is_its
+        .then(|| layout.head())
+        .as_ref()
+        .and_then(LayoutHead::target)
+    {
+        Some(head) if head == branch => None,
+        Some(head) => Some(shown(head)),
+        None => before.away.clone(),
+    };
+    let tip = match layout.current(&branch).await {
+        Some(tip) => Oid::parse(&tip),
+        None => None,
+    };
+    let commits = match &tip {
+        None => 0,
+        Some(tip) if *tip == state.checkpoint => 0,
+        tip if *tip == before.tip => before.commits,
+        Some(tip) => count(layout, &state.checkpoint, tip).await,
+    };
+    Noted {
+        away,
+        tip: tip.filter(|_| commits > 0),
+        commits,
+    }
+}
+
+/// Commits above the checkpoint; none when git cannot tell.
+async fn count(layout: &RepoLayout, checkpoint: &Oid, tip: &Oid) -> usize {
+    let range = format!("{checkpoint}..{tip}");
+    let output = Git::at(&layout.git_dir)
+        .cmd("rev-list", ["--count", range.as_str(), "--"])
+        .bytes();
+    let text = output.await.unwrap_or_default();
+    String::from_utf8_lossy(&text).trim().parse().unwrap_or(0)
+}

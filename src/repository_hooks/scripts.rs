@@ -1,0 +1,107 @@
+//! The scripts. Each runs the hook that was there before with what git gave: arguments, standard input, directory.
+//! Where the program is gone, in an attempt, or where nothing is to be said, that is all they do.
+
+use std::path::Path;
+
+use crate::exit::Exit;
+use crate::guard::scripts::{PUSH, REFS, quoted};
+
+/// The hooks of ours.
+pub const NAMES: &[&str] = &["post-commit", "post-checkout", "post-rewrite", PUSH, REFS];
+
+/// What stands in each of them, and in no other hook.
+const MARK: &str = "# Made by git ralph hooks install; git ralph hooks uninstall takes it away.";
+
+/// What a hook that was there is called then.
+pub const BESIDE: &str = ".before-ralph";
+
+/// Whether a hook is one of ours, of whatever version.
+pub fn is_ours(script: &[u8]) -> bool {
+    let mut lines = script.split(|byte| *byte == b'\n');
+    lines.nth(1) == Some(MARK.as_bytes())
+}
+
+/// Where a script finds the hook that was there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Beside it.
+    Beside,
+    /// In the directory that the configuration named, and would name without ours.
+    Elsewhere,
+    /// Git runs it.
+    ByGit,
+}
+
+/// The script for a hook; one that has nothing of ours to do only runs what was there.
+pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
+    let mut script = format!("#!/bin/sh\n{MARK}\n").into_bytes();
+    script.extend_from_slice(
+        match before {
+            Before::Beside => format!("former=${{0%/*}}/{name}{BESIDE}\n"),
+            Before::Elsewhere => format!("{ELSEWHERE}former=$dir/{name}\n"),
+            Before::ByGit => "former=\n".to_owned(),
+        }
+        .as_bytes(),
+    );
+    script.extend_from_slice(b"[ -f \"$former\" ] && [ -x \"$former\" ] || former=\n");
+    if NAMES.contains(&name) {
+        let ralph = match before {
+            Before::Beside => "${0%/*}/../ralph",
+            Before::Elsewhere | Before::ByGit => "${0%/*}/..",
+        };
+        script.extend_from_slice(format!("ralph={ralph}\n{LIVE}").as_bytes());
+        let judged = matches!(name, PUSH | REFS);
+        let unless: &[u8] = match name {
+            // There is nothing to judge yet, or any more.
+            REFS => b" && [ \"$1\" != aborted ] && [ \"$1\" != preparing ]",
+            _ => b"",
+        };
+        script.extend_from_slice(b"if [ -n \"$live\" ] && [ -z \"$GIT_RALPH_RUN\" ]");
+        script.extend_from_slice(unless);
+        script.extend_from_slice(b" && [ -x ");
+        script.extend_from_slice(&quoted(program));
+        script.extend_from_slice(b" ]; then\n    ");
+        script.extend_from_slice(&quoted(program));
+        script.extend_from_slice(format!(" hook git {name} ").as_bytes());
+        if judged {
+            let no = Exit::Refused.code();
+            script.extend_from_slice(
+                format!("\"$former\" \"$@\"\n    case $? in 0) exit 0 ;; {no}) exit 1 ;; esac\n").as_bytes(),
+            );
+        } else {
+            script.extend_from_slice(b"'' \"$@\" </dev/null\n");
+        }
+        script.extend_from_slice(b"fi\n");
+    }
+    script.extend_from_slice(b"[ -n \"$former\" ] || exit 0\nexec \"$former\" \"$@\"\n");
+    script
+}
+
+/// Finds out whether any loop goes on, without a process: by the one line of its state that says so.
+const LIVE: &str = "live=
+for state in \"$ralph\"/*.toml; do
+    [ -f \"$state\" ] || continue
+    live=$state
+    while IFS= read -r line; do
+        case $line in
+        'phase = \"finished\"') live= && break ;;
+        'phase = '*) break ;;
+        esac
+    done <\"$state\"
+    [ -z \"$live\" ] || break
+done
+";
+
+/// Finds the directory of the hooks that were there before ours: what the configuration of the repository said, else what
+/// that of the user or the system says, else git's own.
+const ELSEWHERE: &str = "here=${0%/*}
+if [ -f \"$here/former\" ]; then
+    IFS= read -r dir <\"$here/former\"
+    case $dir in '~/'*) dir=$HOME/${dir#??} ;; esac
+else
+    dir=$(git config --type=path --includes --global --get core.hooksPath 2>/dev/null) ||
+        dir=$(git config --type=path --includes --system --get core.hooksPath 2>/dev/null) ||
+        dir=$here/../../hooks
+fi
+! [ \"$dir\" -ef \"$here\" ] || dir=/dev/null
+";

@@ -1,0 +1,211 @@
+//! Where the stories of a change come from, and how one is marked done.
+//!
+//! The types that every adapter speaks: a [`Source`] gives a [`Listing`] of
+//! [`Story`]s, each with its [`Task`]s.
+//!
+//! Invariants:
+//! - the ids of one [`Listing`] are unique, and no id is made of a line number;
+//! - [`Source::mark_done`] changes only the marks of one story, or nothing at all.
+//!
+//! This module must not know agents, settings or how anything is printed.
+
+mod command;
+mod error;
+pub(crate) mod file;
+mod ids;
+mod layout;
+mod lint;
+pub mod markdown;
+pub mod openspec;
+mod prd;
+mod records;
+mod source;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::command::{Commands, News};
+pub use self::error::SourceError;
+pub use self::layout::{Wanted, changes, passed_over};
+pub use self::source::{Marked, Source, find_again};
+
+/// One unit of work of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Story {
+    /// One line, unique in its listing.
+    pub id: String,
+    /// The heading or the text of the box, on one line.
+    pub title: String,
+    /// The source text below the title, verbatim.
+    #[serde(skip)]
+    pub body: String,
+    /// Whether every box that is not optional is ticked.
+    pub done: bool,
+    /// Whether every box is optional.
+    pub optional: bool,
+    /// The ids of the stories that have to be done first.
+    pub depends_on: Vec<String>,
+    /// The 1-based line of the heading or of the box.
+    pub line: usize,
+    /// The boxes of the story, in the order of the file.
+    pub tasks: Vec<Task>,
+}
+
+/// One box of a story.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Task {
+    /// One line, unique in its story.
+    pub id: String,
+    /// What is to be done, on one line, without the box.
+    pub text: String,
+    /// Whether the box is ticked.
+    pub done: bool,
+    /// Whether the story is complete without it.
+    pub optional: bool,
+    /// The 1-based line of the box.
+    pub line: usize,
+}
+
+/// Something in a source that its author probably did not mean.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// The 1-based line it is about.
+    pub line: usize,
+    /// A lower-case fragment.
+    pub message: String,
+}
+
+/// The stories of a source, in the order in which they are to be worked on: that of the file, but for
+/// stories with priorities.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listing {
+    /// The stories; none when the source has no boxes.
+    pub stories: Vec<Story>,
+    /// The warnings, ordered by line.
+    pub warnings: Vec<Warning>,
+}
+
+/// What lists the stories of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Adapter {
+    /// `openspec/changes/<change>/tasks.md`.
+    Openspec,
+    /// Any markdown checklist.
+    Markdown,
+    /// `prd.json`.
+    Prd,
+    /// Commands of the user's.
+    Command,
+}
+
+impl Adapter {
+    /// Every adapter.
+    pub const ALL: [Self; 4] = [Self::Openspec, Self::Markdown, Self::Prd, Self::Command];
+
+    /// The name a user writes and a script reads.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Openspec => "openspec",
+            Self::Markdown => "markdown",
+            Self::Prd => "prd",
+            Self::Command => "command",
+        }
+    }
+
+    /// What lists the stories, in a few words.
+    #[must_use]
+    pub const fn means(self) -> &'static str {
+        match self {
+            Self::Openspec => "tasks.md of an openspec change",
+            Self::Markdown => "a markdown checklist",
+            Self::Prd => "a prd.json",
+            Self::Command => "the command in ralph.storiesCommand",
+        }
+    }
+
+    fn named(name: &str) -> Result<Self, SourceError> {
+        Self::ALL
+            .into_iter()
+            .find(|adapter| adapter.name() == name)
+            .ok_or_else(|| SourceError::UnknownAdapter {
+                name: name.to_owned(),
+            })
+    }
+}
+
+/// How boxes are put together to stories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grouping {
+    /// By the sections of the file where it has them, else by item.
+    #[default]
+    Auto,
+    /// Each outermost box is a story.
+    Item,
+    /// Each section is a story, even when the only heading is the title.
+    Group,
+}
+
+impl Grouping {
+    /// Splits `<path>[#item|#group]`; any other `#` belongs to the path.
+    fn split(spec: &str) -> (&str, Self) {
+        if let Some(path) = spec.strip_suffix("#item") {
+            (path, Self::Item)
+        } else if let Some(path) = spec.strip_suffix("#group") {
+            (path, Self::Group)
+        } else {
+            (spec, Self::Auto)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_serialized_ones() {
+        for adapter in Adapter::ALL {
+            let json = serde_json::to_string(&adapter).unwrap();
+            assert_eq!(json, format!("\"{}\"", adapter.name()));
+            assert_eq!(Adapter::named(adapter.name()).unwrap(), adapter);
+        }
+        assert_eq!(
+            Adapter::named("jira").unwrap_err().to_string(),
+            "unknown adapter 'jira': the adapters are openspec, markdown, prd, command"
+        );
+    }
+
+    #[test]
+    fn only_a_known_suffix_is_a_grouping() {
+        assert_eq!(Grouping::split("a.md#item"), ("a.md", Grouping::Item));
+        assert_eq!(Grouping::split("a.md#group"), ("a.md", Grouping::Group));
+        assert_eq!(Grouping::split("a#1.md"), ("a#1.md", Grouping::Auto));
+        assert_eq!(Grouping::split("a.md#items"), ("a.md#items", Grouping::Auto));
+    }
+
+    #[test]
+    fn a_story_is_serialized_without_its_body() {
+        let story = Story {
+            id: "1".to_owned(),
+            title: "1. Read".to_owned(),
+            body: "- [x] open\n".to_owned(),
+            done: true,
+            optional: false,
+            depends_on: Vec::new(),
+            line: 3,
+            tasks: vec![Task {
+                id: "open".to_owned(),
+                text: "open".to_owned(),
+                done: true,
+                optional: false,
+                line: 4,
+            }],
+        };
+        assert_eq!(
+            serde_json::to_string(&story).unwrap(),
+            r#"{"id":"1","title":"1. Read","done":true,"optional":false,"depends_on":[],"line":3,"tasks":[{"id":"open","text":"open","done":true,"optional":false,"line":4}]}"#
+        );
+    }
+}

@@ -1,0 +1,406 @@
+//! Listing the stories of a source, and marking one done.
+//!
+//! A [`Source`] names one file, the adapter that reads it and how its boxes
+//! are grouped into stories; or the commands that take the place of a file. It
+//! can be stored and read back: nothing in it depends on the moment.
+//!
+//! Invariant: a relative path is never edited outside of the repository.
+//!
+//! This module must not know markdown or JSON.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::markdown::{self, Plan};
+use super::records::Records;
+use super::{
+    Adapter, Commands, Grouping, Listing, SourceError, Story, Wanted, Warning, command, file, layout, lint,
+    openspec, prd,
+};
+
+/// Where the stories of a change are, and how to read them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// What reads the file.
+    pub adapter: Adapter,
+    /// The file, relative to the top of the repository, or absolute; the command that lists the stories
+    /// where there is no file.
+    pub path: String,
+    /// How its boxes become stories.
+    pub grouping: Grouping,
+    /// The commands of the command adapter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Commands>,
+}
+
+/// What [`Source::mark_done`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// The story was marked as done already; nothing was written.
+    Already,
+    /// This many marks were set.
+    Ticked(usize),
+    /// The story is no longer in the source; nothing was written.
+    Vanished,
+}
+
+/// What a file holds.
+enum Content {
+    Plan(Plan),
+    Records(Records),
+}
+
+impl Source {
+    /// Finds the source of `change` in the repository at `top`.
+    ///
+    /// # Errors
+    /// An unknown adapter; no list of stories for `change`, or more than one.
+    pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Self, SourceError> {
+        layout::resolve(top, change, wanted)
+    }
+
+    /// The file as it is found now, relative to `top` or absolute; none where commands list the stories.
+    ///
+    /// That of an openspec change that was archived meanwhile is found in the archive.
+    #[must_use]
+    pub fn file(&self, top: &Path) -> Option<Cow<'_, str>> {
+        if self.adapter == Adapter::Command {
+            return None;
+        }
+        if self.adapter == Adapter::Openspec
+            && !top.join(&self.path).exists()
+            && let Some(moved) = openspec::moved(top, &self.path)
+        {
+            return Some(Cow::Owned(moved));
+        }
+        Some(Cow::Borrowed(&self.path))
+    }
+
+    /// Whether the source itself can be told that a story is done.
+    #[must_use]
+    pub fn takes_marks(&self) -> bool {
+        let without = |commands: &Commands| commands.done.is_none();
+        !self.commands.as_ref().is_some_and(without)
+    }
+
+    /// Reads the stories.
+    ///
+    /// # Errors
+    /// The file is missing, a directory, not a regular file, larger than 16 MiB, cannot be read or is no
+    /// list of stories; the command fails.
+    pub async fn list(&self, top: &Path) -> Result<Listing, SourceError> {
+        match &self.commands {
+            Some(commands) => {
+                let records = command::list(top, commands).await?;
+                Ok(advised(records.stories(), records.warnings))
+            }
+            None => {
+                let path = self.file(top).unwrap_or_default();
+                self.list_in(&file::read(&top.join(&*path), &path)?)
+            }
+        }
+    }
+
+    /// The stories that the file would list if it held these bytes.
+    ///
+    /// # Errors
+    /// They are no list of stories.
+    pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
+        Ok(match self.parse(bytes)? {
+            Content::Plan(plan) => advised(plan.stories, plan.warnings),
+            Content::Records(records) => advised(records.stories(), records.warnings),
+        })
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<Content, SourceError> {
+        Ok(match self.adapter {
+            Adapter::Prd => Content::Records(prd::parse(bytes, &self.path)?),
+            _ => Content::Plan(Plan::parse(bytes, self.grouping)),
+        })
+    }
+
+    /// The file that [`Source::mark_done`] edits: the path without symlinks.
+    ///
+    /// # Errors
+    /// The file is missing or cannot be reached; the path is relative and
+    /// leads out of `top`.
+    pub fn target(&self, top: &Path) -> Result<PathBuf, SourceError> {
+        let canonical = |path: &Path| {
+            path.canonicalize()
+                .map_err(|cause| file::read_error(&self.path, cause))
+        };
+        let path = self.file(top).unwrap_or_default();
+        let target = canonical(&top.join(&*path))?;
+        if Path::new(&*path).is_relative() && !target.starts_with(canonical(top)?) {
+            return Err(SourceError::Outside {
+                path: path.into_owned(),
+                target,
+            });
+        }
+        Ok(target)
+    }
+
+    /// Marks `story` as done in the file as it is now: ticks its open boxes, the optional ones too, or sets
+    /// its mark.
+    ///
+    /// The story is found again as [`find_again`] does. The file is replaced in one step, with its mode
+    /// and all its other bytes; a symlink stays one and its target is edited.
+    ///
+    /// # Errors
+    /// Those of [`Source::list`] and [`Source::target`]; a box that would stop
+    /// being one; a failed write. Then the old content is still in place, but
+    /// for [`SourceError::Overwritten`].
+    pub fn mark_done(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
+        let target = self.target(top)?;
+        let bytes = file::read(&target, &self.path)?;
+        let (new, count) = match self.parse(&bytes)? {
+            Content::Plan(plan) => {
+                let Some(index) = find_again(&plan.stories, story) else {
+                    return Ok(Marked::Vanished);
+                };
+                let ticked =
+                    markdown::tick(&bytes, &plan, index).map_err(|spoiled| SourceError::Untickable {
+                        path: self.path.clone(),
+                        line: spoiled.line,
+                    })?;
+                (ticked.bytes, ticked.count)
+            }
+            Content::Records(records) => {
+                let stories = records.stories();
+                let Some(index) = find_again(&stories, story) else {
+                    return Ok(Marked::Vanished);
+                };
+                if stories.get(index).is_some_and(|story| story.done) {
+                    return Ok(Marked::Already);
+                }
+                (prd::mark(&bytes, &records, index, &self.path)?, 1)
+            }
+        };
+        if count == 0 {
+            return Ok(Marked::Already);
+        }
+        file::replace(&target, &self.path, &new)?;
+        Ok(Marked::Ticked(count))
+    }
+}
+
+/// A listing with the advice for its author, in the order of its lines.
+fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
+    warnings.extend(lint::about(&stories));
+    warnings.sort_by_key(|warning| warning.line);
+    Listing { stories, warnings }
+}
+
+/// The index of `story` in a newer list, by the first rule that names exactly one: id and title, id,
+/// title, the texts of its tasks. These come before the id when the story that has the id now shares none.
+#[must_use]
+pub fn find_again(stories: &[Story], story: &Story) -> Option<usize> {
+    let same_id = |other: &Story| other.id == story.id;
+    let same_title = |other: &Story| other.title == story.title;
+    let same_tasks = |other: &Story| !story.tasks.is_empty() && texts(other).eq(texts(story));
+    // A story that was put before this one may have taken its number.
+    let moved = || {
+        let numbered = only(stories, same_id).and_then(|index| stories.get(index))?;
+        let shared = texts(numbered).any(|text| texts(story).any(|own| own == text));
+        only(stories, same_tasks).filter(|_| !shared)
+    };
+    only(stories, |other| same_id(other) && same_title(other))
+        .or_else(moved)
+        .or_else(|| only(stories, same_id))
+        .or_else(|| only(stories, same_title))
+        .or_else(|| only(stories, same_tasks))
+}
+
+fn texts(story: &Story) -> impl Iterator<Item = &str> {
+    story.tasks.iter().map(|task| task.text.as_str())
+}
+
+fn only(stories: &[Story], wanted: impl Fn(&Story) -> bool) -> Option<usize> {
+    let mut hits = (0..).zip(stories).filter(|(_, story)| wanted(story));
+    match (hits.next(), hits.next()) {
+        (Some((index, _)), None) => Some(index),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const CHECKLIST: &str = "# Plan\n\n## 1. Read\n\n- [x] open\n- [ ] parse\n\n## 2. Write\n\n- [ ] save\n";
+
+    fn repository(path: &str, content: &[u8]) -> (tempfile::TempDir, Source) {
+        let top = tempfile::tempdir().unwrap();
+        let file = top.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, content).unwrap();
+        let source = given(top.path(), path);
+        (top, source)
+    }
+
+    fn given(top: &Path, path: &str) -> Source {
+        let wanted = Wanted {
+            stories: Some(path.to_owned()),
+            ..Wanted::default()
+        };
+        Source::resolve(top, "c", &wanted).unwrap()
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    fn listed(source: &Source, top: &Path) -> Listing {
+        block_on(source.list(top)).unwrap()
+    }
+
+    fn mark(source: &Source, top: &Path, story: &Story) -> Result<Marked, SourceError> {
+        source.mark_done(top, story)
+    }
+
+    fn content(top: &tempfile::TempDir, path: &str) -> String {
+        fs::read_to_string(top.path().join(path)).unwrap()
+    }
+
+    #[test]
+    fn detects_openspec_and_can_be_stored() {
+        let (top, _) = repository("openspec/changes/add-login/tasks.md", b"- [ ] a\n");
+        let source = Source::resolve(top.path(), "add-login", &Wanted::default()).unwrap();
+        assert_eq!(source.adapter, Adapter::Openspec);
+        assert_eq!(listed(&source, top.path()).stories.len(), 1);
+        let json = serde_json::to_string(&source).unwrap();
+        assert_eq!(
+            json,
+            r#"{"adapter":"openspec","path":"openspec/changes/add-login/tasks.md","grouping":"auto"}"#
+        );
+        assert_eq!(serde_json::from_str::<Source>(&json).unwrap(), source);
+    }
+
+    #[test]
+    fn ticks_one_story_and_then_has_nothing_to_do() {
+        let (top, source) = repository("tasks.md", CHECKLIST.as_bytes());
+        let stories = listed(&source, top.path()).stories;
+
+        let marked = mark(&source, top.path(), &stories[0]).unwrap();
+
+        assert_eq!(marked, Marked::Ticked(1));
+        assert_eq!(
+            content(&top, "tasks.md"),
+            CHECKLIST.replace("- [ ] parse", "- [x] parse")
+        );
+        let marked = mark(&source, top.path(), &stories[0]).unwrap();
+        assert_eq!(marked, Marked::Already);
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn finds_a_story_that_was_moved_renamed_or_renumbered() {
+        let (top, source) = repository("tasks.md", CHECKLIST.as_bytes());
+        let story = listed(&source, top.path()).stories.remove(1);
+        for (now, ticked) in [
+            (
+                "## 2. Write\n- [ ] save\n## 1. Read\n- [ ] x\n",
+                "## 2. Write\n- [x]",
+            ),
+            (
+                "## 2. Store\n- [ ] keep\n## 3. Write\n- [ ] x\n",
+                "## 2. Store\n- [x]",
+            ),
+            (
+                "## 1. Read\n- [ ] x\n## 3. Store\n- [ ] save\n",
+                "## 3. Store\n- [x]",
+            ),
+        ] {
+            fs::write(top.path().join("tasks.md"), now).unwrap();
+            let marked = mark(&source, top.path(), &story).unwrap();
+            assert_eq!(marked, Marked::Ticked(1), "{now}");
+            let written = content(&top, "tasks.md");
+            assert!(written.contains(ticked), "{written}");
+        }
+        let by_title = Story {
+            id: "9".to_owned(),
+            tasks: Vec::new(),
+            ..story.clone()
+        };
+        fs::write(top.path().join("tasks.md"), CHECKLIST).unwrap();
+        let marked = mark(&source, top.path(), &by_title).unwrap();
+        assert_eq!(marked, Marked::Ticked(1));
+    }
+
+    #[test]
+    fn a_story_that_is_gone_or_not_to_be_told_apart_has_vanished() {
+        let (top, source) = repository("tasks.md", CHECKLIST.as_bytes());
+        let story = listed(&source, top.path()).stories.remove(1);
+        for now in ["", "## 1. A\n- [ ] save\n## 3. B\n- [ ] save\n"] {
+            fs::write(top.path().join("tasks.md"), now).unwrap();
+            let marked = mark(&source, top.path(), &story).unwrap();
+            assert_eq!(marked, Marked::Vanished);
+            assert_eq!(content(&top, "tasks.md"), now);
+        }
+    }
+
+    #[test]
+    fn a_tick_that_would_make_a_link_is_refused() {
+        let text = "- [ ] a\n\n[x]: https://example.org\n";
+        let (top, source) = repository("tasks.md", text.as_bytes());
+        let story = listed(&source, top.path()).stories.remove(0);
+        let error = mark(&source, top.path(), &story).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot tick the box at 'tasks.md' line 1: it would no longer be a box"
+        );
+        assert_eq!(content(&top, "tasks.md"), text);
+    }
+
+    #[cfg(unix)]
+    mod unix {
+        use super::*;
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        #[test]
+        fn keeps_the_mode_and_the_symlink() {
+            let (top, _) = repository("docs/plan.md", CHECKLIST.as_bytes());
+            let plan = top.path().join("docs/plan.md");
+            fs::set_permissions(&plan, fs::Permissions::from_mode(0o751)).unwrap();
+            symlink("docs/plan.md", top.path().join("tasks.md")).unwrap();
+            let source = given(top.path(), "tasks.md");
+            let story = listed(&source, top.path()).stories.remove(1);
+
+            assert_eq!(mark(&source, top.path(), &story).unwrap(), Marked::Ticked(1));
+
+            let link = fs::symlink_metadata(top.path().join("tasks.md")).unwrap();
+            assert!(link.is_symlink());
+            let mode = fs::metadata(&plan).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o751);
+            assert!(content(&top, "docs/plan.md").ends_with("- [x] save\n"));
+        }
+
+        #[test]
+        fn a_relative_path_is_not_edited_outside_of_the_repository() {
+            let (outside, elsewhere) = repository("plan.md", CHECKLIST.as_bytes());
+            let plan = outside.path().join("plan.md");
+            let (top, _) = repository("README", b"");
+            symlink(&plan, top.path().join("tasks.md")).unwrap();
+            let source = given(top.path(), "tasks.md");
+            let story = listed(&source, top.path()).stories.remove(1);
+
+            let error = mark(&source, top.path(), &story).unwrap_err();
+
+            assert!(matches!(error, SourceError::Outside { .. }), "{error}");
+            assert_eq!(content(&outside, "plan.md"), CHECKLIST);
+
+            let absolute = Source {
+                path: plan.to_str().unwrap().to_owned(),
+                ..elsewhere
+            };
+            assert_eq!(mark(&absolute, top.path(), &story).unwrap(), Marked::Ticked(1));
+        }
+    }
+}
