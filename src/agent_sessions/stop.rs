@@ -78,7 +78,7 @@ impl Session<'_> {
                 let story = self.story_to_do(&listing)?;
                 (listing, story)
             }
-            None => self.begin_story(Step::Hand, &settings).await?,
+            None => self.begin_story(Step::Manual, &settings).await?,
         };
         if self.state.progress.phase == Phase::Exhausted {
             return Err(Error::RetriesSpent {
@@ -147,7 +147,7 @@ impl Session<'_> {
     ) -> Result<StepEnd, Error> {
         self.copy_judged_source()?;
         let since = since.unwrap_or_else(Timestamp::now);
-        let mut begun = self.begin_at(since, Step::Hand, story, listing)?;
+        let mut begun = self.begin_at(since, Step::Manual, story, listing)?;
         let session = self.agent_session(&call.session);
         session.attempts = session.attempts.saturating_add(1);
         session.reminders = 0;

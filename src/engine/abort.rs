@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use super::progress;
 use super::revert::Destination;
 use super::{Engine, Session};
 use crate::error::Error;
@@ -15,7 +14,7 @@ use crate::git::worktree::Reading;
 use crate::git::{Git, operations_in_progress};
 use crate::names::Oid;
 use crate::refs::Update;
-use crate::state::{Intent, Store};
+use crate::state::{Intent, Progress, Store};
 
 /// The user's index file as it was before the loop, in the loop's directory.
 pub(super) const ORIGINAL_INDEX: &str = "original.index";
@@ -124,7 +123,7 @@ impl<'o> Session<'o> {
             self.engine.repo.git.update_refs(&[delete], &why).await?;
         }
         self.state.intent = None;
-        self.decide(progress::Event::Close)?;
+        self.advance(Progress::close)?;
         self.save()?;
         self.emit(What::Finished {
             how: "abort".to_owned(),

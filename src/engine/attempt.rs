@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::backoff::{Backoff, Waited};
 use super::conclude::{Concluded, StepEnd};
-use super::progress::{Event, Step};
+use super::progress::Step;
 use super::run_agent::{Begun, run_name};
 use super::{Session, agent_of, progress_of};
 use crate::agent::Agent;
@@ -41,14 +41,10 @@ impl Session<'_> {
         super::refuse_inside_attempt()?;
         let settings = self.step_settings(options);
         let frozen_retries = self.state.progress.max_retries;
-        self.decide(Event::Limit {
-            max_retries: settings.max_retries,
-        })?;
+        self.advance(|progress| progress.limit(settings.max_retries))?;
         let end = self.attempt_with_backoff(step, options, &settings).await;
         if settings.max_retries != frozen_retries && self.state.progress.phase != Phase::Running {
-            self.decide(Event::Limit {
-                max_retries: frozen_retries,
-            })?;
+            self.advance(|progress| progress.limit(frozen_retries))?;
             self.save()?;
         }
         end
@@ -125,18 +121,9 @@ impl Session<'_> {
     ) -> Result<(Listing, Story), Error> {
         let listing = self.list_stories().await?;
         let listing = self.require_marks(listing, settings).await?;
-        // Asks the machine before anything else: the phase may not allow the step at all.
-        let probe = self.state.progress.story.clone();
-        let before = self.state.progress.clone();
+        // Before anything else: the phase may not allow the step at all. A list may have got another story since.
         if self.state.progress.phase != Phase::Complete {
-            let id = probe.map_or_else(String::new, |story| story.id);
-            self.decide(Event::Begin {
-                step,
-                id,
-                title: String::new(),
-                attempt: 0,
-            })?;
-            self.state.progress = before;
+            self.advance(|progress| progress.may_begin(step))?;
         }
         let story = self.story_to_do(&listing)?;
         Ok((listing, story))
@@ -186,18 +173,13 @@ impl Session<'_> {
             log,
             run: run_name(Timestamp::now()),
         };
-        self.decide(Event::Begin {
-            step,
-            id: story.id.clone(),
-            title: story.title.clone(),
-            attempt: number,
-        })?;
+        self.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
         self.state.waits_until = None;
         self.state.noted = None;
         self.state.running = Some(Running {
             run: begun.run.clone(),
             since,
-            by_hand: step == Step::Hand,
+            by_hand: step == Step::Manual,
             pid: None,
             started: None,
         });

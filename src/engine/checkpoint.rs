@@ -2,7 +2,6 @@
 
 use super::Session;
 use super::other_refs::OtherRefs;
-use super::progress;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
@@ -230,10 +229,7 @@ impl Session<'_> {
             // Left behind it would be put back over the list of this checkpoint.
             self.forget_source_copies()?;
             self.state.running = None;
-            self.decide(progress::Event::Ended {
-                verdict: Verdict::Complete,
-                reason: None,
-            })?;
+            self.advance(|progress| progress.end(Verdict::Complete, None))?;
             // A command is believed only when the list says the same.
             if self.state.source.commands.is_some() {
                 let done = self.state.progress.completed.last().cloned();

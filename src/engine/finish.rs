@@ -2,13 +2,12 @@
 //! branch (contract section 4, hazards 2.6).
 
 use super::Session;
-use super::progress;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index;
 use crate::names::{Oid, short_branch};
 use crate::refs::Update;
-use crate::state::Intent;
+use crate::state::{Intent, Progress};
 
 /// What becomes of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +68,7 @@ impl Session<'_> {
         let why = format!("ralph: finish --keep {}", self.state.change);
         self.engine.repo.git.update_refs(&[update], &why).await?;
         self.state.intent = None;
-        self.decide(progress::Event::Close)?;
+        self.advance(Progress::close)?;
         self.save()?;
         self.emit(What::Finished {
             how: "keep".to_owned(),
@@ -302,7 +301,7 @@ impl Session<'_> {
             self.engine.repo.git.update_refs(&[delete], &why).await?;
         }
         self.state.intent = None;
-        self.decide(progress::Event::Close)?;
+        self.advance(Progress::close)?;
         self.save()?;
         self.emit(What::Finished {
             how: "cleanup".to_owned(),

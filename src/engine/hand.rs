@@ -3,7 +3,7 @@
 use super::Session;
 use super::attempt::AttemptOptions;
 use super::conclude::{Concluded, StepEnd};
-use super::progress::{Event, Step};
+use super::progress::Step;
 use super::revert::Undoing;
 use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
@@ -23,8 +23,8 @@ impl Session<'_> {
         let settings = self.step_settings(options);
         self.require_on_branch().await?;
         self.forget_records()?;
-        let (listing, story) = self.begin_story(Step::Hand, &settings).await?;
-        let begun = self.begin(Step::Hand, &story, &listing)?;
+        let (listing, story) = self.begin_story(Step::Manual, &settings).await?;
+        let begun = self.begin(Step::Manual, &story, &listing)?;
         self.copy_judged_source()?;
         let outcome = Outcome::by_hand(Judgement::complete());
         self.conclude_by_hand(&story, &listing, outcome, &settings, begun)
@@ -39,8 +39,8 @@ impl Session<'_> {
         let settings = self.state.settings.clone();
         self.require_on_branch().await?;
         self.forget_records()?;
-        let (listing, story) = self.begin_story(Step::Hand, &settings).await?;
-        let begun = self.begin(Step::Hand, &story, &listing)?;
+        let (listing, story) = self.begin_story(Step::Manual, &settings).await?;
+        let begun = self.begin(Step::Manual, &story, &listing)?;
         let outcome = Outcome::by_hand(Judgement {
             reason,
             ..Judgement::bare(Verdict::Failed)
@@ -137,10 +137,12 @@ impl Session<'_> {
             },
             None => self.story_to_do(&listing)?.id,
         };
-        self.decide(if undo {
-            Event::Unskip { id: id.clone() }
-        } else {
-            Event::Skip { id: id.clone() }
+        self.advance(|progress| {
+            if undo {
+                progress.unskip(&id)
+            } else {
+                progress.skip(&id)
+            }
         })?;
         self.list_stories().await?;
         self.save()?;

@@ -1,82 +1,37 @@
-//! The state machine of a loop: (progress, event) -> (progress, actions). Pure: no clock, no files,
-//! no processes; it imports nothing but types.
+//! Decides what the loop may do next, and what an attempt comes to for its story. Pure: no clock, no files, no
+//! processes.
 //!
-//! Invariants (property-tested below): never two attempts at once; a story never gets more than
-//! 1 + `max_retries` attempts that count; interrupted and rate-limited attempts do not count; `Close`
-//! is reachable from every state.
+//! Invariants (property-tested below): never two attempts at once; a story never gets more than 1 + `max_retries`
+//! attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed from every state but
+//! in the middle of an attempt.
 
 use crate::state::{Completed, Current, Phase, Progress, Verdict};
 
-/// Something that happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The story list was read; these stories are incomplete, in order, skipped ones left out.
-    Listed {
-        /// Ids of the incomplete stories.
-        incomplete: Vec<String>,
-    },
-    /// Somebody asks for an attempt at this story.
-    Begin {
-        /// Who asks.
-        step: Step,
-        /// The story's id.
-        id: String,
-        /// Its title.
-        title: String,
-        /// The attempt's number.
-        attempt: u32,
-    },
-    /// The attempt in flight has ended.
-    Ended {
-        /// What it came to.
-        verdict: Verdict,
-        /// Why, for the next prompt; only failures that have one.
-        reason: Option<String>,
-    },
-    /// The loop shall pass over a story.
-    Skip {
-        /// The story's id.
-        id: String,
-    },
-    /// The loop shall no longer pass over a story.
-    Unskip {
-        /// The story's id.
-        id: String,
-    },
-    /// Another number of retries holds from now on.
-    Limit {
-        /// Retries after the first attempt, a story.
-        max_retries: u32,
-    },
-    /// The loop is closed.
-    Close,
-}
-
-/// Which command asks for an attempt.
+/// Who asks for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `next`: the first incomplete story, for the first time.
     Next,
     /// `retry`: the story that failed.
     Retry,
-    /// `complete` or `fail`: a person or a driver speaks for the story.
-    Hand,
+    /// `complete`, `fail` or an agent's own session: somebody speaks for the story.
+    Manual,
 }
 
-/// What the engine has to do now, in this order.
+/// What the end of an attempt means for its story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Work on the story.
-    Attempt,
-    /// Make the checkpoint of the story.
-    Checkpoint,
-    /// Keep what the attempt left, then go back to the checkpoint.
-    KeepAndRevert,
-    /// Say that no retry is left.
-    TellExhausted,
+pub enum Outlook {
+    /// The story is complete.
+    Complete,
+    /// It failed and has retries left.
+    RetriesLeft,
+    /// It failed and has none left.
+    RetriesSpent,
+    /// The attempt does not count.
+    Uncounted,
 }
 
-/// Why an event is not possible now.
+/// Why something is not possible now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// An attempt is in flight.
@@ -95,252 +50,281 @@ pub enum Refusal {
     NotRunning,
 }
 
-/// The next progress and what to do, or why the event is not possible; `progress` is never half changed.
-///
-/// # Errors
-/// A [`Refusal`] when the event is not possible in this phase.
-pub fn step(progress: &Progress, event: Event) -> Result<(Progress, Vec<Action>), Refusal> {
-    if progress.phase == Phase::Finished {
-        return Err(Refusal::Finished);
-    }
-    let mut next = progress.clone();
-    let actions = match event {
-        Event::Listed { incomplete } => listed(&mut next, &incomplete)?,
-        Event::Begin {
-            step,
-            id,
-            title,
-            attempt,
-        } => begin(&mut next, step, id, title, attempt)?,
-        Event::Ended { verdict, reason } => ended(&mut next, verdict, reason)?,
-        Event::Skip { id } => skip(&mut next, id)?,
-        Event::Unskip { id } => {
-            require_idle(&next)?;
-            next.skipped.retain(|skipped| *skipped != id);
-            if next.phase == Phase::Complete {
-                next.phase = Phase::Ready;
-            }
-            Vec::new()
-        }
-        Event::Limit { max_retries } => {
-            require_idle(&next)?;
-            next.max_retries = max_retries;
-            if next.phase != Phase::Complete {
-                next.phase = idle_phase(&next);
-            }
-            Vec::new()
-        }
-        Event::Close => {
-            require_idle(&next)?;
-            next.phase = Phase::Finished;
-            Vec::new()
-        }
-    };
-    Ok((next, actions))
-}
-
-fn require_idle(progress: &Progress) -> Result<(), Refusal> {
-    if progress.phase == Phase::Running {
-        Err(Refusal::Running)
-    } else {
-        Ok(())
-    }
-}
-
-fn listed(progress: &mut Progress, incomplete: &[String]) -> Result<Vec<Action>, Refusal> {
-    require_idle(progress)?;
-    let current_is_open = progress
-        .story
-        .as_ref()
-        .is_some_and(|story| incomplete.contains(&story.id));
-    if !current_is_open {
-        progress.story = None;
-    }
-    progress.phase = if incomplete.is_empty() {
-        Phase::Complete
-    } else {
-        idle_phase(progress)
-    };
-    Ok(Vec::new())
-}
-
-/// Where a loop stands between attempts, by the failures of its current story.
-fn idle_phase(progress: &Progress) -> Phase {
-    match &progress.story {
-        None => Phase::Ready,
-        Some(story) if story.failures == 0 => Phase::Ready,
-        Some(story) if story.failures <= progress.max_retries => Phase::Failed,
-        Some(_) => Phase::Exhausted,
-    }
-}
-
-fn begin(
-    progress: &mut Progress,
-    step: Step,
-    id: String,
-    title: String,
-    attempt: u32,
-) -> Result<Vec<Action>, Refusal> {
-    match (step, progress.phase) {
-        (_, Phase::Running) => return Err(Refusal::Running),
-        (_, Phase::Complete) => return Err(Refusal::NoStory),
-        (Step::Next, Phase::Failed) => return Err(Refusal::RetryFirst),
-        (Step::Next | Step::Retry, Phase::Exhausted) => return Err(Refusal::RetriesSpent),
-        (Step::Retry, Phase::Ready) => return Err(Refusal::NothingFailed),
-        _ => {}
-    }
-    match &mut progress.story {
-        Some(story) if story.id == id => {
-            story.title = title;
-            story.attempt = attempt;
-        }
-        other => {
-            *other = Some(Current {
-                id,
-                title,
-                retries: 0,
-                failures: 0,
-                attempt,
-                reason: None,
-                verdict: None,
-            });
-        }
-    }
-    progress.phase = Phase::Running;
-    Ok(vec![Action::Attempt])
-}
-
-fn ended(progress: &mut Progress, verdict: Verdict, reason: Option<String>) -> Result<Vec<Action>, Refusal> {
-    let max_retries = progress.max_retries;
-    let (Phase::Running, Some(story)) = (progress.phase, &mut progress.story) else {
-        return Err(Refusal::NotRunning);
-    };
-    if verdict == Verdict::Complete {
-        let done = Completed {
-            id: story.id.clone(),
-            title: story.title.clone(),
-        };
-        progress.completed.push(done);
-        progress.story = None;
-        progress.phase = Phase::Ready;
-        return Ok(vec![Action::Checkpoint]);
-    }
-    story.verdict = Some(verdict);
-    if verdict.counts() {
-        // A hand-made failure after the last retry must not count beyond the limit.
-        story.failures = story
-            .failures
-            .saturating_add(1)
-            .min(max_retries.saturating_add(1));
-        story.retries = story.failures.saturating_sub(1);
-        story.reason = reason;
-    }
-    progress.phase = idle_phase(progress);
-    Ok(if progress.phase == Phase::Exhausted && verdict.counts() {
-        vec![Action::KeepAndRevert, Action::TellExhausted]
-    } else {
-        vec![Action::KeepAndRevert]
-    })
-}
-
-fn skip(progress: &mut Progress, id: String) -> Result<Vec<Action>, Refusal> {
-    require_idle(progress)?;
-    if progress.story.as_ref().is_some_and(|story| story.id == id) {
-        progress.story = None;
-        progress.phase = Phase::Ready;
-    }
-    if !progress.skipped.contains(&id) {
-        progress.skipped.push(id);
-    }
-    Ok(Vec::new())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn fresh(max_retries: u32) -> Progress {
-        Progress {
+/// A refused change leaves the progress as it was.
+impl Progress {
+    /// Returns the progress of a loop that begins.
+    #[must_use]
+    pub fn new(max_retries: u32, completed: Vec<Completed>) -> Self {
+        Self {
             phase: Phase::Ready,
             max_retries,
             skipped: Vec::new(),
             story: None,
-            completed: Vec::new(),
+            completed,
         }
     }
 
-    fn begin_of(step: Step, id: &str, attempt: u32) -> Event {
-        Event::Begin {
-            step,
-            id: id.to_owned(),
-            title: format!("title of {id}"),
-            attempt,
+    /// Notes which stories are incomplete, in order, without skipped ones. A failed story that is no longer among them
+    /// is forgotten.
+    ///
+    /// # Errors
+    /// When an attempt is in flight, or the loop is closed.
+    pub fn listed(&mut self, incomplete: &[String]) -> Result<(), Refusal> {
+        self.require_rest()?;
+        let current_is_open = self
+            .story
+            .as_ref()
+            .is_some_and(|story| incomplete.contains(&story.id));
+        if !current_is_open {
+            self.story = None;
+        }
+        self.phase = if incomplete.is_empty() {
+            Phase::Complete
+        } else {
+            self.phase_at_rest()
+        };
+        Ok(())
+    }
+
+    /// Decides whether somebody may ask for an attempt now.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn may_begin(&self, step: Step) -> Result<(), Refusal> {
+        match (step, self.phase) {
+            (_, Phase::Finished) => Err(Refusal::Finished),
+            (_, Phase::Running) => Err(Refusal::Running),
+            (_, Phase::Complete) => Err(Refusal::NoStory),
+            (Step::Next, Phase::Failed) => Err(Refusal::RetryFirst),
+            (Step::Next | Step::Retry, Phase::Exhausted) => Err(Refusal::RetriesSpent),
+            (Step::Retry, Phase::Ready) => Err(Refusal::NothingFailed),
+            _ => Ok(()),
         }
     }
 
-    fn end_with(verdict: Verdict) -> Event {
-        Event::Ended {
-            verdict,
-            reason: Some("why".to_owned()),
+    /// Begins the attempt of this number at a story.
+    ///
+    /// # Errors
+    /// As [`Progress::may_begin`].
+    pub fn begin(&mut self, step: Step, id: &str, title: &str, attempt: u32) -> Result<(), Refusal> {
+        self.may_begin(step)?;
+        match &mut self.story {
+            Some(story) if story.id == id => {
+                title.clone_into(&mut story.title);
+                story.attempt = attempt;
+            }
+            other => {
+                *other = Some(Current {
+                    id: id.to_owned(),
+                    title: title.to_owned(),
+                    retries: 0,
+                    failures: 0,
+                    attempt,
+                    reason: None,
+                    verdict: None,
+                });
+            }
+        }
+        self.phase = Phase::Running;
+        Ok(())
+    }
+
+    /// Ends the attempt in flight; `reason` is for the next prompt, where the failure has one.
+    ///
+    /// # Errors
+    /// When no attempt is in flight.
+    pub fn end(&mut self, verdict: Verdict, reason: Option<String>) -> Result<Outlook, Refusal> {
+        let max_retries = self.max_retries;
+        let (Phase::Running, Some(story)) = (self.phase, &mut self.story) else {
+            return Err(Refusal::NotRunning);
+        };
+        if verdict == Verdict::Complete {
+            let done = Completed {
+                id: story.id.clone(),
+                title: story.title.clone(),
+            };
+            self.completed.push(done);
+            self.story = None;
+            self.phase = Phase::Ready;
+            return Ok(Outlook::Complete);
+        }
+        story.verdict = Some(verdict);
+        if verdict.counts() {
+            // A failure that a person declares after the last retry must not count beyond the limit.
+            story.failures = story
+                .failures
+                .saturating_add(1)
+                .min(max_retries.saturating_add(1));
+            story.retries = story.failures.saturating_sub(1);
+            story.reason = reason;
+        }
+        self.phase = self.phase_at_rest();
+        Ok(match (verdict.counts(), self.phase) {
+            (false, _) => Outlook::Uncounted,
+            (true, Phase::Exhausted) => Outlook::RetriesSpent,
+            (true, _) => Outlook::RetriesLeft,
+        })
+    }
+
+    /// Passes over a story from now on.
+    ///
+    /// # Errors
+    /// When an attempt is in flight, or the loop is closed.
+    pub fn skip(&mut self, id: &str) -> Result<(), Refusal> {
+        self.require_rest()?;
+        if self.story.as_ref().is_some_and(|story| story.id == id) {
+            self.story = None;
+            self.phase = Phase::Ready;
+        }
+        if !self.skipped.iter().any(|skipped| skipped == id) {
+            self.skipped.push(id.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Passes over a story no longer.
+    ///
+    /// # Errors
+    /// When an attempt is in flight, or the loop is closed.
+    pub fn unskip(&mut self, id: &str) -> Result<(), Refusal> {
+        self.require_rest()?;
+        self.skipped.retain(|skipped| skipped != id);
+        if self.phase == Phase::Complete {
+            self.phase = Phase::Ready;
+        }
+        Ok(())
+    }
+
+    /// Lets another number of retries hold from now on.
+    ///
+    /// # Errors
+    /// When an attempt is in flight, or the loop is closed.
+    pub fn limit(&mut self, max_retries: u32) -> Result<(), Refusal> {
+        self.require_rest()?;
+        self.max_retries = max_retries;
+        if self.phase != Phase::Complete {
+            self.phase = self.phase_at_rest();
+        }
+        Ok(())
+    }
+
+    /// Closes the loop.
+    ///
+    /// # Errors
+    /// When an attempt is in flight, or the loop is closed.
+    pub fn close(&mut self) -> Result<(), Refusal> {
+        self.require_rest()?;
+        self.phase = Phase::Finished;
+        Ok(())
+    }
+
+    fn require_rest(&self) -> Result<(), Refusal> {
+        match self.phase {
+            Phase::Running => Err(Refusal::Running),
+            Phase::Finished => Err(Refusal::Finished),
+            _ => Ok(()),
         }
     }
 
-    fn run(progress: &Progress, events: impl IntoIterator<Item = Event>) -> Progress {
+    /// Returns the phase between attempts, by the failures of the current story.
+    fn phase_at_rest(&self) -> Phase {
+        match &self.story {
+            None => Phase::Ready,
+            Some(story) if story.failures == 0 => Phase::Ready,
+            Some(story) if story.failures <= self.max_retries => Phase::Failed,
+            Some(_) => Phase::Exhausted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fresh(max_retries: u32) -> Progress {
+        Progress::new(max_retries, Vec::new())
+    }
+
+    /// Something that can be asked of a progress.
+    #[derive(Clone, Debug)]
+    enum Ask {
+        Listed(Vec<String>),
+        Begin(Step, String, u32),
+        End(Verdict),
+        Skip(String),
+        Unskip(String),
+        Limit(u32),
+    }
+
+    impl Ask {
+        fn of(&self, progress: &mut Progress) -> Result<Option<Outlook>, Refusal> {
+            match self {
+                Self::Listed(incomplete) => progress.listed(incomplete)?,
+                Self::Begin(step, id, attempt) => progress.begin(*step, id, "title", *attempt)?,
+                Self::End(verdict) => return progress.end(*verdict, Some("why".to_owned())).map(Some),
+                Self::Skip(id) => progress.skip(id)?,
+                Self::Unskip(id) => progress.unskip(id)?,
+                Self::Limit(max_retries) => progress.limit(*max_retries)?,
+            }
+            Ok(None)
+        }
+    }
+
+    fn begin(step: Step, id: &str, attempt: u32) -> Ask {
+        Ask::Begin(step, id.to_owned(), attempt)
+    }
+
+    fn run(progress: &Progress, asked: impl IntoIterator<Item = Ask>) -> Progress {
         let mut progress = progress.clone();
-        for event in events {
-            progress = super::step(&progress, event).unwrap().0;
+        for ask in asked {
+            ask.of(&mut progress).unwrap();
         }
         progress
     }
 
     #[test]
     fn one_and_three_attempts_then_exhausted() {
-        let mut progress = run(
-            &fresh(3),
-            [begin_of(Step::Next, "1", 1), end_with(Verdict::Failed)],
-        );
+        let failed = Ask::End(Verdict::Failed);
+        let mut progress = run(&fresh(3), [begin(Step::Next, "1", 1), failed.clone()]);
         for attempt in 2..=4 {
             assert_eq!(progress.phase, Phase::Failed, "before attempt {attempt}");
-            progress = run(
-                &progress,
-                [begin_of(Step::Retry, "1", attempt), end_with(Verdict::Failed)],
-            );
+            progress = run(&progress, [begin(Step::Retry, "1", attempt), failed.clone()]);
         }
         assert_eq!(progress.phase, Phase::Exhausted);
         assert_eq!(progress.story.as_ref().unwrap().retries, 3);
-        let again = super::step(&progress, begin_of(Step::Retry, "1", 5));
-        assert_eq!(again.unwrap_err(), Refusal::RetriesSpent);
+        assert_eq!(progress.may_begin(Step::Retry), Err(Refusal::RetriesSpent));
     }
 
     #[test]
-    fn the_last_failure_is_told_once() {
-        let begun = run(&fresh(0), [begin_of(Step::Next, "1", 1)]);
-        let (_, actions) = super::step(&begun, end_with(Verdict::Failed)).unwrap();
-        assert_eq!(actions, [Action::KeepAndRevert, Action::TellExhausted]);
+    fn the_end_of_an_attempt_says_what_it_means() {
+        let outlook = |max_retries, verdict| {
+            let mut begun = run(&fresh(max_retries), [begin(Step::Next, "1", 1)]);
+            begun.end(verdict, None).unwrap()
+        };
+        assert_eq!(outlook(0, Verdict::Failed), Outlook::RetriesSpent);
+        assert_eq!(outlook(1, Verdict::NoSignal), Outlook::RetriesLeft);
+        assert_eq!(outlook(0, Verdict::RateLimited), Outlook::Uncounted);
+        assert_eq!(outlook(0, Verdict::Complete), Outlook::Complete);
     }
 
     #[test]
     fn next_after_a_failure_is_refused_and_retry_without_one_too() {
         let failed = run(
             &fresh(1),
-            [begin_of(Step::Next, "1", 1), end_with(Verdict::NoSignal)],
+            [begin(Step::Next, "1", 1), Ask::End(Verdict::NoSignal)],
         );
-        let next = super::step(&failed, begin_of(Step::Next, "1", 2));
-        assert_eq!(next.unwrap_err(), Refusal::RetryFirst);
-        let retry = super::step(&fresh(1), begin_of(Step::Retry, "1", 1));
-        assert_eq!(retry.unwrap_err(), Refusal::NothingFailed);
+        assert_eq!(failed.may_begin(Step::Next), Err(Refusal::RetryFirst));
+        assert_eq!(fresh(1).may_begin(Step::Retry), Err(Refusal::NothingFailed));
     }
 
     #[test]
     fn an_interrupted_attempt_changes_nothing_that_counts() {
-        let failed = run(
-            &fresh(1),
-            [begin_of(Step::Next, "1", 1), end_with(Verdict::Failed)],
-        );
+        let failed = run(&fresh(1), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
         let after = run(
             &failed,
-            [begin_of(Step::Retry, "1", 2), end_with(Verdict::Interrupted)],
+            [begin(Step::Retry, "1", 2), Ask::End(Verdict::Interrupted)],
         );
         assert_eq!(after.phase, Phase::Failed);
         let story = after.story.unwrap();
@@ -349,38 +333,26 @@ mod tests {
 
     #[test]
     fn another_limit_opens_and_closes_what_is_exhausted() {
-        let limit = |max_retries| Event::Limit { max_retries };
-        let exhausted = run(
-            &fresh(0),
-            [begin_of(Step::Next, "1", 1), end_with(Verdict::Failed)],
-        );
-        let opened = run(&exhausted, [limit(1)]);
+        let exhausted = run(&fresh(0), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
+        let opened = run(&exhausted, [Ask::Limit(1)]);
         assert_eq!(opened.phase, Phase::Failed);
-        assert_eq!(run(&opened, [limit(0)]).phase, Phase::Exhausted);
+        assert_eq!(run(&opened, [Ask::Limit(0)]).phase, Phase::Exhausted);
     }
 
     #[test]
     fn a_person_may_complete_what_is_exhausted() {
-        let exhausted = run(
-            &fresh(0),
-            [begin_of(Step::Next, "1", 1), end_with(Verdict::Failed)],
-        );
+        let exhausted = run(&fresh(0), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
         let done = run(
             &exhausted,
-            [begin_of(Step::Hand, "1", 2), end_with(Verdict::Complete)],
+            [begin(Step::Manual, "1", 2), Ask::End(Verdict::Complete)],
         );
         assert_eq!((done.phase, done.completed.len()), (Phase::Ready, 1));
     }
 
     #[test]
     fn a_failed_story_that_is_gone_from_the_list_is_forgotten() {
-        let failed = run(
-            &fresh(1),
-            [begin_of(Step::Next, "1", 1), end_with(Verdict::Failed)],
-        );
-        let listed = |ids: &[&str]| Event::Listed {
-            incomplete: ids.iter().map(ToString::to_string).collect(),
-        };
+        let failed = run(&fresh(1), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
+        let listed = |ids: &[&str]| Ask::Listed(ids.iter().map(ToString::to_string).collect());
         assert_eq!(run(&failed, [listed(&["1", "2"])]).phase, Phase::Failed);
         assert_eq!(run(&failed, [listed(&["2"])]).phase, Phase::Ready);
         assert_eq!(run(&failed, [listed(&[])]).phase, Phase::Complete);
@@ -402,15 +374,15 @@ mod tests {
         ])
     }
 
-    fn any_event() -> impl Strategy<Value = Event> {
+    fn anything_asked() -> impl Strategy<Value = Ask> {
         let id = || proptest::sample::select(vec!["1".to_owned(), "2".to_owned(), "3".to_owned()]);
-        let asked = proptest::sample::select(vec![Step::Next, Step::Retry, Step::Hand]);
+        let step = proptest::sample::select(vec![Step::Next, Step::Retry, Step::Manual]);
         prop_oneof![
-            proptest::collection::vec(id(), 0..3).prop_map(|incomplete| Event::Listed { incomplete }),
-            (asked, id(), 1..9u32).prop_map(|(step, id, attempt)| begin_of(step, &id, attempt)),
-            any_verdict().prop_map(end_with),
-            id().prop_map(|id| Event::Skip { id }),
-            id().prop_map(|id| Event::Unskip { id }),
+            proptest::collection::vec(id(), 0..3).prop_map(Ask::Listed),
+            (step, id(), 1..9u32).prop_map(|(step, id, attempt)| Ask::Begin(step, id, attempt)),
+            any_verdict().prop_map(Ask::End),
+            id().prop_map(Ask::Skip),
+            id().prop_map(Ask::Unskip),
         ]
     }
 
@@ -418,40 +390,38 @@ mod tests {
         #[test]
         fn the_invariants_hold(
             max_retries in 0..4u32,
-            events in proptest::collection::vec(any_event(), 0..60),
+            asked in proptest::collection::vec(anything_asked(), 0..60),
         ) {
             let mut progress = fresh(max_retries);
-            let mut agent_attempts = 0;
-            for event in events {
-                let was = progress.phase;
-                let begun_by_agent = matches!(&event, Event::Begin { step: Step::Next | Step::Retry, .. });
-                let counted = matches!(&event, Event::Ended { verdict, .. } if verdict.counts());
-                let before = progress.story.clone();
-                let Ok((next, actions)) = super::step(&progress, event) else { continue };
-                let attempts = actions.iter().filter(|a| **a == Action::Attempt).count();
-                prop_assert!(attempts == 0 || was != Phase::Running, "two attempts at once");
-                prop_assert_eq!(next.phase == Phase::Running, attempts == 1);
-                if let Some(story) = &next.story {
+            for ask in asked {
+                let before = progress.clone();
+                let answer = ask.of(&mut progress);
+                if answer.is_err() {
+                    prop_assert_eq!(&progress, &before, "a refusal changed something");
+                    continue;
+                }
+                let begun = matches!(ask, Ask::Begin(..));
+                prop_assert!(!begun || before.phase != Phase::Running, "two attempts at once");
+                prop_assert_eq!(progress.phase == Phase::Running, begun);
+                if let Some(story) = &progress.story {
                     prop_assert!(story.retries <= max_retries);
                     prop_assert!(story.failures <= max_retries + 1);
-                    if let Some(before) = before.filter(|b| b.id == story.id && was == Phase::Running) {
-                        prop_assert_eq!(counted || story.failures == before.failures, true);
+                    let counted = matches!(ask, Ask::End(verdict) if verdict.counts());
+                    if let Some(before) = before.story.filter(|b| b.id == story.id && before.phase == Phase::Running) {
+                        prop_assert!(counted || story.failures == before.failures);
                     }
                 }
-                if begun_by_agent {
-                    let failures = next.story.as_ref().map_or(0, |story| story.failures);
+                if matches!(ask, Ask::Begin(Step::Next | Step::Retry, ..)) {
+                    let failures = progress.story.as_ref().map_or(0, |story| story.failures);
                     prop_assert!(failures <= max_retries, "an attempt beyond the limit");
-                    agent_attempts += 1;
                 }
-                progress = next;
             }
-            prop_assert!(agent_attempts <= 60);
             if progress.phase == Phase::Running {
-                progress = super::step(&progress, end_with(Verdict::Interrupted)).unwrap().0;
+                progress.end(Verdict::Interrupted, None).unwrap();
             }
-            let closed = super::step(&progress, Event::Close).unwrap().0;
-            prop_assert_eq!(closed.phase, Phase::Finished);
-            prop_assert_eq!(super::step(&closed, Event::Close).unwrap_err(), Refusal::Finished);
+            progress.close().unwrap();
+            prop_assert_eq!(progress.phase, Phase::Finished);
+            prop_assert_eq!(progress.close(), Err(Refusal::Finished));
         }
     }
 }

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 
 use super::Session;
-use super::progress;
 use super::revert::Undoing;
 use crate::agent::process_tree::{self, Mark};
 use crate::error::Error;
@@ -98,10 +97,7 @@ impl Session<'_> {
     fn forget_what_was_said(&mut self) -> Result<(), Error> {
         self.put_back_judged_source()?;
         self.follow_cut_off_answer();
-        self.decide(progress::Event::Ended {
-            verdict: Verdict::Interrupted,
-            reason: None,
-        })?;
+        self.advance(|progress| progress.end(Verdict::Interrupted, None))?;
         self.state.running = None;
         self.save()?;
         self.tell(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::Session;
 use super::checkpoint::Standing;
-use super::progress::{self, Action};
+use super::progress::Outlook;
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::FileError;
@@ -164,9 +164,9 @@ impl Session<'_> {
         self.forget_refs();
         self.state.intent = None;
         self.state.running = None;
-        let actions = match verdict {
-            Some(verdict) => self.decide(progress::Event::Ended { verdict, reason })?,
-            None => Vec::new(),
+        let outlook = match verdict {
+            Some(verdict) => self.advance(|progress| progress.end(verdict, reason))?,
+            None => Outlook::Uncounted,
         };
         self.save()?;
         self.settled = true;
@@ -177,7 +177,7 @@ impl Session<'_> {
             kept: kept.first().map(|kept| kept.name.clone()),
             changed,
         });
-        if actions.contains(&Action::TellExhausted) {
+        if outlook == Outlook::RetriesSpent {
             self.emit(What::MaxRetriesExceeded {
                 story,
                 max_retries: self.state.progress.max_retries,

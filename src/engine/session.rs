@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::lifecycle_hooks::Hook;
 use super::other_refs::OtherRefs;
-use super::progress::{self, Action, Refusal};
+use super::progress::Refusal;
 use super::{Engine, progress_of};
 use crate::error::Error;
 use crate::events::{Event, What};
@@ -15,7 +15,7 @@ use crate::git::worktree::{Reading, Whose};
 use crate::git::{Head, index};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
-use crate::state::{Lock, Phase, State, StateError, Store};
+use crate::state::{Lock, Phase, Progress, State, StateError, Store};
 use crate::stories::{Listing, Story};
 
 /// A loop that this process may change.
@@ -101,15 +101,12 @@ impl<'o> Session<'o> {
         Ok(self.store.save(&self.state)?)
     }
 
-    /// Lets the machine decide about an event; the caller saves.
-    pub(super) fn decide(&mut self, event: progress::Event) -> Result<Vec<Action>, Error> {
-        match progress::step(&self.state.progress, event) {
-            Ok((progress, actions)) => {
-                self.state.progress = progress;
-                Ok(actions)
-            }
-            Err(refusal) => Err(self.refusal(refusal)),
-        }
+    /// Changes the progress; the caller saves.
+    pub(super) fn advance<T>(
+        &mut self,
+        change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
+        change(&mut self.state.progress).map_err(|refusal| self.refusal(refusal))
     }
 
     fn refusal(&self, refusal: Refusal) -> Error {
@@ -148,7 +145,7 @@ impl<'o> Session<'o> {
 
     /// Lets the machine know what is open.
     pub(crate) fn note_open(&mut self, listing: &Listing) -> Result<(), Error> {
-        let incomplete = listing
+        let incomplete: Vec<String> = listing
             .stories
             .iter()
             .filter(|story| {
@@ -156,7 +153,7 @@ impl<'o> Session<'o> {
             })
             .map(|story| story.id.clone())
             .collect();
-        self.decide(progress::Event::Listed { incomplete })?;
+        self.advance(|progress| progress.listed(&incomplete))?;
         self.state.listed = Some(super::stories::listed(
             listing,
             &self.state.progress.skipped,

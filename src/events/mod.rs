@@ -11,6 +11,18 @@ use serde::{Deserialize, Serialize};
 use crate::names::Oid;
 use crate::state::Verdict;
 
+/// Takes what a person should know while a step goes on.
+pub trait Notices {
+    /// Tells it; the step does not wait for an answer.
+    fn tell(&mut self, message: String);
+}
+
+impl Notices for Vec<String> {
+    fn tell(&mut self, message: String) {
+        self.push(message);
+    }
+}
+
 /// Version of the shape of an event line.
 pub const VERSION: u32 = 1;
 

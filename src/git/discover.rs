@@ -27,6 +27,8 @@ pub struct Repo {
     pub common_dir: PathBuf,
     /// Whether the configuration can make git convert files between the work tree and its objects.
     pub converts: bool,
+    /// The length of an object id in bytes.
+    pub oid_length: usize,
 }
 
 impl Repo {
@@ -73,6 +75,7 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
         "--show-toplevel",
         "--absolute-git-dir",
         "--git-common-dir",
+        "--show-object-format",
         "HEAD",
         "--symbolic-full-name",
         "HEAD",
@@ -81,7 +84,9 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
     let text = String::from_utf8(output.stdout.clone())
         .map_err(|_| unreadable(&String::from_utf8_lossy(&output.stdout)))?;
     let mut lines = text.lines();
-    let (Some(top), Some(git_dir), Some(common_dir)) = (lines.next(), lines.next(), lines.next()) else {
+    let (Some(top), Some(git_dir), Some(common_dir), Some(format)) =
+        (lines.next(), lines.next(), lines.next(), lines.next())
+    else {
         return Err(failure("rev-parse", &output));
     };
     let repo = Repo {
@@ -91,6 +96,7 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
         common_dir: PathBuf::from(common_dir),
         // Until the configuration was read.
         converts: true,
+        oid_length: if format == "sha256" { 32 } else { 20 },
     };
     if !repo.git_dir.is_absolute() || !repo.common_dir.is_absolute() || !repo.top.is_absolute() {
         return Err(unreadable(&text));

@@ -1,0 +1,111 @@
+//! Permissions that an attempt took away from files and directories that are to be put back, or that git itself has to
+//! write. They are given back when nothing of the attempt is alive.
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::Site;
+use super::stat_changes::tracked_directories;
+use crate::events::Notices;
+use crate::fs::{give, lacks, umask_now};
+
+/// What git has to write in a repository; one of these without our permissions means that all need a look.
+const GITS: &[&str] = &[
+    "",
+    "HEAD",
+    "config",
+    "index",
+    "objects",
+    "refs",
+    "refs/heads",
+    "refs/heads/ralph",
+    "refs/ralph",
+    "logs",
+    "info",
+    "hooks",
+    "ralph",
+];
+
+/// Gives us back the top directory and what git has to write. A few looks where nothing is wrong.
+pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
+    let repo = site.repo;
+    let mut opened = usize::from(make_usual(&repo.top));
+    // In a linked work tree it is a file.
+    opened += usize::from(give(&repo.top.join(".git"), 0o600));
+    let mut dirs = vec![&repo.common_dir];
+    if !dirs.contains(&&repo.git_dir) {
+        dirs.push(&repo.git_dir);
+    }
+    for dir in dirs {
+        let logs = dir.join("logs/HEAD");
+        let closed = GITS.iter().any(|name| lacks(&dir.join(name), 0o400)) || lacks(&logs, 0o600);
+        if closed || lacks(site.dir, 0o400) {
+            opened += open(dir, 0o400) + open(&dir.join("logs"), 0o600) + open(&dir.join("ralph"), 0o600);
+        }
+    }
+    if opened > 0 {
+        let message = "the attempt took permissions away from the repository; they are given back";
+        notices.tell(message.to_owned());
+    }
+}
+
+/// Lets us write in every directory of the files that `index` tracks; their permissions come back with the savepoint.
+pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
+    for dir in tracked_directories(index, site.repo.oid_length) {
+        let path = site.repo.top.join(OsStr::from_bytes(&dir));
+        if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            give(&path, 0o700);
+        }
+    }
+}
+
+/// Does something to a path below `top`; when permissions forbid it, takes them and does it once more.
+pub(crate) fn with_permissions<T>(
+    top: &Path,
+    path: &Path,
+    mut act: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    match act() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let mut above: Vec<&Path> = path.ancestors().take_while(|dir| *dir != top).collect();
+            above.reverse();
+            // A directory that moves is written to as well.
+            for dir in above {
+                if dir.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                    give(dir, 0o700);
+                }
+            }
+            act()
+        }
+        other => other,
+    }
+}
+
+/// Gives a directory that its owner cannot use the permissions that new ones get.
+fn make_usual(dir: &Path) -> bool {
+    let usual = 0o777 & !umask_now();
+    lacks(dir, 0)
+        && dir.symlink_metadata().is_ok_and(|found| {
+            let mode = found.permissions().mode() | usual | 0o700;
+            fs::set_permissions(dir, Permissions::from_mode(mode)).is_ok()
+        })
+}
+
+/// Gives the owner these permissions for all files below, and all for directories; returns how many lacked them.
+fn open(dir: &Path, needed: u32) -> usize {
+    let mut opened = 0;
+    let mut todo = vec![dir.to_owned()];
+    while let Some(path) = todo.pop() {
+        opened += usize::from(give(&path, needed));
+        let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if is_dir {
+            let entries = fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);
+            todo.extend(entries.map(|entry| entry.path()));
+        }
+    }
+    opened
+}

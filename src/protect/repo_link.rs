@@ -1,0 +1,92 @@
+//! The link from a work tree to its repository. An agent may move or delete `.git`; git would then find another
+//! repository above, and take its work tree for ours.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::{ProtectError, Site, trash};
+use crate::events::Notices;
+use crate::fs::file_error;
+use crate::git::Repo;
+
+/// The directories of a repository and what leads to them, as they are at one moment.
+pub(crate) struct RepoLink {
+    /// The git directories, and which directories they are: device and inode.
+    dirs: [(PathBuf, Option<(u64, u64)>); 2],
+    link: Link,
+}
+
+/// What stands at `.git` in the top directory, where that is no directory.
+#[derive(PartialEq, Eq)]
+enum Link {
+    /// Nothing that could be made anew.
+    None,
+    /// A file that names the git directory (gitrepository-layout(5)).
+    File(Vec<u8>),
+    /// A symbolic link.
+    Symbolic(PathBuf),
+}
+
+impl RepoLink {
+    /// Records it before a process of the agent's runs.
+    pub fn of(repo: &Repo) -> Self {
+        let dir = |path: &Path| (path.to_owned(), identity(path));
+        Self {
+            dirs: [dir(&repo.git_dir), dir(&repo.common_dir)],
+            link: Link::at(&repo.top.join(".git")),
+        }
+    }
+
+    /// Detects an agent that moved or deleted `.git`, and restores the link. Comes before anything else when processes
+    /// of the agent's have ended, and after permissions were taken back: behind a closed directory nothing can be seen.
+    ///
+    /// # Errors
+    /// [`ProtectError::RepositoryGone`] when the git directory itself is gone: nothing may be touched then.
+    pub fn restore(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+        if let Some((dir, _)) = self.dirs.iter().find(|(dir, was)| identity(dir) != *was) {
+            return Err(ProtectError::RepositoryGone(dir.clone()));
+        }
+        let top = &site.repo.top;
+        let path = top.join(".git");
+        if self.link == Link::None || Link::at(&path) == self.link {
+            return Ok(());
+        }
+        fs::create_dir_all(top).map_err(|error| file_error("make", top, error))?;
+        if path.symlink_metadata().is_ok() {
+            let place = trash::free_name(&site.trash().join("dot-git"));
+            trash::move_away(&path, &place)?;
+        }
+        self.link
+            .make(&path)
+            .map_err(|error| file_error("write", &path, error))?;
+        notices.tell(format!(
+            "{} no longer led to the repository; it is put back",
+            path.display()
+        ));
+        Ok(())
+    }
+}
+
+impl Link {
+    fn at(path: &Path) -> Self {
+        match path.symlink_metadata() {
+            Ok(found) if found.is_file() => fs::read(path).map_or(Self::None, Self::File),
+            Ok(found) if found.is_symlink() => fs::read_link(path).map_or(Self::None, Self::Symbolic),
+            _ => Self::None,
+        }
+    }
+
+    fn make(&self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::None => Ok(()),
+            Self::File(content) => fs::write(path, content),
+            Self::Symbolic(target) => symlink(target, path),
+        }
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|found| (found.dev(), found.ino()))
+}

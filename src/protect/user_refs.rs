@@ -1,0 +1,284 @@
+//! All refs but the loop's branch, the stash among them: what an attempt did to them is seen, told, and undone with a
+//! failed attempt. The refs that keep the work of the loop are put back after every attempt.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ProtectError, Site};
+use crate::events::Notices;
+use crate::fs::file_error;
+use crate::git::RefInfo;
+use crate::names::{Change, Oid, short_branch};
+use crate::refs::{KeptRef, Update};
+
+/// Below it are the refs that keep the work of loops; those of other loops belong to those loops.
+const LOOPS: &str = "refs/ralph/";
+/// Below it are refs that make git show other objects than the named ones (git-replace(1)).
+const REPLACEMENTS: &str = "refs/replace/";
+/// Refs of operations in one work tree (gitglossary(7), "per-worktree ref").
+const WORK_TREES: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
+/// The stash, whose entries are the log of this ref (git-stash(1)).
+const STASH: &str = "refs/stash";
+/// The record of an attempt's beginning, in the loop's directory; it is there only during an attempt.
+const RECORD: &str = "refs-before.toml";
+
+/// The refs at one moment, by full name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UserRefs(BTreeMap<String, Oid>);
+
+/// What an attempt did to one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefChange {
+    name: String,
+    was: Option<Oid>,
+    is: Option<Oid>,
+}
+
+impl UserRefs {
+    /// Where they are looked for.
+    pub const PATTERNS: [&str; 1] = ["refs"];
+
+    /// Selects from what was listed: all but the branch of the loop `own`, and what other loops keep.
+    pub fn of(refs: &[RefInfo], own: &Change) -> Self {
+        let (branch, kept) = (own.branch_ref(), own.ralph_ref(""));
+        let is_other_loops = |name: &str| name.starts_with(LOOPS) && !name.starts_with(&kept);
+        let is_work_trees = |name: &str| WORK_TREES.iter().any(|prefix| name.starts_with(prefix));
+        let is_symbolic = |name: &str| name.starts_with("refs/remotes/") && name.ends_with("/HEAD");
+        let others = refs.iter().filter(|found| {
+            let name = &found.name;
+            *name != branch && !is_other_loops(name) && !is_work_trees(name) && !is_symbolic(name)
+        });
+        Self(
+            others
+                .map(|found| (found.name.clone(), found.oid.clone()))
+                .collect(),
+        )
+    }
+
+    /// Returns whether there is a stash.
+    pub fn has_stash(&self) -> bool {
+        self.0.contains_key(STASH)
+    }
+
+    /// Returns the full names of the branches.
+    pub fn branches(&self) -> impl Iterator<Item = &str> {
+        let names = self.0.keys().map(String::as_str);
+        names.filter(|name| name.starts_with("refs/heads/"))
+    }
+
+    /// Records them before an attempt.
+    pub fn record(&self, dir: &Path) -> Result<(), ProtectError> {
+        let path = dir.join(RECORD);
+        let text = toml::to_string(self).map_err(io::Error::other);
+        let written = text.and_then(|text| fs::write(&path, text));
+        Ok(written.map_err(|source| file_error("write", &path, source))?)
+    }
+
+    /// Returns what differs from the record of an attempt's beginning; nothing where there is none.
+    pub fn changes(&self, dir: &Path) -> Vec<RefChange> {
+        let text = fs::read_to_string(dir.join(RECORD)).ok();
+        let before: Option<Self> = text.and_then(|text| toml::from_str(&text).ok());
+        before.map(|before| self.changes_since(&before)).unwrap_or_default()
+    }
+
+    fn changes_since(&self, before: &Self) -> Vec<RefChange> {
+        let names = before
+            .0
+            .keys()
+            .chain(self.0.keys().filter(|name| !before.0.contains_key(*name)));
+        names
+            .map(|name| RefChange {
+                name: name.clone(),
+                was: before.0.get(name).cloned(),
+                is: self.0.get(name).cloned(),
+            })
+            .filter(|change| change.was != change.is)
+            .collect()
+    }
+
+    /// Selects those of the moves that were not made before a crash cut the step off, and are still possible.
+    pub fn still_possible(&self, moves: Vec<Update>) -> Vec<Update> {
+        let possible = |update: &Update| match update {
+            Update::Move { name, old, .. } => self.0.get(name) == old.as_ref(),
+            Update::Delete { name, old } => self.0.get(name) == Some(old),
+            Update::Set { .. } => true,
+        };
+        moves.into_iter().filter(possible).collect()
+    }
+}
+
+/// Forgets the record once the attempt is judged.
+pub(crate) fn forget(dir: &Path) {
+    // A record that stays would only be written over by the next attempt.
+    let _ = fs::remove_file(dir.join(RECORD));
+}
+
+/// Returns what puts back the refs that keep the work of this loop: whatever came of the attempt, nobody else may move
+/// them.
+pub(crate) fn own_refs_back(changes: &[RefChange], notices: &mut dyn Notices) -> Vec<Update> {
+    let mut updates = Vec::new();
+    for change in changes {
+        // Of such refs only the loop's own are looked at.
+        if let (true, Some(was)) = (change.name.starts_with(LOOPS), &change.was) {
+            notices.tell(format!("{}; it is put back to {}", change.told(), was.short()));
+            updates.push(Update::Move {
+                name: change.name.clone(),
+                new: was.clone(),
+                old: change.is.clone(),
+            });
+        }
+    }
+    updates
+}
+
+/// Judges an attempt that promised COMPLETE by what it did to the user's refs, which is told. Returns why it cannot be
+/// complete: it hid work in the stash.
+pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<(), String> {
+    for change in changes {
+        if change.name == STASH && change.is.is_some() {
+            return Err(
+                "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
+            );
+        }
+        notices.tell(change.told());
+    }
+    Ok(())
+}
+
+/// Returns what brings the user's refs back after a failed attempt: branches and tags that went, or moved to where this
+/// HEAD was, get their old value. New refs, stash entries, and what is checked out in another work tree stay. `kept` gets
+/// the refs that keep the new values, named after `name`.
+pub(crate) async fn put_back(
+    site: Site<'_>,
+    changes: Vec<RefChange>,
+    name: &str,
+    kept: &mut Vec<KeptRef>,
+    notices: &mut dyn Notices,
+) -> Result<Vec<Update>, ProtectError> {
+    let mut updates = Vec::new();
+    if changes.is_empty() {
+        return Ok(updates);
+    }
+    let git = &site.repo.git;
+    let visited = git.head_history().await?;
+    let elsewhere = git.checked_out_refs(&site.repo.top).await?;
+    let mut keep = |oid: &Oid| {
+        kept.push(KeptRef {
+            name: format!("{name}-{}", oid.short()),
+            oid: oid.clone(),
+        });
+    };
+    for change in changes {
+        if let (None, Some(is)) = (&change.was, &change.is)
+            && change.name.starts_with(REPLACEMENTS)
+        {
+            notices.tell(format!("{}; it is taken away", change.told()));
+            keep(is);
+            updates.push(Update::Delete {
+                name: change.name,
+                old: is.clone(),
+            });
+            continue;
+        }
+        // Somebody may work on other branches meanwhile: what this HEAD was never at is theirs.
+        let ours =
+            !elsewhere.contains(&change.name) && change.is.as_ref().is_none_or(|is| visited.contains(is));
+        let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
+            notices.tell(change.told());
+            continue;
+        };
+        notices.tell(format!("{}; it is put back to {}", change.told(), was.short()));
+        if let Some(is) = &change.is {
+            keep(is);
+        }
+        updates.push(Update::Move {
+            name: change.name,
+            new: was,
+            old: change.is,
+        });
+    }
+    kept.dedup();
+    Ok(updates)
+}
+
+impl RefChange {
+    fn told(&self) -> String {
+        let name = match self.name.strip_prefix("refs/tags/") {
+            Some(tag) => format!("the tag {tag}"),
+            None if self.name == STASH => "the stash".to_owned(),
+            None if self.name.starts_with("refs/heads/") => {
+                format!("the branch {}", short_branch(&self.name))
+            }
+            None => self.name.clone(),
+        };
+        match (&self.was, &self.is) {
+            (Some(was), None) => format!("the attempt deleted {name} (it was at {})", was.short()),
+            (None, _) => format!("the attempt made {name}"),
+            (Some(_), Some(is)) => format!("the attempt moved {name} to {}", is.short()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oid(digit: char) -> Oid {
+        Oid::parse(&digit.to_string().repeat(40)).unwrap()
+    }
+
+    fn refs(entries: &[(&str, char)]) -> UserRefs {
+        UserRefs(
+            entries
+                .iter()
+                .map(|(name, at)| ((*name).to_owned(), oid(*at)))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn what_moved_went_or_came_is_seen() {
+        let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
+        let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
+        let told: Vec<String> = now.changes_since(&before).iter().map(RefChange::told).collect();
+        assert_eq!(
+            told,
+            [
+                "the attempt moved the branch b to 4444444444",
+                "the attempt deleted the tag t (it was at 3333333333)",
+                "the attempt made the stash",
+            ]
+        );
+        let dir = tempfile::tempdir().unwrap();
+        before.record(dir.path()).unwrap();
+        assert_eq!(now.changes(dir.path()).len(), 3);
+        forget(dir.path());
+        assert_eq!(now.changes(dir.path()), []);
+    }
+
+    #[test]
+    fn work_hidden_in_the_stash_is_no_complete_story() {
+        let before = refs(&[("refs/heads/a", '1')]);
+        let mut told = Vec::new();
+        let stashed = refs(&[("refs/heads/a", '1'), (STASH, '5')]).changes_since(&before);
+        assert!(judge(&stashed, &mut told).is_err());
+        let dropped = UserRefs::default().changes_since(&refs(&[(STASH, '5')]));
+        assert_eq!(judge(&dropped, &mut told), Ok(()));
+        assert_eq!(told, ["the attempt deleted the stash (it was at 5555555555)"]);
+    }
+
+    #[test]
+    fn a_loops_own_refs_go_back_and_nobody_elses_do() {
+        let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
+        let mut told = Vec::new();
+        let updates = own_refs_back(&UserRefs::default().changes_since(&before), &mut told);
+        let names: Vec<String> = updates.iter().map(Update::line).collect();
+        let (zero, one) = ("0".repeat(40), "1".repeat(40));
+        assert_eq!(names, [format!("update refs/ralph/c/start {one} {zero}\n")]);
+        assert_eq!(told.len(), 1);
+    }
+}
