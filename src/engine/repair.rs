@@ -2,10 +2,12 @@
 //! D12, D15, D19, D20).
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::Session;
 use crate::error::Error;
-use crate::git::OwnFiles;
+use crate::git::{OwnFiles, PutBack};
+use crate::names::ref_component;
 
 /// The copy of git's own files, in the loop's directory.
 const OWN_FILES: &str = "git-files";
@@ -44,10 +46,18 @@ impl Session<'_> {
         if !copy.exists() {
             return Ok(false);
         }
-        let trash = self.file("trash");
+        let trash = self.new_trash_for_own_files();
         let differed = OwnFiles::load(&copy)?.restore(&self.engine.repo, &trash)?;
-        for path in &differed {
-            self.tell(format!("the attempt changed {}; it is put back", path.display()));
+        for PutBack { path, instead } in &differed {
+            let path = path.display();
+            // A person or an editor may have written it as well.
+            self.tell(match instead {
+                Some(instead) => format!(
+                    "during the attempt something changed {path}; it is put back, and what was there is {}",
+                    instead.display()
+                ),
+                None => format!("during the attempt something removed {path}; it is put back"),
+            });
         }
         if !differed.is_empty() {
             // Read before, it may have been the attempt's.
@@ -55,6 +65,22 @@ impl Session<'_> {
         }
         self.forget_own_files()?;
         Ok(!differed.is_empty())
+    }
+
+    /// Where what was there in the place of git's own files goes: a name that nothing has yet.
+    fn new_trash_for_own_files(&self) -> PathBuf {
+        let trash = self.file("trash");
+        let name = match &self.state.progress.story {
+            Some(story) => format!("{}.{}", ref_component(&story.id), story.attempt),
+            None => "between".to_owned(),
+        };
+        let mut dir = trash.join(format!("{name}.git"));
+        let mut more = 1;
+        while dir.symlink_metadata().is_ok() {
+            more += 1;
+            dir = trash.join(format!("{name}.git-{more}"));
+        }
+        dir
     }
 
     /// Keeps a copy of git's own files before an attempt.

@@ -25,5 +25,5 @@ pub use hooks::Hooks;
 pub use nearby::{Nearby, NearbyHead};
 pub use objects::StagedEntry;
 pub use operations::{clear_operations, operations_in_progress};
-pub use own_files::OwnFiles;
+pub use own_files::{OwnFiles, PutBack};
 pub use refs::RefInfo;

@@ -1,0 +1,103 @@
+//! Git's own files (configuration, exclude rules, hooks) come back after an attempt, and nothing else is touched
+//! for it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::support::Sandbox;
+
+/// The file below the trash of the loop that holds this text.
+#[track_caller]
+fn in_trash(sandbox: &Sandbox, text: &str) -> String {
+    let trash = sandbox.top.join(".git/ralph/add-login/trash");
+    let found = sandbox.cmd("grep").args(["-rlF", text, trash.to_str().unwrap()]);
+    found.run().exits(0).stdout
+}
+
+#[test]
+fn a_directory_that_an_attempt_made_a_link_comes_back_and_nothing_outside_is_touched() {
+    for (promise, code) in [("complete", 0), ("failed it", 3)] {
+        let sandbox = Sandbox::new();
+        sandbox.hook("pre-commit", "exit 0");
+        sandbox.write(".git/info/exclude", "mine\n");
+        let outside = sandbox.outside("keys");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("id"), "key\n").unwrap();
+        sandbox.start();
+        let keys = outside.display();
+        let agent = sandbox.agent(&format!(
+            "rm -rf .git/hooks .git/info; ln -s '{keys}' .git/hooks; ln -s '{keys}' .git/info; echo x >x; {promise}"
+        ));
+        sandbox
+            .step("next", &agent)
+            .exits(code)
+            .says(".git/hooks; it is put back");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(outside.join("id")).unwrap(), "key\n");
+        assert!(!sandbox.top.join(".git/hooks").is_symlink());
+        assert!(sandbox.top.join(".git/hooks/pre-commit").is_file());
+        assert_eq!(sandbox.read(".git/info/exclude"), "mine\n");
+        let trash = sandbox.top.join(".git/ralph/add-login/trash");
+        let links = sandbox.cmd("find").args([trash.to_str().unwrap(), "-type", "l"]);
+        assert_eq!(links.run().exits(0).stdout.lines().count(), 2);
+        sandbox.is_at_checkpoint();
+    }
+}
+
+#[test]
+fn a_users_link_to_tracked_hooks_is_a_link_and_no_more() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hk/pre-push", "#!/bin/sh\n");
+    sandbox.git(&["add", "hk"]);
+    sandbox.git(&["commit", "-qm", "hooks"]);
+    let hooks = sandbox.top.join(".git/hooks");
+    let _ = fs::remove_dir_all(&hooks);
+    symlink("../hk", &hooks).unwrap();
+    sandbox.start();
+    let agent = sandbox.completing("echo '# more' >>hk/pre-push; echo new >hk/commit-msg");
+    let output = sandbox.step("next", &agent).exits(0);
+    assert!(!output.stderr.contains("put back"), "{}", output.stderr);
+    assert_eq!(sandbox.git(&["show", "HEAD:hk/pre-push"]), "#!/bin/sh\n# more");
+    assert_eq!(sandbox.git(&["show", "HEAD:hk/commit-msg"]), "new");
+    sandbox.is_at_checkpoint();
+    let agent = sandbox.failing("rm .git/hooks; mkdir .git/hooks; echo evil >.git/hooks/pre-push");
+    sandbox.step("next", &agent).exits(3).says("it is put back");
+    assert_eq!(fs::read_link(&hooks).unwrap().to_str(), Some("../hk"));
+    assert_eq!(sandbox.read("hk/pre-push"), "#!/bin/sh\n# more\n");
+    in_trash(&sandbox, "evil");
+}
+
+#[test]
+fn what_is_no_file_in_the_place_of_one_is_moved_away() {
+    let sandbox = Sandbox::new();
+    sandbox.hook("pre-commit", "exit 0");
+    sandbox.start();
+    let config = sandbox.read(".git/config");
+    let harm = "rm .git/hooks/pre-commit; mkdir -p .git/hooks/pre-commit/d; rm -rf .git/info; mkfifo .git/info; echo x >x
+        cp .git/config .git/c; rm .git/config; mkdir .git/config; mv .git/c .git/config/c";
+    sandbox
+        .direct(&["next", "--", &sandbox.failing(harm)])
+        .run()
+        .exits(3);
+    assert_eq!(sandbox.read(".git/config"), config);
+    assert!(sandbox.top.join(".git/hooks/pre-commit").is_file());
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn what_was_put_away_is_never_written_over() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let text = sandbox.read(".git/config");
+    for (step, name) in [("next", "first"), ("retry", "second")] {
+        let agent = sandbox.failing(&format!("git config core.{name} {name}-value"));
+        sandbox
+            .step(step, &agent)
+            .exits(3)
+            .says(".git/ralph/add-login/trash/1.");
+        assert_eq!(sandbox.read(".git/config"), text);
+    }
+    for name in ["first-value", "second-value"] {
+        in_trash(&sandbox, name);
+    }
+}
