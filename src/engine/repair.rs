@@ -29,7 +29,7 @@ impl Session<'_> {
             self.store.make_dirs()?;
             self.tell("the loop's directory below .git was deleted; it is made anew");
         }
-        let changed = self.put_back_own_files()?;
+        let changed = self.put_back_own_files().await?;
         let removed = self.remove_stale_locks().await?;
         if changed {
             self.widen_sparse().await?;
@@ -41,7 +41,7 @@ impl Session<'_> {
     }
 
     /// Puts git's own files back to what they were before the attempt; says whether any had changed.
-    pub(super) fn put_back_own_files(&mut self) -> Result<bool, Error> {
+    pub(super) async fn put_back_own_files(&mut self) -> Result<bool, Error> {
         let copy = self.file(OWN_FILES);
         if !copy.exists() {
             return Ok(false);
@@ -58,6 +58,24 @@ impl Session<'_> {
                 ),
                 None => format!("during the attempt something removed {path}; it is put back"),
             });
+        }
+        let (config, rules) = {
+            let dir = &self.engine.repo.common_dir;
+            (dir.join("config"), dir.join("info/exclude"))
+        };
+        for PutBack { path, instead } in &differed {
+            let Some(instead) = instead.as_ref().filter(|file| file.is_file()) else {
+                continue;
+            };
+            if *path == config {
+                let git = &self.engine.repo.git;
+                let kept = git.keep_harmless_settings(instead, path).await?;
+                if !kept.is_empty() {
+                    self.tell(format!("settings that run nothing stay: {}", kept.join(", ")));
+                }
+            } else if *path == rules {
+                self.leave_out_covered(instead).await?;
+            }
         }
         if !differed.is_empty() {
             // Read before, it may have been the attempt's.
@@ -85,6 +103,7 @@ impl Session<'_> {
 
     /// Keeps a copy of git's own files before an attempt.
     pub(super) fn save_own_files(&self) -> Result<(), Error> {
+        self.unversioned().settle_covered()?;
         Ok(OwnFiles::read(&self.engine.repo)?.save(&self.file(OWN_FILES))?)
     }
 

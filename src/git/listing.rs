@@ -1,5 +1,6 @@
 //! What is in the work tree beside what an index knows: changed, untracked and ignored paths.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::command::{GitError, failure, joined_z, split_z};
@@ -64,6 +65,16 @@ impl Repo {
     /// When git cannot read the work tree.
     pub async fn ignored_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["-z", "-o", "-i", "--exclude-standard", "--directory"];
+        self.git.cmd("ls-files", args).index(index).fields().await
+    }
+
+    /// Files that are not in `index` and that the ignore rules of one file, `rules`, cover.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn covered_by(&self, index: &Path, rules: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-z", "-o", "-i", "-X"].map(OsStr::new);
+        let args = args.into_iter().chain([rules.as_os_str()]);
         self.git.cmd("ls-files", args).index(index).fields().await
     }
 

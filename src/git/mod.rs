@@ -14,6 +14,7 @@ mod listing;
 mod nearby;
 mod objects;
 mod operations;
+mod own_config;
 mod own_files;
 mod refs;
 mod switch;

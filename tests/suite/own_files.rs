@@ -101,3 +101,49 @@ fn what_was_put_away_is_never_written_over() {
         in_trash(&sandbox, name);
     }
 }
+
+#[test]
+fn a_remote_that_came_during_an_attempt_stays_and_what_can_run_something_goes() {
+    for (promise, code) in [("complete", 0), ("failed it", 3)] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["remote", "add", "origin", "https://example.org/o.git"]);
+        sandbox.start();
+        let agent = sandbox.agent(&format!(
+            "git remote add fork https://example.org/fork.git; git config branch.main.vscode-merge-base origin/main
+             git config core.sshCommand /tmp/evil; git remote add sly ext::evil; git config remote.origin.pushurl evil
+             git config --add remote.origin.url evil; git config alias.st '!evil'; git config user.name Evil; {promise}"
+        ));
+        sandbox
+            .step("next", &agent)
+            .exits(code)
+            .says("settings that run nothing stay: remote.fork.url, remote.fork.fetch, branch.main.vscode-merge-base");
+        assert_eq!(sandbox.git(&["remote"]), "fork\norigin");
+        assert_eq!(sandbox.git(&["config", "user.name"]), "A User");
+        let config = sandbox.read(".git/config");
+        assert!(!config.contains("evil"), "{config}");
+        assert!(config.contains("vscode-merge-base = origin/main"), "{config}");
+    }
+}
+
+#[test]
+fn what_a_new_exclude_rule_hides_is_in_no_checkpoint_and_no_attempt_takes_it_along() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let harm =
+        "mkdir -p .git/info keys; echo '*.key' >>.git/info/exclude; echo SECRET >keys/private.key; echo x >x";
+    sandbox
+        .step("next", &sandbox.completing(harm))
+        .exits(0)
+        .says("keys/private.key");
+    let objects = || sandbox.git(&["log", "--all", "--format=", "--name-only"]);
+    assert!(objects().contains("\nx") && !objects().contains("private.key"));
+    sandbox
+        .step("next", &sandbox.failing("echo y >keys/new; rm x"))
+        .exits(3);
+    assert_eq!(sandbox.read("keys/private.key"), "SECRET\n");
+    assert!(!sandbox.top.join("keys/new").exists());
+    assert!(!objects().contains("private.key"));
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.read("keys/private.key"), "SECRET\n");
+    assert!(!objects().contains("private.key"));
+}

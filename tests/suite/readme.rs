@@ -154,7 +154,10 @@ fn a_job_goes_on_where_another_one_stopped() {
         let list = sandbox.cmd("tar").args(["-tzf", "ralph-log.tgz"]).dir(&clone);
         let packed = list.run().exits(0).stdout;
         assert!(packed.contains("events.jsonl\n"), "{packed}");
-        let is_log = |name: &str| matches!(name, "events.jsonl" | "attempts/") || name.ends_with(".log");
+        let is_log = |name: &str| {
+            matches!(name, "events.jsonl" | "attempts/")
+                || Path::new(name).extension() == Some("log".as_ref())
+        };
         assert!(packed.lines().all(is_log), "{packed}");
         output
     };
