@@ -428,3 +428,28 @@ fn a_filter_that_fails_keeps_no_attempt_from_being_undone() {
     assert_eq!(sandbox.read(".git/ralph/add-login/trash/1.1/raw/n.nb"), "agent\n");
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn conversions_and_a_sparse_checkout_go_together() {
+    for rule in ["* text=auto\n", "out/* eol=crlf\n", "* ident\n"] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".gitattributes", rule);
+        sandbox.write("out/deep/o", "o\n");
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-qm", "more"]);
+        sandbox.git(&["update-index", "--refresh"]);
+        sandbox.git(&["sparse-checkout", "set", "src", "openspec"]);
+        let files = sandbox.files();
+        sandbox.start();
+        assert_eq!(sandbox.files(), files, "{rule}");
+        let agent = sandbox
+            .failing("echo '*.x filter=none' >src/.gitattributes; rm .gitattributes; echo x >>src/lib.txt");
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.files(), files, "{rule}");
+        let agent = sandbox.completing("git sparse-checkout disable; echo y >>out/deep/o");
+        sandbox.step("retry", &agent).exits(0);
+        sandbox.is_at_checkpoint();
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), files, "{rule}");
+    }
+}
