@@ -51,6 +51,7 @@ impl Session<'_> {
         self.take_rights_back();
         self.put_back_own_files().await?;
         self.remove_stale_locks().await?;
+        self.mend_index().await?;
         if self.state.running.as_ref().is_some_and(|running| running.by_hand) {
             return self.forget_what_was_said();
         }

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Session;
+use super::files::file_error;
 use crate::error::Error;
-use crate::git::{OwnFiles, PutBack};
+use crate::git::{OwnFiles, PutBack, is_intact};
 use crate::names::ref_component;
 
 /// The copy of git's own files, in the loop's directory.
@@ -31,6 +32,7 @@ impl Session<'_> {
         }
         let changed = self.put_back_own_files().await?;
         let removed = self.remove_stale_locks().await?;
+        self.mend_index().await?;
         if changed {
             self.widen_sparse().await?;
         }
@@ -38,6 +40,23 @@ impl Session<'_> {
             self.tell("the attempt left locks in the repository; they are removed");
         }
         Ok(())
+    }
+
+    /// Puts the index of the checkpoint in the place of one that is not as git wrote it: git would read it, and
+    /// take what is missing in it for deleted.
+    pub(super) async fn mend_index(&mut self) -> Result<(), Error> {
+        let (real, saved) = (self.engine.repo.index(), self.file("checkpoint.index"));
+        let oid = self.oid_length();
+        if !real.is_file() || is_intact(&real, oid) {
+            return Ok(());
+        }
+        if is_intact(&saved, oid) {
+            self.engine.repo.install_index(&saved).await?;
+            self.tell("the index was damaged: it is put back as it was at the checkpoint");
+            return Ok(());
+        }
+        // Where there is none, one is made from the checkpoint.
+        fs::remove_file(&real).map_err(|error| file_error("remove", &real, error))
     }
 
     /// Puts git's own files back to what they were before the attempt; says whether any had changed.

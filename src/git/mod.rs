@@ -4,6 +4,7 @@
 //! could change about the result. Object ids and full ref names only; nothing here merges, checks out
 //! or commits by porcelain. Paths are bytes. Knows nothing of loops, stories or agents.
 
+mod checksum;
 mod command;
 mod convert;
 mod discover;
@@ -20,6 +21,7 @@ mod refs;
 mod switch;
 pub mod worktree;
 
+pub use checksum::is_intact;
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover};
 pub use hooks::Hooks;
