@@ -204,6 +204,8 @@ impl Git {
             ("GIT_PAGER", "cat"),
             ("GIT_ADVICE", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
+            // An object is what its id says, whatever git is told to show in its place.
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
         ] {
             command = command.env(name, value);
         }
