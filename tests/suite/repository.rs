@@ -401,7 +401,8 @@ fn replacements_deceive_neither_a_checkpoint_nor_an_abort() {
     let sandbox = Sandbox::started();
     let harm =
         "rm notes/untracked.txt; git add -A; git replace $(git rev-parse HEAD^{tree}) $(git write-tree)
-        git replace $(git rev-parse HEAD:README.md) $(echo evil | git hash-object -w --stdin)";
+        evil=$(echo evil | git hash-object -w --stdin); git replace $(git rev-parse HEAD:README.md) $evil
+        git replace $(git rev-parse HEAD:tool) $evil";
     let files = sandbox.files();
     sandbox
         .step("next", &sandbox.completing(harm))

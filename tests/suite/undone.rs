@@ -453,3 +453,23 @@ fn conversions_and_a_sparse_checkout_go_together() {
         assert_eq!(sandbox.files(), files, "{rule}");
     }
 }
+
+#[test]
+fn files_whose_names_differ_in_case_alone_are_told_apart_where_the_file_system_does() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("core.ignorecase", "true");
+    sandbox.write("README.MD", "mine\n");
+    sandbox.write("SRC/LIB.TXT", "mine too\n");
+    if sandbox.read("README.md") != "# Standard\n" {
+        return;
+    }
+    let before = sandbox.files();
+    sandbox.start();
+    let harm = "rm -rf README.MD README.md SRC src; echo x >TOOL";
+    sandbox.step("next", &sandbox.failing(harm)).exits(3);
+    assert_eq!(sandbox.files(), before);
+    sandbox.step("retry", &sandbox.completing(harm)).exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:TOOL"]), "x");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+}
