@@ -15,6 +15,9 @@ pub struct Differences {
     pub untracked: Vec<Vec<u8>>,
 }
 
+/// How a path begins that is relative to the top for certain.
+const HERE: &[u8] = b"./";
+
 impl Repo {
     /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
     /// entries under the present ignore rules (whole directories where nothing inside is tracked).
@@ -86,15 +89,23 @@ impl Repo {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
+        // A name that begins with a colon would be a pattern, and this command knows no literal ones.
+        let names: Vec<Vec<u8>> = paths
+            .iter()
+            .map(|path| [HERE, path.as_slice()].concat())
+            .collect();
         let output = self
             .git
             .cmd("check-ignore", ["--no-index", "-z", "--stdin"])
             .index(index)
-            .stdin(joined_z(paths))
+            .stdin(joined_z(&names))
             .any_exit()
             .await?;
         match output.code {
-            Some(0 | 1) => Ok(split_z(&output.stdout)),
+            Some(0 | 1) => Ok(split_z(&output.stdout)
+                .iter()
+                .map(|name| name.strip_prefix(HERE).unwrap_or(name).to_vec())
+                .collect()),
             _ => Err(failure("check-ignore", &output)),
         }
     }
