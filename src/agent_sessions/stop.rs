@@ -213,7 +213,7 @@ impl Session<'_> {
 
     /// What the agent made of git's own files must not decide how it is judged.
     async fn take_back_own_files(&mut self) -> Result<(), Error> {
-        if !self.put_back_own_files()? {
+        if !self.put_back_own_files().await? {
             return Ok(());
         }
         self.widen_sparse().await?;

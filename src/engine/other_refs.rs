@@ -97,11 +97,31 @@ impl Session<'_> {
         })
     }
 
-    /// Puts back what an attempt did to the refs that keep the work of this loop; whatever came of the attempt,
-    /// nobody else may move them.
+    /// Puts back what an attempt did to the refs that keep the work of this loop, and to replacements, by which
+    /// git would show another history than there is; whatever came of the attempt.
     pub(super) async fn put_own_refs_back(&mut self) -> Result<(), Error> {
         let mut updates = Vec::new();
+        let attempt = self.state.progress.story.as_ref();
+        let attempt = attempt.map(|story| self.state.change.attempt_ref(&story.id, story.attempt));
         for moved in self.moved_refs().await? {
+            if moved.name.starts_with(REPLACEMENTS) {
+                if let (Some(attempt), Some(is)) = (&attempt, &moved.is) {
+                    let keep = Update::Set {
+                        name: format!("{attempt}-{}", is.short()),
+                        new: is.clone(),
+                    };
+                    // One object may stand in for many.
+                    if !updates.contains(&keep) {
+                        updates.push(keep);
+                    }
+                }
+                self.tell(match &moved.was {
+                    Some(was) => format!("{}; it is put back to {}", moved.told(), was.short()),
+                    None => format!("{}; it is taken away", moved.told()),
+                });
+                updates.extend(moved.undone());
+                continue;
+            }
             // Of such refs only the loop's own are looked at.
             if let (true, Some(was)) = (moved.name.starts_with(LOOPS), moved.was.clone()) {
                 self.tell(format!("{}; it is put back to {}", moved.told(), was.short()));
@@ -193,20 +213,6 @@ impl Session<'_> {
                 (Some(was), is) if ours && moved.name != "refs/stash" => Some((was.clone(), is.clone())),
                 _ => None,
             };
-            if let (None, Some(is)) = (&moved.was, &moved.is)
-                && moved.name.starts_with(REPLACEMENTS)
-            {
-                self.tell(format!("{}; it is taken away", moved.told()));
-                kept.push(KeptRef {
-                    name: format!("{name}-{}", is.short()),
-                    oid: is.clone(),
-                });
-                updates.push(Update::Delete {
-                    name: moved.name,
-                    old: is.clone(),
-                });
-                continue;
-            }
             self.tell(match &back {
                 Some((was, _)) => format!("{}; it is put back to {}", moved.told(), was.short()),
                 None => moved.told(),
@@ -247,6 +253,16 @@ impl Session<'_> {
 }
 
 impl Moved {
+    /// What brings the ref back to what it was.
+    fn undone(self) -> Option<Update> {
+        let name = self.name;
+        match (self.was, self.is) {
+            (Some(new), old) => Some(Update::Move { name, new, old }),
+            (None, Some(old)) => Some(Update::Delete { name, old }),
+            (None, None) => None,
+        }
+    }
+
     fn told(&self) -> String {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),

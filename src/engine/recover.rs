@@ -49,8 +49,9 @@ impl Session<'_> {
     async fn end_interrupted_attempt(&mut self) -> Result<(), Error> {
         self.end_orphans().await?;
         self.take_rights_back();
-        self.put_back_own_files()?;
+        self.put_back_own_files().await?;
         self.remove_stale_locks().await?;
+        self.mend_index().await?;
         if self.state.running.as_ref().is_some_and(|running| running.by_hand) {
             return self.forget_what_was_said();
         }

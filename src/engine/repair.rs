@@ -2,11 +2,13 @@
 //! D12, D15, D19, D20).
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::Session;
 use crate::error::Error;
-use crate::fs::FileError;
-use crate::git::OwnFiles;
+use crate::fs::{FileError, file_error};
+use crate::git::{OwnFiles, PutBack, is_intact};
+use crate::names::ref_component;
 
 /// The copy of git's own files, in the loop's directory.
 const OWN_FILES: &str = "git-files";
@@ -30,8 +32,9 @@ impl Session<'_> {
             self.store.make_dirs()?;
             self.tell("the loop's directory below .git was deleted; it is made anew");
         }
-        let changed = self.put_back_own_files()?;
+        let changed = self.put_back_own_files().await?;
         let removed = self.remove_stale_locks().await?;
+        self.mend_index().await?;
         if changed {
             self.widen_sparse().await?;
         }
@@ -41,16 +44,59 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Puts the index of the checkpoint in the place of one that is not as git wrote it: git would read it, and
+    /// take what is missing in it for deleted.
+    pub(super) async fn mend_index(&mut self) -> Result<(), Error> {
+        let (real, saved) = (self.engine.repo.index(), self.file("checkpoint.index"));
+        let oid = self.oid_length();
+        if !real.is_file() || is_intact(&real, oid) {
+            return Ok(());
+        }
+        if is_intact(&saved, oid) {
+            self.engine.repo.install_index(&saved).await?;
+            self.tell("the index was damaged: it is put back as it was at the checkpoint");
+            return Ok(());
+        }
+        // Where there is none, one is made from the checkpoint.
+        Ok(fs::remove_file(&real).map_err(|error| file_error("remove", &real, error))?)
+    }
+
     /// Puts git's own files back to what they were before the attempt; says whether any had changed.
-    pub(crate) fn put_back_own_files(&mut self) -> Result<bool, Error> {
+    pub(crate) async fn put_back_own_files(&mut self) -> Result<bool, Error> {
         let copy = self.file(OWN_FILES);
         if !copy.exists() {
             return Ok(false);
         }
-        let trash = self.file("trash");
+        let trash = self.new_trash_for_own_files();
         let differed = OwnFiles::load(&copy)?.restore(&self.engine.repo, &trash)?;
-        for path in &differed {
-            self.tell(format!("the attempt changed {}; it is put back", path.display()));
+        for PutBack { path, instead } in &differed {
+            let path = path.display();
+            // A person or an editor may have written it as well.
+            self.tell(match instead {
+                Some(instead) => format!(
+                    "during the attempt something changed {path}; it is put back, and what was there is {}",
+                    instead.display()
+                ),
+                None => format!("during the attempt something removed {path}; it is put back"),
+            });
+        }
+        let (config, rules) = {
+            let dir = &self.engine.repo.common_dir;
+            (dir.join("config"), dir.join("info/exclude"))
+        };
+        for PutBack { path, instead } in &differed {
+            let Some(instead) = instead.as_ref().filter(|file| file.is_file()) else {
+                continue;
+            };
+            if *path == config {
+                let git = &self.engine.repo.git;
+                let kept = git.keep_harmless_settings(instead, path).await?;
+                if !kept.is_empty() {
+                    self.tell(format!("settings that run nothing stay: {}", kept.join(", ")));
+                }
+            } else if *path == rules {
+                self.leave_out_covered(instead).await?;
+            }
         }
         if !differed.is_empty() {
             // Read before, it may have been the attempt's.
@@ -60,8 +106,25 @@ impl Session<'_> {
         Ok(!differed.is_empty())
     }
 
+    /// Where what was there in the place of git's own files goes: a name that nothing has yet.
+    fn new_trash_for_own_files(&self) -> PathBuf {
+        let trash = self.file("trash");
+        let name = match &self.state.progress.story {
+            Some(story) => format!("{}.{}", ref_component(&story.id), story.attempt),
+            None => "between".to_owned(),
+        };
+        let mut dir = trash.join(format!("{name}.git"));
+        let mut more = 1;
+        while dir.symlink_metadata().is_ok() {
+            more += 1;
+            dir = trash.join(format!("{name}.git-{more}"));
+        }
+        dir
+    }
+
     /// Keeps a copy of git's own files before an attempt.
     pub(crate) fn save_own_files(&self) -> Result<(), Error> {
+        self.unversioned().settle_covered()?;
         Ok(OwnFiles::read(&self.engine.repo)?.save(&self.file(OWN_FILES))?)
     }
 

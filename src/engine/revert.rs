@@ -243,7 +243,7 @@ impl Session<'_> {
                 }
                 let left = self.engine.repo.differences(&work).await?;
                 for path in &left.untracked {
-                    if !self.is_users_empty_directory(path)? {
+                    if !self.is_users_empty_directory(path)? && !self.is_left_alone(path)? {
                         self.move_to_trash(path, &trash)?;
                     }
                 }

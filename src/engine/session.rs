@@ -272,6 +272,7 @@ impl<'o> Session<'o> {
     /// Makes the private index that a step computes with: the real one without flags that hide files.
     pub(super) async fn working_index(&mut self) -> Result<PathBuf, Error> {
         let work = self.file("work.index");
+        self.mend_index().await?;
         let repo = &self.engine.repo;
         let fallback = self.state.checkpoint.clone();
         let made = repo.private_index(&repo.index(), &work, Some(&fallback)).await?;

@@ -1,6 +1,7 @@
 //! How git is called: arguments, environment and errors (contract section 4, hazards 2.1).
 
 use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -111,6 +112,8 @@ pub struct Git {
     top: PathBuf,
     /// Whether `top` is the top of a work tree: no repository above it is meant.
     is_top: bool,
+    /// Whether the file system there certainly tells upper from lower case.
+    tells_cases: bool,
     limit: Duration,
     own_identity: bool,
 }
@@ -122,6 +125,7 @@ impl Git {
         Self {
             top: top.to_owned(),
             is_top: false,
+            tells_cases: false,
             limit: Duration::from_secs(600),
             own_identity: false,
         }
@@ -133,6 +137,7 @@ impl Git {
     pub fn at_top(top: &Path) -> Self {
         Self {
             is_top: true,
+            tells_cases: tells_cases(top),
             ..Self::at(top)
         }
     }
@@ -198,6 +203,8 @@ impl Git {
             ("GIT_PAGER", "cat"),
             ("GIT_ADVICE", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
+            // An object is what its id says, whatever git is told to show in its place.
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
         ] {
             command = command.env(name, value);
         }
@@ -211,7 +218,15 @@ impl Git {
                     .env(format!("GIT_{role}_EMAIL"), "git-ralph@localhost");
             }
         }
-        for setting in PINNED.iter().chain(settings) {
+        // A repository that came from another system may say otherwise, and git would not see a file beside
+        // one whose name differs in case.
+        let by_case = self.tells_cases.then_some("core.ignorecase=false");
+        for setting in PINNED
+            .iter()
+            .copied()
+            .chain(by_case)
+            .chain(settings.iter().copied())
+        {
             command = command.arg("-c").arg(setting);
         }
         GitCommand {
@@ -219,6 +234,17 @@ impl Git {
             verb,
         }
     }
+}
+
+/// Whether the file system at the top of a work tree certainly tells upper from lower case: there the
+/// repository goes by one name only.
+fn tells_cases(top: &Path) -> bool {
+    let file = |name: &str| {
+        let metadata = top.join(name).symlink_metadata().ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    let repository = file(".git");
+    repository.is_some() && file(".GIT") != repository
 }
 
 /// One git command about to run.

@@ -79,7 +79,7 @@ impl Repo {
         let mut prefix = OsString::from("--prefix=");
         prefix.push(dir);
         prefix.push("/");
-        let args = ["-q", "-z", "--stdin"]
+        let args = ["--ignore-skip-worktree-bits", "-z", "--stdin"]
             .map(OsString::from)
             .into_iter()
             .chain([prefix]);

@@ -220,7 +220,10 @@ impl Repo {
     /// When a file cannot be written.
     pub async fn check_out_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         self.git
-            .cmd("checkout-index", ["-q", "-u", "-z", "--stdin"])
+            .cmd(
+                "checkout-index",
+                ["-u", "--ignore-skip-worktree-bits", "-z", "--stdin"],
+            )
             .index(index)
             .stdin(joined_z(paths))
             .done()

@@ -1,5 +1,6 @@
 //! What is in the work tree beside what an index knows: changed, untracked and ignored paths.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::command::{GitError, failure, joined_z, split_z};
@@ -13,6 +14,9 @@ pub struct Differences {
     /// Paths that are in the work tree only.
     pub untracked: Vec<Vec<u8>>,
 }
+
+/// How a path begins that is relative to the top for certain.
+const HERE: &[u8] = b"./";
 
 impl Repo {
     /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
@@ -67,6 +71,16 @@ impl Repo {
         self.git.cmd("ls-files", args).index(index).fields().await
     }
 
+    /// Files that are not in `index` and that the ignore rules of one file, `rules`, cover.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn covered_by(&self, index: &Path, rules: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-z", "-o", "-i", "-X"].map(OsStr::new);
+        let args = args.into_iter().chain([rules.as_os_str()]);
+        self.git.cmd("ls-files", args).index(index).fields().await
+    }
+
     /// Which of these paths the ignore rules of the work tree cover, tracked or not.
     ///
     /// # Errors
@@ -75,15 +89,23 @@ impl Repo {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
+        // A name that begins with a colon would be a pattern, and this command knows no literal ones.
+        let names: Vec<Vec<u8>> = paths
+            .iter()
+            .map(|path| [HERE, path.as_slice()].concat())
+            .collect();
         let output = self
             .git
             .cmd("check-ignore", ["--no-index", "-z", "--stdin"])
             .index(index)
-            .stdin(joined_z(paths))
+            .stdin(joined_z(&names))
             .any_exit()
             .await?;
         match output.code {
-            Some(0 | 1) => Ok(split_z(&output.stdout)),
+            Some(0 | 1) => Ok(split_z(&output.stdout)
+                .iter()
+                .map(|name| name.strip_prefix(HERE).unwrap_or(name).to_vec())
+                .collect()),
             _ => Err(failure("check-ignore", &output)),
         }
     }

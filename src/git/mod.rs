@@ -4,6 +4,7 @@
 //! could change about the result. Object ids and full ref names only; nothing here merges, checks out
 //! or commits by porcelain. Paths are bytes. Knows nothing of loops, stories or agents.
 
+mod checksum;
 mod command;
 mod convert;
 mod discover;
@@ -14,16 +15,18 @@ pub mod layout;
 mod listing;
 mod objects;
 mod operations;
+mod own_config;
 mod own_files;
 mod refs;
 mod switch;
 pub mod worktree;
 
+pub use checksum::is_intact;
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover};
 pub use hooks::Hooks;
 pub use layout::{LayoutHead, RepoLayout};
 pub use objects::StagedEntry;
 pub use operations::{clear_operations, operations_in_progress};
-pub use own_files::OwnFiles;
+pub use own_files::{OwnFiles, PutBack};
 pub use refs::RefInfo;

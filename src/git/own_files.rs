@@ -1,7 +1,7 @@
 //! Git's own files that an agent can use to hide work or to change what git does: configuration,
 //! exclude and attribute rules, sparse-checkout patterns, hooks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,15 +11,36 @@ use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
 
-/// Those files of one repository, as they were at one moment, by their paths.
+/// Those files of one repository, as they were at one moment, by their paths. A link is what it says, not what
+/// it leads to: nothing behind one is read, written or removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFiles(BTreeMap<PathBuf, Entry>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
-    File { mode: u32, bytes: Vec<u8> },
+    File {
+        mode: u32,
+        bytes: Vec<u8>,
+    },
     Link(PathBuf),
+    /// Where files are looked for; other directories are [`Entry::Other`].
+    Directory,
+    /// A pipe, a socket, or a directory in the place of a file.
+    Other,
 }
+
+/// A file that was brought back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutBack {
+    /// The file.
+    pub path: PathBuf,
+    /// Where what was there instead is now; `None` when nothing was.
+    pub instead: Option<PathBuf>,
+}
+
+/// What is looked at in a git directory: files, and directories with the files in them.
+const FILES: [&str; 2] = ["config", "config.worktree"];
+const DIRECTORIES: [&str; 2] = ["info", "hooks"];
 
 /// Directories of a saved copy: for the files of the common git directory, and of a linked work tree's.
 const PLACES: [&str; 2] = ["common", "worktree"];
@@ -80,42 +101,60 @@ impl OwnFiles {
         }
     }
 
-    /// Brings the repository's files back to this state; what is there instead goes to `trash`.
-    /// Gives the paths that differed.
+    /// Brings the repository's files back to this state; what is there instead goes to `trash`, a directory
+    /// of its own. Gives those that differed.
     ///
     /// # Errors
     /// When a file cannot be read, moved or written.
-    pub fn restore(&self, repo: &Repo, trash: &Path) -> Result<Vec<PathBuf>, GitError> {
+    pub fn restore(&self, repo: &Repo, trash: &Path) -> Result<Vec<PutBack>, GitError> {
         let now = Self::read(repo)?;
         let mut differed = Vec::new();
-        let names: Vec<&PathBuf> = self
-            .0
-            .keys()
-            .chain(now.0.keys().filter(|name| !self.0.contains_key(*name)))
-            .collect();
+        let mut moved: Vec<&Path> = Vec::new();
+        // A directory comes before what is in it.
+        let names: BTreeSet<&PathBuf> = self.0.keys().chain(now.0.keys()).collect();
         for name in names {
-            let (was, is) = (self.0.get(name), now.0.get(name));
-            if was == is {
+            let (was, mut is) = (self.0.get(name), now.0.get(name));
+            if moved.iter().any(|dir| name.starts_with(dir)) {
+                is = None;
+            }
+            if was == is || (was.is_none() && !is_ever_ours(name, is)) {
                 continue;
             }
             let path = in_repository(repo, name);
-            if let Some(is) = is {
-                put(&trash.join("git").join(name), is)?;
+            let away = trash.join(name);
+            match is {
+                Some(Entry::Directory | Entry::Other) => {
+                    rename(&path, &away)?;
+                    moved.push(name);
+                }
+                // What comes back replaces it at once: git never sees the repository without its configuration.
+                Some(is) => put(&away, is)?,
+                None => {}
             }
-            match was {
-                Some(was) => put(&path, was)?,
-                None => fs::remove_file(&path).map_err(|error| file_error("remove", &path, error))?,
+            match (was, is) {
+                (Some(was @ (Entry::File { .. } | Entry::Link(_))), _) => put(&path, was)?,
+                (was, is) => {
+                    if matches!(is, Some(Entry::File { .. } | Entry::Link(_))) {
+                        fs::remove_file(&path).map_err(|error| file_error("remove", &path, error))?;
+                    }
+                    if let Some(was) = was {
+                        put(&path, was)?;
+                    }
+                }
             }
-            differed.push(path);
+            differed.push(PutBack {
+                path,
+                instead: is.map(|_| away),
+            });
         }
         Ok(differed)
     }
 
     fn take_place(&mut self, place: &str, dir: &Path) -> Result<(), GitError> {
-        for name in ["config", "config.worktree"] {
+        for name in FILES {
             self.take(&Path::new(place).join(name), &dir.join(name))?;
         }
-        for name in ["info", "hooks"] {
+        for name in DIRECTORIES {
             self.take_dir(&Path::new(place).join(name), &dir.join(name))?;
         }
         Ok(())
@@ -133,24 +172,38 @@ impl OwnFiles {
                 bytes: fs::read(path).map_err(|error| file_error("read", path, error))?,
             }
         } else {
-            return Ok(());
+            Entry::Other
         };
         self.0.insert(name.to_owned(), entry);
         Ok(())
     }
 
-    /// The files of a directory, without the samples that git puts there and runs never.
+    /// A directory and the files in it, without the samples that git puts there and runs never, and without
+    /// git's list of refs for dumb servers, which it makes anew as it likes.
     fn take_dir(&mut self, name: &Path, dir: &Path) -> Result<(), GitError> {
-        let Ok(entries) = fs::read_dir(dir) else {
-            return Ok(());
-        };
+        if !dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return self.take(name, dir);
+        }
+        self.0.insert(name.to_owned(), Entry::Directory);
+        let entries = fs::read_dir(dir).map_err(|error| file_error("read", dir, error))?;
         for entry in entries.filter_map(Result::ok) {
-            let path = entry.path();
-            if path.extension().is_none_or(|extension| extension != "sample") {
-                self.take(&name.join(entry.file_name()), &path)?;
+            let (path, name) = (entry.path(), name.join(entry.file_name()));
+            let sample = path.extension().is_some_and(|extension| extension == "sample");
+            if !sample && !name.ends_with("info/refs") {
+                self.take(&name, &path)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Whether what came during an attempt goes: an empty directory harms nobody, and what git cannot read as a file
+/// matters only where git looks for one.
+fn is_ever_ours(name: &Path, is: Option<&Entry>) -> bool {
+    match is {
+        Some(Entry::Directory) => false,
+        Some(Entry::Other) => name.components().count() == 2,
+        _ => true,
     }
 }
 
@@ -173,5 +226,14 @@ fn put(path: &Path, entry: &Entry) -> Result<(), FileError> {
             }
             symlink(target, path).map_err(error)
         }
+        Entry::Directory => fs::create_dir_all(path).map_err(error),
+        // Git cannot have made anything of it.
+        Entry::Other => Ok(()),
     }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
+    let error = |error| file_error("move to the trash", from, error);
+    fs::create_dir_all(to.parent().unwrap_or(Path::new("."))).map_err(error)?;
+    fs::rename(from, to).map_err(error)
 }

@@ -104,7 +104,7 @@ impl Repo {
             self.git
                 .cmd(
                     "checkout-index",
-                    ["-f", "-u", "-q", "--ignore-skip-worktree-bits", "-z", "--stdin"],
+                    ["-f", "-u", "--ignore-skip-worktree-bits", "-z", "--stdin"],
                 )
                 .index(index)
                 .stdin(joined_z(&wanted))
@@ -184,7 +184,10 @@ impl Repo {
             .done()
             .await?;
         self.git
-            .cmd("checkout-index", ["-f", "-q", "-z", "--stdin"])
+            .cmd(
+                "checkout-index",
+                ["-f", "--ignore-skip-worktree-bits", "-z", "--stdin"],
+            )
             .index(scratch)
             .stdin(joined_z(&wanted))
             .done()

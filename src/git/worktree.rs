@@ -274,7 +274,7 @@ impl Repo {
 
     async fn files_of_nested(&self, path: &[u8]) -> Result<Vec<Vec<u8>>, GitError> {
         let dir = self.top.join(OsStr::from_bytes(path));
-        let nested = super::Git::at(&dir);
+        let nested = super::Git::at_top(&dir);
         let args = ["-z", "-c", "-o", "--exclude-standard"];
         let files = nested.cmd("ls-files", args).fields().await?;
         Ok(files

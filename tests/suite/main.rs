@@ -33,6 +33,7 @@ mod log;
 mod manual;
 mod marking;
 mod next;
+mod own_files;
 mod package;
 mod presets;
 mod processes;

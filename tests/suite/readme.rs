@@ -151,7 +151,14 @@ fn a_job_goes_on_where_another_one_stopped() {
             .cmd("sh")
             .args([script.to_str().unwrap(), "add-login", limit]);
         let output = cmd.dir(&clone).patiently().run().exits(0).stdout;
-        assert!(clone.join("ralph-log.tgz").is_file());
+        let list = sandbox.cmd("tar").args(["-tzf", "ralph-log.tgz"]).dir(&clone);
+        let packed = list.run().exits(0).stdout;
+        assert!(packed.contains("events.jsonl\n"), "{packed}");
+        let is_log = |name: &str| {
+            matches!(name, "events.jsonl" | "attempts/")
+                || Path::new(name).extension() == Some("log".as_ref())
+        };
+        assert!(packed.lines().all(is_log), "{packed}");
         output
     };
     assert_eq!(job("first", "3s"), "there is more to do: the next job goes on\n");

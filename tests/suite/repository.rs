@@ -366,3 +366,68 @@ fn refs_of_other_loops_are_theirs() {
         );
     }
 }
+
+#[test]
+fn an_index_that_was_cut_short_loses_nothing() {
+    let whole = Sandbox::started();
+    let length = std::fs::metadata(whole.top.join(".git/index")).unwrap().len();
+    let cuts = [4, 12, 100, 150, length / 2, length - 40, length - 20, length - 1];
+    for cut in cuts {
+        let sandbox = Sandbox::started();
+        let harm = format!("echo w >work; rm old.txt 2>/dev/null; truncate -s {cut} .git/index");
+        let before = sandbox.files();
+        sandbox.step("next", &sandbox.failing(&harm)).exits(3);
+        assert_eq!(sandbox.files(), before, "{cut}");
+        assert_eq!(kept(&sandbox, "work"), "w");
+        sandbox.is_at_checkpoint();
+        sandbox.step("retry", &sandbox.completing(&harm)).exits(0);
+        assert_eq!(sandbox.git(&["show", "HEAD:work"]), "w", "{cut}");
+        sandbox.is_at_checkpoint();
+        let work = sandbox.files();
+        sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+        assert_eq!(sandbox.files(), work, "{cut}");
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), before, "{cut}");
+    }
+}
+
+#[test]
+fn a_cut_index_without_what_the_loop_keeps_is_made_from_the_checkpoint() {
+    fails_without_a_trace("rm -rf .git/ralph; echo x >x; truncate -s 100 .git/index");
+}
+
+#[test]
+fn replacements_deceive_neither_a_checkpoint_nor_an_abort() {
+    let sandbox = Sandbox::started();
+    let harm =
+        "rm notes/untracked.txt; git add -A; git replace $(git rev-parse HEAD^{tree}) $(git write-tree)
+        evil=$(echo evil | git hash-object -w --stdin); git replace $(git rev-parse HEAD:README.md) $evil
+        git replace $(git rev-parse HEAD:tool) $evil";
+    let files = sandbox.files();
+    sandbox
+        .step("next", &sandbox.completing(harm))
+        .exits(0)
+        .says("it is taken away");
+    assert_eq!(sandbox.git(&["replace", "-l"]), "");
+    sandbox.is_at_checkpoint();
+    sandbox.step("next", &sandbox.failing(harm)).exits(3);
+    assert_eq!(sandbox.git(&["replace", "-l"]), "");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+}
+
+#[test]
+fn a_users_replacement_stays() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.git(&["commit-tree", "-m", "other", "HEAD^{tree}"]);
+    sandbox.git(&["replace", "HEAD", &other]);
+    let list = sandbox.git(&["replace", "-l"]);
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox
+        .step("next", &sandbox.failing("echo y >y; git replace -d main"))
+        .exits(3);
+    assert_eq!(sandbox.git(&["replace", "-l"]), list);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.git(&["replace", "-l"]), list);
+}

@@ -428,3 +428,73 @@ fn a_filter_that_fails_keeps_no_attempt_from_being_undone() {
     assert_eq!(sandbox.read(".git/ralph/add-login/trash/1.1/raw/n.nb"), "agent\n");
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn conversions_and_a_sparse_checkout_go_together() {
+    for rule in ["* text=auto\n", "out/* eol=crlf\n", "* ident\n"] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".gitattributes", rule);
+        sandbox.write("out/deep/o", "o\n");
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-qm", "more"]);
+        sandbox.git(&["update-index", "--refresh"]);
+        sandbox.git(&["sparse-checkout", "set", "src", "openspec"]);
+        let files = sandbox.files();
+        sandbox.start();
+        assert_eq!(sandbox.files(), files, "{rule}");
+        let agent = sandbox
+            .failing("echo '*.x filter=none' >src/.gitattributes; rm .gitattributes; echo x >>src/lib.txt");
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.files(), files, "{rule}");
+        let agent = sandbox.completing("git sparse-checkout disable; echo y >>out/deep/o");
+        sandbox.step("retry", &agent).exits(0);
+        sandbox.is_at_checkpoint();
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), files, "{rule}");
+    }
+}
+
+#[test]
+fn files_whose_names_differ_in_case_alone_are_told_apart_where_the_file_system_does() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("core.ignorecase", "true");
+    sandbox.write("README.MD", "mine\n");
+    sandbox.write("SRC/LIB.TXT", "mine too\n");
+    if sandbox.read("README.md") != "# Standard\n" {
+        return;
+    }
+    let before = sandbox.files();
+    sandbox.start();
+    let harm = "rm -rf README.MD README.md SRC src; echo x >TOOL";
+    sandbox.step("next", &sandbox.failing(harm)).exits(3);
+    assert_eq!(sandbox.files(), before);
+    sandbox.step("retry", &sandbox.completing(harm)).exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:TOOL"]), "x");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn names_that_git_would_take_for_patterns_are_names() {
+    let sandbox = Sandbox::started();
+    let files = sandbox.files();
+    let make =
+        "mkdir -p ':(exclude)d' '*'; for f in ':(exclude)d/f' ':!x' ':^x' '*/[a]' '!y' ':(glob,nonsense)z'
+        do echo w >\"$f\"; done; git add -A";
+    sandbox.step("next", &sandbox.failing(make)).exits(3);
+    assert_eq!(sandbox.files(), files);
+    sandbox.step("retry", &sandbox.completing(make)).exits(0);
+    sandbox.is_at_checkpoint();
+    let work = sandbox.files();
+    assert_eq!(work[std::path::Path::new(":(exclude)d/f")], "100644 w\n");
+    sandbox
+        .step(
+            "next",
+            &sandbox.failing("rm -rf ':(exclude)d' ':!x'; git init -q ':!n'; echo x >':!n/x'; echo 1 >'*/b'"),
+        )
+        .exits(3);
+    assert_eq!(sandbox.files(), work);
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+}

@@ -138,13 +138,17 @@ impl Session<'_> {
         mut reading: Reading,
     ) -> Result<Reading, Error> {
         let taken = self.unversioned().ignored_at_start(reading.added())?;
-        if !taken.is_empty() {
+        let mut left_out = self.unversioned().covered_among(reading.added())?;
+        left_out.extend(taken.iter().cloned());
+        if !left_out.is_empty() {
             let repo = &self.engine.repo;
-            repo.update_index(work, &["--force-remove"], &taken).await?;
+            repo.update_index(work, &["--force-remove"], &left_out).await?;
             reading.tree = repo.git.write_tree(work).await?;
             if let Some(changes) = &mut reading.changes {
-                changes.retain(|(_, path)| !taken.contains(path));
+                changes.retain(|(_, path)| !left_out.contains(path));
             }
+        }
+        if !taken.is_empty() {
             let names: Vec<_> = taken
                 .iter()
                 .take(5)

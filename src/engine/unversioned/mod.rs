@@ -5,6 +5,7 @@
 //! It is kept in `unversioned/` below the loop's directory, never as objects: a mirror push must not
 //! carry an ignored secret away.
 
+mod covered;
 mod flags;
 mod ignored;
 mod modes;

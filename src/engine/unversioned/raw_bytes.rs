@@ -54,8 +54,12 @@ impl RawBytes {
             let entries = known.as_ref().map(|index| &index.entries);
             entries.is_none_or(|entries| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok())
         };
+        let is_file = |path: &&Vec<u8>| {
+            let file = repo.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            file.is_ok_and(|metadata| metadata.is_file())
+        };
         // Named twice, a file would be in its own way.
-        let known: BTreeSet<&Vec<u8>> = paths.iter().filter(is_known).collect();
+        let known: BTreeSet<&Vec<u8>> = paths.iter().filter(is_known).filter(is_file).collect();
         let known: Vec<Vec<u8>> = known.into_iter().cloned().collect();
         let converted = repo.converted_paths(index, &known).await?;
         remove_dir(&self.scratch)?;

@@ -1,0 +1,74 @@
+//! The checksum at the end of an index file (gitformat-index(5)). Git writes it and, when it reads an index, does
+//! not look at it: an index that was cut short is then read as one with other entries.
+
+use std::fs;
+use std::path::Path;
+
+use memchr::memmem;
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+
+use super::index_file::Index;
+
+/// Whether an index file is there and is what git wrote; `oid` is the length of an object id in bytes. Without a
+/// checksum (`index.skipHash`) nothing speaks against it.
+#[must_use]
+pub fn is_intact(index: &Path, oid: usize) -> bool {
+    fs::read(index).is_ok_and(|bytes| is_whole(&bytes, oid))
+}
+
+/// Whether these bytes end with their own checksum, or with zeros in its place.
+fn is_whole(bytes: &[u8], oid: usize) -> bool {
+    let Some((body, sum)) = bytes.split_at_checked(bytes.len().saturating_sub(oid)) else {
+        return false;
+    };
+    if sum.iter().all(|byte| *byte == 0) {
+        // A file can be cut behind zeros too. What only git can read has one of these extensions.
+        let only_git = [&b"link\0\0"[..], b"sdir\0\0\0\0"];
+        return Index::parse(bytes, oid).is_some()
+            || only_git.iter().any(|name| memmem::find(body, name).is_some());
+    }
+    match oid {
+        20 => Sha1::digest(body).as_slice() == sum,
+        32 => Sha256::digest(body).as_slice() == sum,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_was_cut_or_damaged_is_not_whole() {
+        for (format, oid) in [("sha1", 20), ("sha256", 32)] {
+            let dir = tempfile::tempdir().unwrap();
+            let git = |args: &[&str]| {
+                let git = crate::git::Git::at(dir.path());
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let (verb, args) = args.split_first().unwrap();
+                let verb: &'static str = verb.to_string().leak();
+                runtime.unwrap().block_on(git.cmd(verb, args).done()).unwrap();
+            };
+            git(&["init", "-q", "--object-format", format]);
+            for name in ["a", "b", "d", "longer.txt"] {
+                fs::write(dir.path().join(name), name).unwrap();
+            }
+            git(&["add", "-A"]);
+            let index = dir.path().join(".git/index");
+            assert!(is_intact(&index, oid));
+            let bytes = fs::read(&index).unwrap();
+            for end in 0..bytes.len() {
+                assert!(!is_whole(&bytes[..end], oid), "{format}: cut to {end}");
+                let mut flipped = bytes.clone();
+                flipped[end] ^= 1;
+                assert!(!is_whole(&flipped, oid), "{format}: {end} flipped");
+            }
+            let mut without = bytes.clone();
+            let sum = without.len() - oid;
+            without[sum..].fill(0);
+            assert!(is_whole(&without, oid));
+            assert!(!is_intact(&dir.path().join("none"), oid));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What came into a configuration file while an attempt ran and need not go with the rest: settings by which git
+//! runs nothing and sends nothing anywhere by itself.
+
+use std::path::Path;
+
+use super::command::{Git, GitError};
+
+/// A key, and the value if it has one.
+type Setting = (String, Option<String>);
+
+impl Git {
+    /// Adds to the configuration file `to` what `from` has beyond it, as far as git runs nothing by it. Gives
+    /// the keys.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub async fn keep_harmless_settings(&self, from: &Path, to: &Path) -> Result<Vec<String>, GitError> {
+        let (was, is) = (self.settings_in(to).await?, self.settings_in(from).await?);
+        let mut kept = Vec::new();
+        for (key, value) in harmless_additions(&was, &is) {
+            let file = to.as_os_str();
+            let args = [
+                "--file".as_ref(),
+                file,
+                "--add".as_ref(),
+                key.as_ref(),
+                value.as_ref(),
+            ];
+            if self.cmd("config", args).any_exit().await?.code == Some(0) {
+                kept.push(key.to_owned());
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The settings of one file, without those that it includes; none when git cannot read it.
+    async fn settings_in(&self, file: &Path) -> Result<Vec<Setting>, GitError> {
+        let args = [
+            "-z".as_ref(),
+            "--no-includes".as_ref(),
+            "--file".as_ref(),
+            file.as_os_str(),
+            "--list".as_ref(),
+        ];
+        let listed = self.cmd("config", args).any_exit().await?;
+        let text = String::from_utf8_lossy(&listed.stdout);
+        let setting = |entry: &str| match entry.split_once('\n') {
+            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+            None => (entry.to_owned(), None),
+        };
+        let entries = text.split('\0').filter(|entry| !entry.is_empty());
+        Ok(entries.map(setting).collect())
+    }
+}
+
+/// What `is` has and `was` has not: remotes of a new name, and what tools note about branches.
+fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &'a str)> {
+    let remote = |key: &str| {
+        key.strip_prefix("remote.")?
+            .rsplit_once('.')
+            .map(|(name, _)| name.to_owned())
+    };
+    let is_harmless = |key: &str, value: &str| {
+        let Some((section, name)) = key.rsplit_once('.') else {
+            return false;
+        };
+        // An address can name a program, or an option of one.
+        if value.contains("::") || value.starts_with('-') {
+            return false;
+        }
+        match (section.split_once('.'), name) {
+            (Some(("remote", new)), "url" | "fetch" | "tagopt") => {
+                // A second address of a known remote would get what is pushed to the first.
+                !was.iter().any(|(key, _)| remote(key).as_deref() == Some(new))
+            }
+            (Some(("branch", _)), "remote" | "merge" | "rebase" | "description" | "vscode-merge-base") => {
+                !was.iter().any(|(known, _)| known == key)
+            }
+            _ => false,
+        }
+    };
+    // A remote is kept whole or not at all.
+    let is_split = |new: &str| {
+        let its = |key: &str| remote(key).as_deref() == Some(new);
+        is.iter()
+            .any(|(key, value)| its(key) && !is_harmless(key, value.as_deref().unwrap_or("::")))
+    };
+    let settings = is
+        .iter()
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_deref()?)));
+    let stays = |(key, value): &(&str, &str)| {
+        is_harmless(key, value) && !remote(key).is_some_and(|name| is_split(&name))
+    };
+    settings.filter(stays).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_runs_nothing_and_is_new_is_harmless() {
+        let known = [("remote.origin.url", "a"), ("branch.main.remote", "origin")];
+        for (key, value, stays) in [
+            ("remote.fork.url", "https://example.org/f.git", true),
+            ("remote.a.b.fetch", "+refs/heads/*:refs/remotes/a.b/*", true),
+            ("remote.fork.url", "ext::sh -c evil", false),
+            ("remote.fork.url", "--upload-pack=evil", false),
+            ("remote.fork.uploadpack", "evil", false),
+            ("remote.fork.proxy", "evil", false),
+            ("remote.origin.url", "b", false),
+            ("remote.origin.fetch", "b", false),
+            ("remote.pushdefault", "fork", false),
+            ("branch.main.merge", "refs/heads/main", true),
+            ("branch.main.remote", "fork", false),
+            ("branch.main.pushremote", "fork", false),
+            ("branch.a.b.remote", "origin", true),
+            ("branch.autosetuprebase", "always", false),
+            ("user.name", "Evil", false),
+            ("core.hookspath", "evil", false),
+            ("include.path", "evil", false),
+            ("url.evil.insteadof", "https://", false),
+        ] {
+            let setting = |(key, value): (&str, &str)| (key.to_owned(), Some(value.to_owned()));
+            let was: Vec<_> = known.into_iter().map(setting).collect();
+            let is = [was.clone(), vec![setting((key, value))]].concat();
+            let found = harmless_additions(&was, &is);
+            let wanted = [(key, value)];
+            assert_eq!(found, if stays { &wanted[..] } else { &[] }, "{key}");
+        }
+        let sly = [
+            ("remote.sly.url", "ext::evil"),
+            ("remote.sly.fetch", "+refs/heads/*:refs/x/*"),
+        ];
+        let sly = sly.map(|(key, value)| (key.to_owned(), Some(value.to_owned())));
+        assert_eq!(harmless_additions(&[], &sly), []);
+    }
+}

@@ -1,0 +1,149 @@
+//! Git's own files (configuration, exclude rules, hooks) come back after an attempt, and nothing else is touched
+//! for it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::support::Sandbox;
+
+/// The file below the trash of the loop that holds this text.
+#[track_caller]
+fn in_trash(sandbox: &Sandbox, text: &str) -> String {
+    let trash = sandbox.top.join(".git/ralph/add-login/trash");
+    let found = sandbox.cmd("grep").args(["-rlF", text, trash.to_str().unwrap()]);
+    found.run().exits(0).stdout
+}
+
+#[test]
+fn a_directory_that_an_attempt_made_a_link_comes_back_and_nothing_outside_is_touched() {
+    for (promise, code) in [("complete", 0), ("failed it", 3)] {
+        let sandbox = Sandbox::new();
+        sandbox.hook("pre-commit", "exit 0");
+        sandbox.write(".git/info/exclude", "mine\n");
+        let outside = sandbox.outside("keys");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("id"), "key\n").unwrap();
+        sandbox.start();
+        let keys = outside.display();
+        let agent = sandbox.agent(&format!(
+            "rm -rf .git/hooks .git/info; ln -s '{keys}' .git/hooks; ln -s '{keys}' .git/info; echo x >x; {promise}"
+        ));
+        sandbox
+            .step("next", &agent)
+            .exits(code)
+            .says(".git/hooks; it is put back");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(outside.join("id")).unwrap(), "key\n");
+        assert!(!sandbox.top.join(".git/hooks").is_symlink());
+        assert!(sandbox.top.join(".git/hooks/pre-commit").is_file());
+        assert_eq!(sandbox.read(".git/info/exclude"), "mine\n");
+        let trash = sandbox.top.join(".git/ralph/add-login/trash");
+        let links = sandbox.cmd("find").args([trash.to_str().unwrap(), "-type", "l"]);
+        assert_eq!(links.run().exits(0).stdout.lines().count(), 2);
+        sandbox.is_at_checkpoint();
+    }
+}
+
+#[test]
+fn a_users_link_to_tracked_hooks_is_a_link_and_no_more() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hk/pre-push", "#!/bin/sh\n");
+    sandbox.git(&["add", "hk"]);
+    sandbox.git(&["commit", "-qm", "hooks"]);
+    let hooks = sandbox.top.join(".git/hooks");
+    let _ = fs::remove_dir_all(&hooks);
+    symlink("../hk", &hooks).unwrap();
+    sandbox.start();
+    let agent = sandbox.completing("echo '# more' >>hk/pre-push; echo new >hk/commit-msg");
+    let output = sandbox.step("next", &agent).exits(0);
+    assert!(!output.stderr.contains("put back"), "{}", output.stderr);
+    assert_eq!(sandbox.git(&["show", "HEAD:hk/pre-push"]), "#!/bin/sh\n# more");
+    assert_eq!(sandbox.git(&["show", "HEAD:hk/commit-msg"]), "new");
+    sandbox.is_at_checkpoint();
+    let agent = sandbox.failing("rm .git/hooks; mkdir .git/hooks; echo evil >.git/hooks/pre-push");
+    sandbox.step("next", &agent).exits(3).says("it is put back");
+    assert_eq!(fs::read_link(&hooks).unwrap().to_str(), Some("../hk"));
+    assert_eq!(sandbox.read("hk/pre-push"), "#!/bin/sh\n# more\n");
+    in_trash(&sandbox, "evil");
+}
+
+#[test]
+fn what_is_no_file_in_the_place_of_one_is_moved_away() {
+    let sandbox = Sandbox::new();
+    sandbox.hook("pre-commit", "exit 0");
+    sandbox.start();
+    let config = sandbox.read(".git/config");
+    let harm = "rm .git/hooks/pre-commit; mkdir -p .git/hooks/pre-commit/d; rm -rf .git/info; mkfifo .git/info; echo x >x
+        cp .git/config .git/c; rm .git/config; mkdir .git/config; mv .git/c .git/config/c";
+    sandbox
+        .direct(&["next", "--", &sandbox.failing(harm)])
+        .run()
+        .exits(3);
+    assert_eq!(sandbox.read(".git/config"), config);
+    assert!(sandbox.top.join(".git/hooks/pre-commit").is_file());
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn what_was_put_away_is_never_written_over() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let text = sandbox.read(".git/config");
+    for (step, name) in [("next", "first"), ("retry", "second")] {
+        let agent = sandbox.failing(&format!("git config core.{name} {name}-value"));
+        sandbox
+            .step(step, &agent)
+            .exits(3)
+            .says(".git/ralph/add-login/trash/1.");
+        assert_eq!(sandbox.read(".git/config"), text);
+    }
+    for name in ["first-value", "second-value"] {
+        in_trash(&sandbox, name);
+    }
+}
+
+#[test]
+fn a_remote_that_came_during_an_attempt_stays_and_what_can_run_something_goes() {
+    for (promise, code) in [("complete", 0), ("failed it", 3)] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["remote", "add", "origin", "https://example.org/o.git"]);
+        sandbox.start();
+        let agent = sandbox.agent(&format!(
+            "git remote add fork https://example.org/fork.git; git config branch.main.vscode-merge-base origin/main
+             git config core.sshCommand /tmp/evil; git remote add sly ext::evil; git config remote.origin.pushurl evil
+             git config --add remote.origin.url evil; git config alias.st '!evil'; git config user.name Evil; {promise}"
+        ));
+        sandbox
+            .step("next", &agent)
+            .exits(code)
+            .says("settings that run nothing stay: remote.fork.url, remote.fork.fetch, branch.main.vscode-merge-base");
+        assert_eq!(sandbox.git(&["remote"]), "fork\norigin");
+        assert_eq!(sandbox.git(&["config", "user.name"]), "A User");
+        let config = sandbox.read(".git/config");
+        assert!(!config.contains("evil"), "{config}");
+        assert!(config.contains("vscode-merge-base = origin/main"), "{config}");
+    }
+}
+
+#[test]
+fn what_a_new_exclude_rule_hides_is_in_no_checkpoint_and_no_attempt_takes_it_along() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let harm =
+        "mkdir -p .git/info keys; echo '*.key' >>.git/info/exclude; echo SECRET >keys/private.key; echo x >x";
+    sandbox
+        .step("next", &sandbox.completing(harm))
+        .exits(0)
+        .says("keys/private.key");
+    let objects = || sandbox.git(&["log", "--all", "--format=", "--name-only"]);
+    assert!(objects().contains("\nx") && !objects().contains("private.key"));
+    sandbox
+        .step("next", &sandbox.failing("echo y >keys/new; rm x"))
+        .exits(3);
+    assert_eq!(sandbox.read("keys/private.key"), "SECRET\n");
+    assert!(!sandbox.top.join("keys/new").exists());
+    assert!(!objects().contains("private.key"));
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.read("keys/private.key"), "SECRET\n");
+    assert!(!objects().contains("private.key"));
+}
