@@ -18,10 +18,16 @@ pub(super) async fn run(screen: Screen, args: cli::Diff) -> Result<Exit, Error> 
         Some(word) => {
             let (story, number) = story_and_attempt(&word)?;
             let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
-            report::range_of(&events, &story, number)?.ok_or_else(|| Error::UnknownAttempt {
-                change: change.to_string(),
-                attempt: word,
-            })?
+            match report::range_of(&events, &story, number)? {
+                Some(range) => range,
+                // The events may be of another clone, or lost.
+                None => report::kept_range(&engine.repo.git, &state, &story, number)
+                    .await?
+                    .ok_or_else(|| Error::UnknownAttempt {
+                        change: change.to_string(),
+                        attempt: word,
+                    })?,
+            }
         }
     };
     let mut git_args = vec!["diff"];

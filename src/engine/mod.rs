@@ -11,6 +11,7 @@
 //! - `session_hook` answers agents whose own sessions drive the loop by their hooks.
 //! - `git_hooks` are told by git what a person does meanwhile.
 //! - The `guard` stands around the agent's git meanwhile.
+//! - `kept` numbers the attempts that refs keep.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
 //! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
 //! - `driver` chains the steps, `report` and `doctor` look, `glance` at files alone.
@@ -34,6 +35,7 @@ pub mod guard;
 mod hand;
 mod home;
 pub mod hooks;
+mod kept;
 mod learnings;
 mod limits;
 pub mod machine;

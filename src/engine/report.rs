@@ -7,13 +7,14 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::kept::kept_attempt;
 use super::session::path_text;
 use super::{Engine, Upcoming, glance, listing_of, progress_of};
 use crate::adapters::{Listing, Source, Story, Warning};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::events::{Attempt, Event, What};
-use crate::git::Head;
+use crate::git::{Git, Head};
 use crate::names::{Change, Oid};
 use crate::settings::Settings;
 use crate::state::{Given, Phase, State};
@@ -394,6 +395,24 @@ pub fn range_of(events: &Path, story: &str, attempt: Option<u32>) -> Result<Opti
         }
     }
     Ok(range)
+}
+
+/// Finds what to compare to see what an attempt did that no event tells of: what keeps it, and the last
+/// commit below it that the loop has too.
+///
+/// # Errors
+/// When git cannot read refs or commits.
+pub async fn kept_range(
+    git: &Git,
+    state: &State,
+    story: &str,
+    attempt: Option<u32>,
+) -> Result<Option<(String, String)>, Error> {
+    let Some((_, kept)) = kept_attempt(git, &state.change, story, attempt).await? else {
+        return Ok(None);
+    };
+    let below = git.merge_base(&state.checkpoint, &kept).await?;
+    Ok(below.map(|below| (below.to_string(), kept.to_string())))
 }
 
 /// The events of a loop, oldest first. A line that a crash cut off is passed over.
