@@ -14,7 +14,7 @@
 //! - `state`: what is remembered of a loop, saved atomically
 //! - `installation`: manual pages and completions where man and the shells look; `parts`: their texts
 //! - `settings`: git's configuration, section `ralph`
-//! - `async_cmd`: the one door for short child processes
+//! - `async_cmd`: the one door for short child processes; `held`: the locks that those of git hold with us
 //! - `events`, `error`, `exit`, `names`, `refs`, `signal`, `trace`: words that every floor uses
 //!
 //! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says
@@ -31,6 +31,7 @@ pub mod error;
 pub mod events;
 pub mod exit;
 pub mod git;
+mod held;
 pub mod installation;
 pub mod names;
 pub mod parts;

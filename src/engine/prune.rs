@@ -38,7 +38,7 @@ impl Engine<'_> {
             let _lock = match store.lock() {
                 Ok(lock) => lock,
                 // A loop that somebody works on is not finished.
-                Err(StateError::Busy { .. }) if change.is_none() => continue,
+                Err(StateError::Busy { .. } | StateError::Outlived { .. }) if change.is_none() => continue,
                 Err(error) => return Err(error.into()),
             };
             let live = store.load()?.is_none_or(|state| state.is_live());
