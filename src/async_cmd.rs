@@ -20,6 +20,8 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::held;
+
 /// How long a child that was asked to end may take before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -32,6 +34,7 @@ pub struct Command {
     env: Vec<(OsString, Option<OsString>)>,
     stdin: Option<Vec<u8>>,
     limit: Duration,
+    with_locks: bool,
 }
 
 /// What a child left: how it ended and all it printed.
@@ -86,7 +89,15 @@ impl Command {
             env: Vec::new(),
             stdin: None,
             limit: Duration::from_secs(600),
+            with_locks: false,
         }
+    }
+
+    /// Has it hold our locks with us, and go on holding them should we be killed.
+    #[must_use]
+    pub fn with_locks(mut self) -> Self {
+        self.with_locks = true;
+        self
     }
 
     /// Appends an argument.
@@ -246,7 +257,8 @@ fn run_blocking(command: &Command) -> Result<Output, CommandError> {
             None => expression.env_remove(name),
         };
     }
-    let handle = expression.start().map_err(|source| CommandError::Spawn {
+    let started = held::start(command.with_locks, || expression.start());
+    let handle = started.map_err(|source| CommandError::Spawn {
         program: command.program_name(),
         source,
     })?;

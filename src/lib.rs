@@ -14,7 +14,7 @@
 //! - `state`: what is remembered of a loop, saved atomically
 //! - `installation`: manual pages and completions where man and the shells look; `parts`: their texts
 //! - `settings`: git's configuration, section `ralph`
-//! - `async_cmd`: the one door for short child processes
+//! - `async_cmd`: the one door for short child processes; `held`: the locks that those of git hold with us
 //! - `events`, `error`, `exit`, `names`, `refs`, `signal`, `trace`: words that every floor uses
 //!
 //! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says
@@ -32,6 +32,7 @@ pub mod exit;
 pub mod fs;
 pub mod git;
 pub mod guard;
+mod held;
 pub mod inspect;
 pub mod install;
 pub mod names;

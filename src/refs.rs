@@ -27,7 +27,8 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<Oid>,
     },
-    /// Sets a ref whatever it was; for refs that only git-ralph writes.
+    /// Sets a ref whatever it was; for the few that stand for the latest of their kind, never for what keeps
+    /// an attempt.
     Set {
         /// Full name.
         name: String,
@@ -44,12 +45,13 @@ pub enum Update {
 }
 
 impl Update {
-    /// Keeps an object under a name of git-ralph's own.
+    /// Keeps an object under a name that nothing has yet.
     #[must_use]
     pub fn keep(kept: &KeptRef) -> Self {
-        Self::Set {
+        Self::Move {
             name: kept.name.clone(),
             new: kept.oid.clone(),
+            old: None,
         }
     }
 
@@ -64,5 +66,97 @@ impl Update {
             Self::Set { name, new } => format!("update {name} {new}\n"),
             Self::Delete { name, old } => format!("delete {name} {old}\n"),
         }
+    }
+}
+
+/// Finds names for what is to be kept: the wanted one, or, where another object has that already, the next
+/// one that is free. `at` tells where a ref is. Gives what is to be made, and where all of it is then.
+#[must_use]
+pub fn free_names(wanted: &[KeptRef], at: impl Fn(&str) -> Option<Oid>) -> (Vec<Update>, Vec<KeptRef>) {
+    let mut kept: Vec<KeptRef> = Vec::new();
+    let mut updates = Vec::new();
+    for KeptRef { name, oid } in wanted {
+        let mut name = name.clone();
+        let made = loop {
+            let same_name = kept.iter().find(|other| other.name == name);
+            match same_name.map(|other| other.oid.clone()).or_else(|| at(&name)) {
+                Some(there) if there == *oid => break false,
+                Some(_) => name = next_name(&name),
+                None => break true,
+            }
+        };
+        let found = KeptRef {
+            name,
+            oid: oid.clone(),
+        };
+        if made {
+            updates.push(Update::keep(&found));
+        }
+        kept.push(found);
+    }
+    (updates, kept)
+}
+
+/// The name after this one: with the number at its end counted up, or with one put there.
+fn next_name(name: &str) -> String {
+    let (before, last) = match name.rsplit_once('/') {
+        Some((before, last)) => (format!("{before}/"), last),
+        None => (String::new(), name),
+    };
+    if let Ok(number) = last.parse::<u64>() {
+        return format!("{before}{}", number.saturating_add(1));
+    }
+    match last
+        .rsplit_once('.')
+        .map(|(stem, copy)| (stem, copy.parse::<u64>()))
+    {
+        Some((stem, Ok(copy))) => format!("{before}{stem}.{}", copy.saturating_add(1)),
+        _ => format!("{before}{last}.2"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oid(digit: char) -> Oid {
+        Oid::parse(&digit.to_string().repeat(40)).unwrap()
+    }
+
+    fn kept(name: &str, digit: char) -> KeptRef {
+        KeptRef {
+            name: name.to_owned(),
+            oid: oid(digit),
+        }
+    }
+
+    #[test]
+    fn a_name_is_free_its_own_already_or_passed_over() {
+        let there = [kept("a/1", '1'), kept("a/2", '2'), kept("a/1-x", '3')];
+        let at = |name: &str| {
+            let found = there.iter().find(|there| there.name == name);
+            found.map(|there| there.oid.clone())
+        };
+        for (wanted, found, is_made) in [
+            (kept("b/1", '9'), "b/1", true),
+            (kept("a/1", '1'), "a/1", false),
+            (kept("a/1", '2'), "a/2", false),
+            (kept("a/1", '9'), "a/3", true),
+            (kept("a/1-x", '9'), "a/1-x.2", true),
+        ] {
+            let (updates, names) = free_names(std::slice::from_ref(&wanted), at);
+            assert_eq!(names, [kept(found, wanted.oid.as_str().chars().next().unwrap())]);
+            assert_eq!(updates.len(), usize::from(is_made), "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn two_that_want_one_name_get_two() {
+        let (updates, names) = free_names(&[kept("a/x", '1'), kept("a/x", '2'), kept("a/x", '3')], |_| None);
+        let names: Vec<_> = names.iter().map(|kept| kept.name.as_str()).collect();
+        assert_eq!(names, ["a/x", "a/x.2", "a/x.3"]);
+        assert_eq!(updates.len(), 3);
+        let zero = oid('0');
+        assert_eq!(updates[0].line(), format!("update a/x {} {zero}\n", oid('1')));
     }
 }

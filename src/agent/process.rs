@@ -19,6 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::process_tree::{self, Mark};
 use crate::events::Stream;
+use crate::held;
 use crate::signal::Stop;
 
 /// Bytes read at once; larger reads gain nothing.
@@ -179,7 +180,7 @@ fn spawn(job: &Job) -> io::Result<Child> {
     }
     command.envs(job.env.iter().map(|(name, value)| (name, value)));
     command.env(process_tree::VARIABLE, &job.run);
-    let child = CommandWrap::from(command).wrap(ProcessSession).spawn()?;
+    let child = held::start(false, || CommandWrap::from(command).wrap(ProcessSession).spawn())?;
     // The plain child inside waits for the leader alone; who else is left is for `process_tree` to see.
     Ok(child.into_inner())
 }

@@ -15,6 +15,7 @@ use crate::engine::run_agent::Outcome;
 use crate::engine::verdict::{Judgement, judge};
 use crate::error::Error;
 use crate::events::What;
+use crate::events::log;
 use crate::names::heading;
 use crate::settings::{Configuration, Settings};
 use crate::state::{Given, Phase, Verdict};
@@ -112,10 +113,6 @@ impl Session<'_> {
             report,
             judgement,
         };
-        let kept = self
-            .state
-            .change
-            .attempt_ref(&story.id, self.next_attempt_number(&story.id));
         let since = given.map(|given| given.since);
         let end = self
             .judge_session(since, &story, &listing, said, &settings, call)
@@ -123,6 +120,8 @@ impl Session<'_> {
         match end {
             StepEnd::Checkpointed => self.give_next(call, &settings, None).await,
             StepEnd::Failed { retries_left: true } => {
+                let kept = log::attempts(&self.file("events.jsonl"))?.pop();
+                let kept = kept.and_then(|attempt| attempt.kept).unwrap_or_default();
                 let undone = undone(&story, &kept);
                 self.give_next(call, &settings, Some(undone)).await
             }

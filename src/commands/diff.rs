@@ -2,7 +2,7 @@
 
 use super::{change_and_word, engine, story_and_attempt};
 use crate::cli;
-use crate::engine::look;
+use crate::engine::{kept_range, look};
 use crate::error::Error;
 use crate::events::log;
 use crate::exit::Exit;
@@ -19,10 +19,16 @@ pub(super) async fn run(screen: Screen, args: cli::Diff) -> Result<Exit, Error> 
         Some(word) => {
             let (story, number) = story_and_attempt(&word)?;
             let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
-            log::range_of(&events, &story, number)?.ok_or_else(|| Error::UnknownAttempt {
-                change: change.to_string(),
-                attempt: word,
-            })?
+            match log::range_of(&events, &story, number)? {
+                Some(range) => range,
+                // The events may be of another clone, or lost.
+                None => kept_range(&engine.repo.git, &state, &story, number)
+                    .await?
+                    .ok_or_else(|| Error::UnknownAttempt {
+                        change: change.to_string(),
+                        attempt: word,
+                    })?,
+            }
         }
     };
     let mut git_args = vec!["diff"];

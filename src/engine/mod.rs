@@ -11,6 +11,7 @@
 //! - `session_hook` answers agents whose own sessions drive the loop by their hooks.
 //! - `git_hooks` are told by git what a person does meanwhile.
 //! - The `guard` stands around the agent's git meanwhile.
+//! - `kept` numbers the attempts that refs keep.
 //! - `other_refs`, `touched` and `unversioned` know what an attempt did beside the tracked files.
 //! - `unmarked` remembers what a list does not say of complete stories, and asks for it again.
 //! - `driver` chains the steps, `report` and `doctor` look, `glance` at files alone.
@@ -31,6 +32,7 @@ mod gates;
 mod guard_rail;
 mod hand;
 mod home;
+pub(crate) mod kept;
 mod learnings;
 pub mod lifecycle_hooks;
 mod limits;
@@ -74,6 +76,7 @@ use crate::state::{self, Store};
 pub use attempt::AttemptOptions;
 pub use conclude::StepEnd;
 pub use finish::Finish;
+pub use kept::kept_range;
 pub use preflight::{Found, StartOptions};
 pub use resume::resume;
 pub use session::{Session, look};

@@ -61,6 +61,11 @@ impl OtherRefs {
         self.0.contains_key(name)
     }
 
+    /// Where a ref is.
+    pub fn at(&self, name: &str) -> Option<Oid> {
+        self.0.get(name).cloned()
+    }
+
     /// The full names of the branches.
     pub fn branches(&self) -> impl Iterator<Item = &str> {
         let names = self.0.keys().map(String::as_str);
@@ -159,7 +164,7 @@ impl Session<'_> {
         }
     }
 
-    async fn read_other_refs(&self) -> Result<OtherRefs, Error> {
+    pub(super) async fn read_other_refs(&self) -> Result<OtherRefs, Error> {
         let refs = self.engine.repo.git.refs(&OtherRefs::PATTERNS).await?;
         Ok(OtherRefs::of(&refs, &self.state.change))
     }

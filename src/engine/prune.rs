@@ -17,6 +17,8 @@ use crate::state::{StateError, Store, changes};
 
 /// Directories below a loop's own whose entries grow old.
 const AGING: [&str; 2] = ["attempts", "trash"];
+/// The date of every anchor.
+const ANCHORED: u64 = 0;
 
 impl Engine<'_> {
     /// Prunes one finished loop, or all of them; gives how many refs and files went.
@@ -37,7 +39,7 @@ impl Engine<'_> {
             let _lock = match store.lock() {
                 Ok(lock) => lock,
                 // A loop that somebody works on is not finished.
-                Err(StateError::Busy { .. }) if change.is_none() => continue,
+                Err(StateError::Busy { .. } | StateError::Outlived { .. }) if change.is_none() => continue,
                 Err(error) => return Err(error.into()),
             };
             let live = store.load()?.is_none_or(|state| state.is_live());
@@ -108,17 +110,20 @@ pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Resul
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
+    // An anchor has no date of its own: it goes with the snapshots of its kind.
     let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
-    let start_stays = refs
-        .iter()
-        .any(|(found, date)| found.name == start && !is_old(*date));
-    let is_outdated = |(found, date): &(RefInfo, u64)| {
-        // The anchor has no date of its own: it goes with the snapshot of the start.
-        if found.name == anchor {
-            !start_stays
-        } else {
-            is_old(*date)
-        }
+    let replaced = change.ralph_ref("replaced/");
+    let is_replaced = |found: &RefInfo| found.name.starts_with(&replaced);
+    let stays = |like: &dyn Fn(&RefInfo) -> bool| {
+        refs.iter()
+            .any(|(found, date)| like(found) && *date != ANCHORED && !is_old(*date))
+    };
+    let start_stays = stays(&|found| found.name == start);
+    let replaced_stay = stays(&is_replaced);
+    let is_outdated = |(found, date): &(RefInfo, u64)| match *date {
+        ANCHORED if found.name == anchor => !start_stays,
+        ANCHORED if is_replaced(found) => !replaced_stay,
+        date => is_old(date),
     };
     let old = refs.into_iter().filter(is_outdated);
     Ok(old.map(|(found, _)| found).collect())

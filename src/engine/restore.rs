@@ -1,6 +1,7 @@
 //! `restore`: a kept attempt's work back in the work tree, for a person to go on with.
 
 use super::Session;
+use super::kept::kept_attempt;
 use crate::error::Error;
 use crate::git::index;
 use crate::names::{Oid, ref_component};
@@ -62,21 +63,9 @@ impl Session<'_> {
 
     /// The commit that keeps an attempt at a story: the latest, when no number is given.
     pub(super) async fn kept_attempt(&self, story: &str, attempt: Option<u32>) -> Result<(u32, Oid), Error> {
-        let attempts = self.state.change.ralph_ref("attempts");
-        let of_story = format!("{attempts}/{}/", ref_component(story));
-        let refs = self.engine.repo.git.refs(&[&attempts]).await?;
-        let mut found: Vec<(u32, Oid)> = refs
-            .iter()
-            .filter_map(|found| {
-                Some((
-                    found.name.strip_prefix(&of_story)?.parse().ok()?,
-                    found.oid.clone(),
-                ))
-            })
-            .filter(|(number, _)| attempt.is_none_or(|wanted| wanted == *number))
-            .collect();
-        found.sort();
-        found.pop().ok_or_else(|| Error::UnknownAttempt {
+        let git = &self.engine.repo.git;
+        let found = kept_attempt(git, &self.state.change, story, attempt).await?;
+        found.ok_or_else(|| Error::UnknownAttempt {
             change: self.change().to_string(),
             attempt: match attempt {
                 Some(number) => format!("{story}@{number}"),

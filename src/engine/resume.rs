@@ -4,7 +4,9 @@
 use jiff::Timestamp;
 
 use super::abort::restore_original_index;
+use super::kept::take_numbers;
 use super::preflight::StartOptions;
+use super::start::{kept_from_before, names};
 use super::unversioned::Unversioned;
 use super::{Engine, Session, wanted};
 use crate::error::Error;
@@ -30,7 +32,7 @@ pub async fn resume<'o>(
     }
     let start_ref = change.ralph_ref("start");
     let anchor_ref = change.ralph_ref("anchor");
-    let refs = git.refs(&[&start_ref, &anchor_ref]).await?;
+    let refs = git.refs(&[&change.ralph_ref("")]).await?;
     let snapshot = refs.iter().find(|found| found.name == start_ref);
     let (Some(snapshot), Some(tip)) = (snapshot, engine.head.oid.clone()) else {
         return Err(Error::NothingToResume(change.to_string()));
@@ -60,6 +62,10 @@ pub async fn resume<'o>(
         .collect();
     let store = Store::new(&repo.common_dir, change);
     let lock = store.lock()?;
+    take_numbers(&store, change, names(&refs))?;
+    // The end of this loop writes over the one that it may have had before.
+    let kept = kept_from_before(&engine, change, Vec::new(), &refs, &["finished"], &tip).await?;
+    git.keep(&kept, &format!("ralph: resume {change}")).await?;
     let work = store.file("work.index");
     let made = repo.private_index(&repo.index(), &work, Some(&tip)).await?;
     let unversioned = Unversioned::new(store.file("unversioned"), &repo.top);

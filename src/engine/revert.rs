@@ -9,17 +9,20 @@ use std::path::{Path, PathBuf};
 
 use super::Session;
 use super::checkpoint::Standing;
+use super::kept::take_numbers;
+use super::other_refs::OtherRefs;
 use super::progress::Outlook;
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::FileError;
 use crate::fs::make_accessible;
+use crate::git::Head;
 use crate::git::clear_operations;
 use crate::git::index;
 use crate::git::index_file::Index;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component};
-use crate::refs::{KeptRef, Update};
+use crate::refs::{KeptRef, Update, free_names};
 use crate::state::{Intent, Verdict};
 
 /// Paths that differ, with git's letter for how.
@@ -128,7 +131,7 @@ impl Session<'_> {
             standing.tip.as_ref() != Some(&checkpoint) || standing.head.oid.as_ref() != Some(&checkpoint);
         let branch = self.state.change.branch_ref();
         let why = format!("ralph: revert {story}@{attempt}");
-        let mut updates: Vec<Update> = kept.iter().map(Update::keep).collect();
+        let mut updates = Vec::new();
         if standing.tip.as_ref() != Some(&checkpoint) {
             updates.push(Update::Move {
                 name: branch,
@@ -137,11 +140,13 @@ impl Session<'_> {
             });
         }
         updates.extend(self.still_to_do(put_back).await?);
-        self.refs = None;
-        let own = self.own_head();
-        self.engine
-            .repo
-            .update_refs_and_head(&updates, &standing.head, &own, &why)
+        // Where they are not known, none of such a name is expected.
+        let known = self
+            .refs
+            .take()
+            .or_else(|| (!begun_before).then(OtherRefs::default));
+        let kept = self
+            .keep_and_move(&kept, known, &updates, &standing.head, &why)
             .await?;
         clear_operations(&self.engine.repo)?;
         let destination = Destination {
@@ -149,7 +154,10 @@ impl Session<'_> {
             commit: checkpoint.clone(),
             index: self.file("checkpoint.index"),
         };
-        let name = self.state.change.attempt_ref(&story, attempt);
+        let name = match kept.first() {
+            Some(kept) => kept.name.clone(),
+            None => self.state.change.attempt_ref(&story, attempt),
+        };
         let place = self.file("trash").join(&trash);
         let now = if self.put_back_submodules(&name, &place).await? {
             None
@@ -184,6 +192,51 @@ impl Session<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Keeps what is to be kept under names that are free, and moves the other refs and HEAD, at once; gives
+    /// those names. `known` are the refs, where they are known.
+    pub(super) async fn keep_and_move(
+        &mut self,
+        wanted: &[KeptRef],
+        known: Option<OtherRefs>,
+        moves: &[Update],
+        from: &Head,
+        why: &str,
+    ) -> Result<Vec<KeptRef>, Error> {
+        let own = self.own_head();
+        let mut refs = match known {
+            Some(known) => known,
+            None => self.read_other_refs().await?,
+        };
+        let mut is_new = false;
+        loop {
+            let (mut updates, kept) = free_names(wanted, |name| refs.at(name));
+            updates.extend_from_slice(moves);
+            let repo = &self.engine.repo;
+            match repo.update_refs_and_head(&updates, from, &own, why).await {
+                Ok(()) => {
+                    self.tell_other_names(wanted, &kept);
+                    let names = kept.iter().map(|kept| kept.name.as_str());
+                    take_numbers(&self.store, &self.state.change, names)?;
+                    return Ok(kept);
+                }
+                Err(error) if is_new => return Err(error.into()),
+                // A ref of such a name may have come in between.
+                Err(_) => (refs, is_new) = (self.read_other_refs().await?, true),
+            }
+        }
+    }
+
+    fn tell_other_names(&mut self, wanted: &[KeptRef], kept: &[KeptRef]) {
+        for (wanted, kept) in wanted.iter().zip(kept) {
+            if wanted.name != kept.name {
+                self.tell(format!(
+                    "{} is another commit already, and stays; this one is kept as {}",
+                    wanted.name, kept.name
+                ));
+            }
+        }
     }
 
     /// Brings the work tree to a state it had before, touching only what differs. What git does not keep

@@ -343,7 +343,13 @@ pub async fn look<'o>(engine: Engine<'o>, change: &Change) -> Result<(Engine<'o>
     };
     let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
     let here = state.worktree.as_path() == engine.repo.top;
-    if !cut_off || !here || matches!(store.lock(), Err(StateError::Busy { .. })) {
+    if !cut_off
+        || !here
+        || matches!(
+            store.lock(),
+            Err(StateError::Busy { .. } | StateError::Outlived { .. })
+        )
+    {
         return Ok((engine, state));
     }
     let session = Session::open(engine, change).await?;

@@ -3,12 +3,11 @@
 //! Everything that can fail comes first and changes nothing but objects and private files; then the
 //! intent is written, then applied.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
-
 use jiff::Timestamp;
 
 use super::abort::{ORIGINAL_INDEX, START_INDEX};
+use super::kept::take_numbers;
+use super::other_refs::OtherRefs;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
 use super::snapshot::{anchor, snapshot_message, staged_commit};
 use super::stories::listed;
@@ -16,7 +15,6 @@ use super::unversioned::Unversioned;
 use super::{Engine, Session, agent_of, progress_of};
 use crate::error::Error;
 use crate::events::What;
-use crate::fs::FileError;
 use crate::git::RefInfo;
 use crate::git::index;
 use crate::git::worktree::Whose;
@@ -59,7 +57,7 @@ pub async fn start<'o>(
     let _alone = store.lock_work_tree(&engine.repo.git_dir)?;
     refuse_other_loops(&engine, change)?;
     let lock = store.lock()?;
-    take_attempt_numbers(&store, change, &found.earlier)?;
+    take_numbers(&store, change, names(&found.earlier))?;
     let state = compute(&engine, &store, change, options, &found).await?;
     store.save(&state)?;
     let mut session = Session {
@@ -114,37 +112,6 @@ pub async fn preview(
     Ok(Some(check(engine, change, options).await?))
 }
 
-/// Attempts are numbered by their logs. Where refs of an earlier loop have none any more, an empty log
-/// takes the number, so that no ref is ever written over.
-fn take_attempt_numbers(store: &Store, change: &Change, earlier: &[RefInfo]) -> Result<(), Error> {
-    let attempts = change.ralph_ref("attempts/");
-    for found in earlier {
-        let Some((story, taken)) = found
-            .name
-            .strip_prefix(&attempts)
-            .and_then(|rest| rest.rsplit_once('/'))
-        else {
-            continue;
-        };
-        if taken.parse::<u32>().is_ok() {
-            let path = store.file(&format!("attempts/{story}.{taken}.log"));
-            let made = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .mode(0o600)
-                .open(&path);
-            made.map_err(|source| {
-                Error::File(FileError {
-                    what: "make",
-                    path,
-                    source,
-                })
-            })?;
-        }
-    }
-    Ok(())
-}
-
 /// Makes the snapshot and the first checkpoint as objects, and the state that points to them.
 async fn compute(
     engine: &Engine<'_>,
@@ -194,7 +161,9 @@ async fn compute(
     recorded?;
     let (snapshot, checkpoint) = (snapshot?, checkpoint?);
     let initial = checkpoint.clone();
-    let kept = kept_from_before(engine, change, found, &checkpoint).await?;
+    let old: Vec<Oid> = found.leftover.iter().cloned().collect();
+    let roles = ["finished", "start", "anchor"];
+    let kept = kept_from_before(engine, change, old, &found.earlier, &roles, &checkpoint).await?;
     let original_branch = engine
         .head
         .branch
@@ -241,31 +210,35 @@ async fn compute(
     })
 }
 
-/// What an earlier loop of this name left and this one would overwrite: its branch, its final state,
-/// and the snapshot of what was there before it. They go to `refs/ralph/<change>/replaced/<n>`.
-async fn kept_from_before(
+/// The names of these refs.
+pub(super) fn names(refs: &[RefInfo]) -> impl Iterator<Item = &str> {
+    refs.iter().map(|found| found.name.as_str())
+}
+
+/// Names what an earlier loop of this name left and this one would write over: `old`, and the refs of these
+/// `roles`. They go to `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
+pub(super) async fn kept_from_before(
     engine: &Engine<'_>,
     change: &Change,
-    found: &Found,
+    mut old: Vec<Oid>,
+    earlier: &[RefInfo],
+    roles: &[&str],
     checkpoint: &Oid,
 ) -> Result<Vec<KeptRef>, Error> {
     let replaced = change.ralph_ref("replaced/");
-    let overwritten = [change.ralph_ref("finished"), change.ralph_ref("start")];
-    let mut old: Vec<Oid> = found.leftover.iter().cloned().collect();
+    let overwritten: Vec<String> = roles.iter().map(|role| change.ralph_ref(role)).collect();
     old.extend(
-        found
-            .earlier
+        earlier
             .iter()
             .filter(|earlier| overwritten.contains(&earlier.name))
             .map(|earlier| earlier.oid.clone()),
     );
     old.dedup();
     let number_of = |earlier: &RefInfo| earlier.name.strip_prefix(&replaced)?.parse::<u32>().ok();
-    let mut last = found.earlier.iter().filter_map(number_of).max().unwrap_or(0);
+    let mut last = earlier.iter().filter_map(number_of).max().unwrap_or(0);
     let mut kept = Vec::new();
     for oid in old {
-        let is_kept = found
-            .earlier
+        let is_kept = earlier
             .iter()
             .any(|earlier| earlier.name.starts_with(&replaced) && earlier.oid == oid);
         if !is_kept && !engine.repo.git.is_ancestor(&oid, checkpoint).await? {
@@ -318,7 +291,6 @@ impl Session<'_> {
             name: change.ralph_ref("start"),
             new: self.state.before.snapshot.clone(),
         }];
-        updates.extend(kept.iter().map(Update::keep));
         if let Some(anchor) = &self.state.before.anchor {
             updates.push(Update::Set {
                 name: change.ralph_ref("anchor"),
@@ -327,7 +299,8 @@ impl Session<'_> {
         }
         let why = format!("ralph: start {change}");
         // A loop that begins just now has seen the branch already.
-        let now = if self.head_is_known {
+        let is_new = self.head_is_known;
+        let now = if is_new {
             tip.clone()
         } else {
             self.standing().await?.tip
@@ -340,11 +313,10 @@ impl Session<'_> {
                 old: tip,
             });
         }
-        let own = self.own_head();
-        self.engine
-            .repo
-            .update_refs_and_head(&updates, &self.engine.head, &own, &why)
-            .await?;
+        // A loop that begins just now has chosen names that are free.
+        let known = is_new.then(OtherRefs::default);
+        let head = self.engine.head.clone();
+        self.keep_and_move(&kept, known, &updates, &head, &why).await?;
         self.install_working_index().await?;
         self.remember_index()?;
         index::copy(&self.engine.repo.index(), &self.file(START_INDEX))?;

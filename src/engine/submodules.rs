@@ -15,7 +15,7 @@ use crate::git::worktree::Whose;
 use crate::git::{Head, Repo, clear_operations, discover};
 use crate::names::{Oid, short_branch};
 use crate::paths::{percent_decode, percent_encode};
-use crate::refs::Update;
+use crate::refs::{KeptRef, Update};
 
 /// The submodules as they were at the last checkpoint, and when the loop began; in the loop's directory.
 const AT_CHECKPOINT: &str = "submodules.toml";
@@ -127,18 +127,19 @@ impl Session<'_> {
         }
         let why = format!("ralph: {kept}");
         let commit = git.commit_tree(&now.tree, &[&base], &why).await?;
-        let mut updates = vec![Update::Set {
+        let mut to_keep = vec![KeptRef {
             name: kept.to_owned(),
-            new: commit,
+            oid: commit,
         }];
+        let mut updates = Vec::new();
         if let Some(branch) = &was.branch {
             let found = git.refs(&[branch]).await?;
             let tip = found.into_iter().find(|found| found.name == *branch);
             let tip = tip.map(|found| found.oid).filter(|tip| *tip != was.oid);
             if let Some(tip) = tip {
-                updates.push(Update::Set {
+                to_keep.push(KeptRef {
                     name: format!("{kept}-{}", tip.short()),
-                    new: tip.clone(),
+                    oid: tip.clone(),
                 });
                 updates.push(Update::Move {
                     name: branch.clone(),
@@ -147,6 +148,7 @@ impl Session<'_> {
                 });
             }
         }
+        git.keep(&to_keep, &why).await?;
         git.update_refs(&updates, &why).await?;
         clear_operations(&repo)?;
         repo.switch_work_tree(&work, &now.tree, &target).await?;

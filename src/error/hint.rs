@@ -154,7 +154,9 @@ impl Error {
             Self::Change(_) => {
                 "use letters, digits, '-', '_' and single dots: git ralph start add-login".to_owned()
             }
-            Self::State(StateError::Busy { .. }) => "wait for it, then the same command again".to_owned(),
+            Self::State(StateError::Busy { .. } | StateError::Outlived { .. }) => {
+                "wait for it, then the same command again".to_owned()
+            }
             Self::Prompt(_) => "git ralph prompt --template shows the built-in template".to_owned(),
             Self::Source(SourceError::NoCommand) => {
                 "git config ralph.storiesCommand '<command that prints one JSON object a story>'".to_owned()

@@ -395,7 +395,7 @@ impl Error {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::State(StateError::Busy { .. }) => Exit::Busy,
+            Self::State(StateError::Busy { .. } | StateError::Outlived { .. }) => Exit::Busy,
             Self::NothingLeft { .. } => Exit::NoStory,
             Self::RetryFirst { .. } => Exit::RetriesLeft,
             Self::RetriesSpent { .. } => Exit::RetriesSpent,

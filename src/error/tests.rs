@@ -89,6 +89,10 @@ fn state() -> Vec<StateError> {
             change: "add-login".to_owned(),
             holder: Some("process 4711".to_owned()),
         },
+        StateError::Outlived {
+            change: "add-login".to_owned(),
+            holder: "process 4711".to_owned(),
+        },
         StateError::Newer {
             path: path("/r/.git/ralph/add-login.toml"),
             found: 9,

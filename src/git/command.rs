@@ -192,7 +192,11 @@ impl Git {
         verb: &'static str,
         args: impl IntoIterator<Item = S>,
     ) -> GitCommand {
-        let mut command = Command::new("git").arg("-C").arg(&self.top).limit(self.limit);
+        let mut command = Command::new("git")
+            .arg("-C")
+            .arg(&self.top)
+            .limit(self.limit)
+            .with_locks();
         for name in REPOSITORY_VARIABLES.iter().chain(MEANING_VARIABLES) {
             command = command.env_remove(name);
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::command::{Git, GitError};
 use super::discover::{Head, Repo};
 use crate::names::Oid;
-use crate::refs::Update;
+use crate::refs::{KeptRef, Update, free_names};
 
 /// One ref as `git for-each-ref` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +97,27 @@ impl Git {
             .await
     }
 
+    /// Keeps objects under these names, or under the next ones that are free; gives the names.
+    ///
+    /// # Errors
+    /// When git cannot read or write refs.
+    pub async fn keep(&self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, GitError> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let dir = |kept: &KeptRef| kept.name.rsplit_once('/').map(|(dir, _)| dir.to_owned());
+        let dirs: Vec<String> = wanted.iter().filter_map(dir).collect();
+        let dirs: Vec<&str> = dirs.iter().map(String::as_str).collect();
+        let refs = self.refs(&dirs).await?;
+        let at = |name: &str| {
+            let found = refs.iter().find(|found| found.name == name);
+            found.map(|found| found.oid.clone())
+        };
+        let (updates, kept) = free_names(wanted, at);
+        self.update_refs(&updates, why).await?;
+        Ok(kept)
+    }
+
     /// The commits of the stash, newest first.
     ///
     /// # Errors
@@ -152,6 +173,22 @@ impl Git {
         match output.code {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
+            _ => Err(super::command::failure("merge-base", &output)),
+        }
+    }
+}
+
+impl Git {
+    /// Finds the best common ancestor of two commits, where they have one.
+    ///
+    /// # Errors
+    /// When git cannot tell (a missing object).
+    pub async fn merge_base(&self, one: &Oid, other: &Oid) -> Result<Option<Oid>, GitError> {
+        let args = [one.as_str(), other.as_str()];
+        let output = self.cmd("merge-base", args).any_exit().await?;
+        match output.code {
+            Some(0) => Ok(Oid::parse(&String::from_utf8_lossy(&output.stdout))),
+            Some(1) => Ok(None),
             _ => Err(super::command::failure("merge-base", &output)),
         }
     }

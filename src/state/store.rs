@@ -2,15 +2,23 @@
 //!
 //! Saving is atomic: temporary file in the same folder, fsync, rename, fsync of the folder. The lock is
 //! a `flock` on `<change>.lock` for a whole step; the file is never deleted, so that two processes
-//! never hold two files of the same name.
+//! never hold two files of the same name. The gits of a step hold it too: one that outlives its git-ralph
+//! would else write what the next command reads.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 
 use super::{State, VERSION};
 use crate::fs::{Durability, FileError, file_error, write_atomically};
+use crate::held::Held;
 use crate::names::Change;
 
 /// Why a state could not be read, saved or locked.
@@ -23,6 +31,14 @@ pub enum StateError {
         change: String,
         /// What the holder wrote about itself.
         holder: Option<String>,
+    },
+    /// The process that held the loop was killed, and a child of its goes on.
+    #[error("{holder} was killed, but a git that it started for '{change}' is still at work")]
+    Outlived {
+        /// The change.
+        change: String,
+        /// What the holder wrote about itself.
+        holder: String,
     },
     /// A newer program wrote the file.
     #[error("{} was written by a newer git-ralph (version {found}, this one knows {VERSION})", path.display())]
@@ -55,8 +71,12 @@ pub struct Store {
 /// The right to change a loop, held until dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    _held: Held,
 }
+
+/// How long a git is waited for whose git-ralph was killed.
+const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
+const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
 impl Store {
     /// The files of `change` in the repository with this common git directory.
@@ -130,22 +150,30 @@ impl Store {
             .mode(0o600)
             .open(path)
             .map_err(|source| file_error("open", path, source))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let read = file.read_to_string(&mut holder).is_ok();
-                return Err(StateError::Busy {
-                    change: self.change.to_string(),
-                    holder: (read && !holder.is_empty()).then(|| holder.trim().to_owned()),
-                });
+        let deadline = Instant::now() + OUTLIVED_WAIT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(file_error("lock", path, source).into()),
             }
-            Err(TryLockError::Error(source)) => return Err(file_error("lock", path, source).into()),
+            let holder = fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+            let change = self.change.to_string();
+            if !is_gone(&holder) {
+                let holder = (!holder.is_empty()).then_some(holder);
+                return Err(StateError::Busy { change, holder });
+            }
+            if Instant::now() >= deadline {
+                return Err(StateError::Outlived { change, holder });
+            }
+            sleep(OUTLIVED_POLL);
         }
         file.set_len(0)
             .and_then(|()| writeln!(file, "process {}", std::process::id()))
             .map_err(|source| file_error("write", path, source))?;
-        Ok(Lock { _file: file })
+        Ok(Lock {
+            _held: Held::new(file),
+        })
     }
 
     /// Reads the state; `None` when there is no such loop.
@@ -186,8 +214,7 @@ impl Store {
     /// The process that holds the lock, or held it last; `None` when nobody can tell.
     #[must_use]
     pub fn holder(&self) -> Option<i32> {
-        let text = fs::read_to_string(self.lock_path()).ok()?;
-        text.trim().strip_prefix("process ")?.parse().ok()
+        process_of(&fs::read_to_string(self.lock_path()).ok()?)
     }
 
     /// Saves the state so that a crash or a power cut leaves either the old or the new one.
@@ -230,6 +257,16 @@ pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
         .collect();
     found.sort();
     Ok(found)
+}
+
+/// Reads the process that a lock names.
+fn process_of(holder: &str) -> Option<i32> {
+    holder.trim().strip_prefix("process ")?.parse().ok()
+}
+
+/// Whether the process that a lock names is certainly no more.
+fn is_gone(holder: &str) -> bool {
+    process_of(holder).is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH))
 }
 
 fn make_dir(dir: &Path) -> Result<(), FileError> {

@@ -1,10 +1,11 @@
 //! SIGKILL in the middle of an attempt, and two processes at once.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Cmd, Sandbox, search_path, wait_for};
 
 /// Kills git-ralph while the agent works; the agent lives on.
 fn killed(sandbox: &Sandbox) {
@@ -130,4 +131,93 @@ fn a_lock_that_a_killed_git_left_on_our_own_index_is_no_obstacle() {
             sandbox.step(step, &sandbox.completing("echo x >>x")).exits(0);
         }
     }
+}
+
+/// A `git` first on `PATH` that goes on only when it is told to, the first time that it runs this verb.
+fn with_slow_git(sandbox: &Sandbox, verb: &str, cmd: Cmd) -> Cmd {
+    let real = sandbox.cmd("sh").args(["-c", "command -v git"]).run().exits(0);
+    let dir = sandbox.outside("slow");
+    fs::create_dir_all(&dir).unwrap();
+    let shim = format!(
+        "#!/bin/sh\ncase \" $* \" in *' {verb} '*)\nif mkdir '{0}/first' 2>/dev/null; then echo >'{0}/at-git'; \
+         read go <'{0}/go'; fi ;; esac\nexec '{1}' \"$@\"\n",
+        sandbox.notes.display(),
+        real.stdout.trim()
+    );
+    fs::write(dir.join("git"), shim).unwrap();
+    fs::set_permissions(dir.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let dirs = std::iter::once(dir).chain(search_path());
+    cmd.env("PATH", std::env::join_paths(dirs).unwrap())
+}
+
+#[test]
+fn a_git_that_outlives_us_is_waited_for() {
+    // Each is refused only after a while.
+    std::thread::scope(|scope| {
+        for (verb, args) in [
+            ("add", &["start", CHANGE][..]),
+            ("update-ref", &["start", CHANGE]),
+            ("add", &["complete"]),
+            ("update-ref", &["fail"]),
+        ] {
+            scope.spawn(|| outlived(verb, args));
+        }
+    });
+}
+
+/// Kills git-ralph at this git of a step; that git goes on only after the next command was refused.
+fn outlived(verb: &str, args: &[&str]) {
+    let sandbox = Sandbox::dirty();
+    if args[0] != "start" {
+        sandbox.start();
+        sandbox.write("new.txt", "new\n");
+    }
+    let go = sandbox.notes.join("go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let running = with_slow_git(&sandbox, verb, sandbox.direct(args)).start();
+    wait_for(&sandbox.notes.join("at-git"));
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    sandbox
+        .ralph(args)
+        .exits(75)
+        .says("a git that it started for 'add-login' is still at work");
+    let waiting = sandbox.direct(args).start();
+    fs::write(&go, "go\n").unwrap();
+    let code = if args[0] == "fail" { 3 } else { 0 };
+    let ended = waiting.end();
+    assert_eq!(ended.code, code, "{verb} {args:?}: {}", ended.stderr);
+    sandbox.is_at_checkpoint();
+    if args[0] == "complete" {
+        assert_eq!(sandbox.git(&["show", "HEAD:new.txt"]), "new");
+    }
+    sandbox.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn what_others_leave_running_holds_no_lock() {
+    let sandbox = Sandbox::dirty();
+    let see = |name: &str| format!("ls -l /proc/self/fd >\"{}/{name}\"", sandbox.notes.display());
+    sandbox.configure("ralph.verify", &see("gate"));
+    sandbox.hook("ralph-post-attempt", &see("hook"));
+    // A filter of the user's leaves a process behind, with all that git has given to it.
+    let daemon = format!(
+        "sh -c 'test -e \"{0}\" || {{ sleep 1000 >/dev/null 2>&1 & echo $! >\"{0}\"; }}; cat'",
+        sandbox.notes.join("daemon").display()
+    );
+    sandbox.configure("filter.f.clean", &daemon);
+    sandbox.write(".gitattributes", "*.f filter=f\n");
+    sandbox.write("one.f", "one\n");
+    sandbox.start();
+    assert!(!sandbox.noted("daemon").is_empty());
+    sandbox.step("next", &sandbox.completing(&see("agent"))).exits(0);
+    for name in ["gate", "hook", "agent"] {
+        assert!(
+            !sandbox.noted(name).contains(".lock"),
+            "{name}: {}",
+            sandbox.noted(name)
+        );
+    }
+    let pid = sandbox.noted("daemon").trim().parse().unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }

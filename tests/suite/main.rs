@@ -29,6 +29,7 @@ mod hooks;
 mod hooks_verb;
 mod install;
 mod json;
+mod kept;
 mod log;
 mod manual;
 mod marking;

@@ -15,7 +15,7 @@ use super::verdict::Judgement;
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::names::Oid;
-use crate::refs::Update;
+use crate::refs::KeptRef;
 use crate::state::Verdict;
 use crate::stories::{Listing, Story};
 
@@ -116,12 +116,9 @@ impl Session<'_> {
         let commit = git
             .commit_tree(before, &[&self.state.checkpoint], &message)
             .await?;
-        let update = Update::Set {
-            name: name.clone(),
-            new: commit,
-        };
-        let why = "ralph: before a hook".to_owned();
-        git.update_refs(&[update], &why).await?;
+        let kept = KeptRef { name, oid: commit };
+        let kept = git.keep(&[kept], "ralph: before a hook").await?;
+        let name = kept.into_iter().map(|kept| kept.name).collect::<String>();
         self.tell(format!(
             "the hook {} changed files: {names}; as they were before it: git show {name}",
             Hook::PreCheckpoint.name()

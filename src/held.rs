@@ -1,0 +1,63 @@
+//! Locks that short children of ours hold with us. A git that we have started goes on when we are killed; for
+//! as long as it does, the lock on what it works on is taken.
+//!
+//! A `flock` belongs to the open file, which such a child inherits. No other child does: agents, hooks and
+//! the commands of trackers may leave processes behind that run for days.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+static HELD: Mutex<Vec<Weak<File>>> = Mutex::new(Vec::new());
+
+/// A file whose lock we hold, until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    file: Arc<File>,
+}
+
+impl Held {
+    /// Has children that we start from now on hold the lock of `file` too.
+    #[must_use]
+    pub fn new(file: File) -> Self {
+        let file = Arc::new(file);
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|file| file.strong_count() > 0);
+        held.push(Arc::downgrade(&file));
+        Self { file }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // All of our own children have ended; what they may have left behind must not keep it.
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!("cannot let a lock go: {error}");
+        }
+    }
+}
+
+/// Starts a child that holds our locks with us, or one that does not.
+pub fn start<T>(with_locks: bool, start: impl FnOnce() -> T) -> T {
+    // One at a time: what is open for one child is so for every child.
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let files: Vec<Arc<File>> = if with_locks {
+        held.iter().filter_map(Weak::upgrade).collect()
+    } else {
+        Vec::new()
+    };
+    set_all(&files, FdFlag::empty());
+    let started = start();
+    set_all(&files, FdFlag::FD_CLOEXEC);
+    started
+}
+
+fn set_all(files: &[Arc<File>], flag: FdFlag) {
+    for file in files {
+        if let Err(error) = fcntl(file.as_fd(), FcntlArg::F_SETFD(flag)) {
+            tracing::warn!("cannot hand a lock on: {error}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Refs that keep work: once made, none is written over.
+
+use std::fs;
+
+use crate::support::{CHANGE, Sandbox};
+
+const FIRST: &str = "refs/ralph/add-login/attempts/1/1";
+const SECOND: &str = "refs/ralph/add-login/attempts/1/2";
+const THIRD: &str = "refs/ralph/add-login/attempts/1/3";
+
+#[test]
+fn attempts_are_numbered_on_where_the_state_was_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("echo one >work")).exits(3);
+    let kept = sandbox.git(&["rev-parse", FIRST]);
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
+    let shown = sandbox.ralph(&["diff", CHANGE, "1@1"]).exits(0);
+    assert!(shown.stdout.contains("+one"), "{}", shown.stdout);
+    let shown = sandbox.ralph(&["diff", CHANGE, "1"]).exits(0);
+    assert!(shown.stdout.contains("+one"), "{}", shown.stdout);
+    sandbox.step("next", &sandbox.failing("echo two >work")).exits(3);
+    assert_eq!(sandbox.git(&["rev-parse", FIRST]), kept);
+    assert_eq!(sandbox.git(&["show", &format!("{SECOND}:work")]), "two");
+}
+
+#[test]
+fn a_fresh_clone_goes_on_with_the_numbers_of_the_refs() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("echo one >work")).exits(3);
+    let clone = sandbox.outside("clone");
+    let top = sandbox.top.to_str().unwrap();
+    sandbox.git(&["clone", "-q", top, clone.to_str().unwrap()]);
+    let git = |args: &[&str]| sandbox.git_cmd(args).dir(&clone).run().exits(0).stdout;
+    git(&["fetch", "-q", "origin", "refs/ralph/*:refs/ralph/*"]);
+    git(&["checkout", "-q", "ralph/add-login"]);
+    let ralph = |args: &[&str]| sandbox.ralph_cmd(args).dir(&clone).run();
+    ralph(&["start", CHANGE, "--resume"]).exits(0);
+    ralph(&["next", "--", &sandbox.failing("echo two >work")]).exits(3);
+    assert_eq!(git(&["show", &format!("{FIRST}:work")]), "one\n");
+    assert_eq!(git(&["show", &format!("{SECOND}:work")]), "two\n");
+}
+
+#[test]
+fn a_name_that_is_taken_is_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("echo one >work")).exits(3);
+    let other = sandbox.git(&["rev-parse", "main"]);
+    // It comes while the agent works, as by a fetch in another window, where no guard stands.
+    let agent = sandbox.failing(&format!(
+        "echo two >work; GIT_CONFIG_COUNT=0 git update-ref {SECOND} {other}"
+    ));
+    sandbox.step("retry", &agent).exits(3).says(THIRD);
+    assert_eq!(sandbox.git(&["rev-parse", SECOND]), other);
+    assert_eq!(sandbox.git(&["show", &format!("{THIRD}:work")]), "two");
+    sandbox.ralph(&["restore", CHANGE, "1@3"]).exits(0);
+    assert_eq!(sandbox.read("work"), "two\n");
+    sandbox.ralph(&["revert"]).exits(0);
+    let fourth = "refs/ralph/add-login/attempts/1/4:work";
+    assert_eq!(sandbox.git(&["show", fourth]), "two");
+}
+
+#[test]
+fn a_loop_that_is_begun_again_keeps_what_the_earlier_one_was_anchored_by() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let anchor = sandbox.git(&["rev-parse", "refs/ralph/add-login/anchor"]);
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.write("more", "more\n");
+    sandbox.git(&["add", "more"]);
+    sandbox.start();
+    let refs = sandbox.git(&["for-each-ref", "--format=%(objectname)", "refs/ralph"]);
+    assert!(refs.contains(&anchor), "{refs}");
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.ralph(&["prune"]).exits(0);
+    let refs = sandbox.git(&["for-each-ref", "--format=%(objectname)", "refs/ralph"]);
+    assert!(refs.contains(&anchor), "{refs}");
+}
