@@ -646,7 +646,7 @@ fn without_hooks_no_git_is_asked_for_any() {
 #[test]
 fn the_hooks_of_the_manual_do_what_it_says() {
     let sandbox = Sandbox::new();
-    for (name, _, script) in crate::manual::topics::HOOKS_SHOWN {
+    for (name, _, script) in crate::documents::manual::topics::HOOKS_SHOWN {
         sandbox.hook(name, script);
         assert!(script.starts_with("#!/bin/sh\n"));
     }

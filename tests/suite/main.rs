@@ -18,28 +18,24 @@ mod crash;
 mod demo;
 mod diff;
 mod doctor;
+mod documents;
 mod driver;
 mod events;
 mod fail;
 mod finish;
 mod gates;
 mod guard;
-mod help;
 mod hooks;
 mod hooks_verb;
 mod install;
 mod json;
 mod log;
-mod manual;
 mod marking;
 mod next;
-mod package;
 mod presets;
 mod processes;
 mod prompt;
 mod prune;
-mod readme;
-mod recipes;
 mod repository;
 mod restore;
 mod retry;
@@ -56,7 +52,6 @@ mod terminal;
 mod trackers;
 mod undone;
 mod waiting;
-mod workflow;
 
 /// Whether a program is there; says so when what needs it is left out.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]

@@ -1,0 +1,8 @@
+//! The documents, held to the code: what they list is what there is, and what they show is run.
+
+mod help;
+pub mod manual;
+mod package;
+mod readme;
+mod recipes;
+mod workflow;
