@@ -1,6 +1,4 @@
-//! The manual pages in man/ are what the code says: generated from the command line's own
-//! definitions, from the tables of exit codes, settings and hooks and from the schema of the events, with sections of
-//! prose from `text` and `topics`.
+//! The manual pages in `man/` are rendered from the Markdown in `man/src`, with parts that are generated from the code.
 //! `SNAPSHOTS=overwrite cargo test --test suite manual` writes them anew.
 
 #![expect(
@@ -9,47 +7,49 @@
     reason = "a test that cannot go on has failed"
 )]
 
-mod more;
-mod text;
-pub(crate) mod topics;
-mod tutorial;
+mod generated;
+mod roff;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::CommandFactory;
-use clap_mangen::Man;
-use git_ralph::agent::presets::{self, Preset};
-use git_ralph::cli::Cli;
-use git_ralph::engine::hooks;
-use git_ralph::{exit, prompt, settings};
-use serde_json::Value;
+use git_ralph::parts;
 use snapbox::{Data, assert_data_eq};
-use tutorial::TUTORIAL;
 
 use crate::support::{Sandbox, console};
 
 /// Day of the last change to the pages that readers should know of; not the day of a build.
-const DATE: &str = "2026-11-21";
+const DATE: &str = "2026-11-22";
 
 #[test]
-fn pages_are_those_of_the_code() {
+fn pages_are_those_of_their_sources() {
     for (name, page) in pages() {
         assert_data_eq!(page, Data::read_from(&dir().join(name), None).raw());
     }
 }
 
 #[test]
-fn there_is_no_page_without_a_command() {
-    let mut committed: Vec<String> = fs::read_dir(dir())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    let mut wanted: Vec<String> = pages().into_iter().map(|(name, _)| name).collect();
-    committed.sort();
+fn every_command_and_topic_has_a_page_and_nothing_else_has() {
+    let commands = generated::commands();
+    let verbs = commands.iter().map(|(verb, _)| file_name(verb, 1));
+    let topics = parts::TOPICS.iter().map(|(topic, _)| file_name(topic, 7));
+    let mut wanted: Vec<String> = verbs.chain(topics).collect();
     wanted.sort();
+    let rendered: Vec<String> = pages().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(rendered, wanted);
+    let committed: Vec<String> = files(&dir()).into_iter().filter(|name| name != "src").collect();
     assert_eq!(committed, wanted);
+}
+
+#[test]
+fn links_lead_to_pages() {
+    for (name, source) in sources() {
+        for link in roff::links(&source) {
+            assert!(dir().join("src").join(&link).is_file(), "{name}: {link}");
+        }
+    }
 }
 
 #[test]
@@ -120,22 +120,36 @@ fn sections_of_a_command_are_in_the_order_of_gits_pages() {
 #[test]
 fn the_tutorial_shows_what_happens() {
     let sandbox = Sandbox::empty();
-    let typed: String = TUTORIAL
-        .lines()
-        .filter_map(|line| line.strip_prefix("    ").or(line.is_empty().then_some("")))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let (first, rest) = typed.trim_start().split_once('\n').unwrap();
+    let source = &sources()["git-ralph-tutorial.md"];
+    let typed: String = code(source, "console").collect();
+    let (first, rest) = typed.split_once("$ cd greeter\n").unwrap();
     let above = sandbox.top.parent().unwrap();
     console::follow(&sandbox, above, first);
     console::follow(&sandbox, &above.join("greeter"), rest);
+}
+
+/// Returns the hooks that the page about lifecycle hooks shows: the name of each, and its text.
+pub fn hooks_shown() -> Vec<(String, String)> {
+    let source = &sources()["git-ralph-lifecycle.md"];
+    let blocks = roff::code_blocks(source).into_iter();
+    let hooks = blocks.filter_map(|(info, code)| {
+        let name = info.strip_prefix("sh .git/hooks/")?;
+        Some((name.to_owned(), code))
+    });
+    hooks.collect()
+}
+
+/// Returns the blocks of code that begin with this info string.
+fn code<'a>(source: &str, wanted: &'a str) -> impl Iterator<Item = String> + 'a {
+    let blocks = roff::code_blocks(source).into_iter();
+    blocks.filter_map(move |(info, code)| (info == wanted).then_some(code))
 }
 
 fn lint(page: &Path) -> String {
     output("mandoc", &["-Tlint", "-W", "warning"], page).0
 }
 
-/// What a program prints about a page: its output, and its errors.
+/// Runs a program on a page, and returns its output and its errors.
 #[expect(clippy::disallowed_methods, reason = "a test runs such programs as it likes")]
 fn output(program: &str, args: &[&str], page: &Path) -> (String, String) {
     let output = Command::new(program)
@@ -154,367 +168,51 @@ fn dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("man")
 }
 
-/// Every page: its file name and its text.
-fn pages() -> Vec<(String, String)> {
-    let mut top = Cli::command().disable_help_subcommand(true);
-    top.build();
-    let commands: Vec<clap::Command> = top
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-        .cloned()
-        .collect();
-    let mut pages = vec![("git-ralph.1".to_owned(), page(top, ""))];
-    for command in commands {
-        let verb = command.get_name().to_owned();
-        pages.push((format!("git-ralph-{verb}.1"), page(command, &verb)));
-    }
-    pages.push(("git-ralph-events.7".to_owned(), events_page()));
-    pages.push(("git-ralph-lifecycle.7".to_owned(), lifecycle_page()));
-    pages.push(("git-ralph-tutorial.7".to_owned(), tutorial_page()));
-    pages
-}
-
-/// The page about the lifecycle hooks.
-fn lifecycle_page() -> String {
-    let mut page = Page::topic("lifecycle", "hooks that a loop runs around its steps");
-    page.section("SYNOPSIS");
-    page.text(".git/hooks/ralph-*, core.hooksPath, hook.<name>.event");
-    page.section("DESCRIPTION");
-    page.prose(topics::HOOKS);
-    page.section("HOOKS");
-    for row in hooks::TABLE {
-        let story = if row.story { " and story" } else { "" };
-        let text = format!(
-            "Runs {}. Arguments: change{story}. Event: {}. When it fails: {}.",
-            row.when, row.event, row.refusal
-        );
-        page.item(row.name, &text);
-    }
-    page.prose(topics::HOOKS_AFTER);
-    page.section("EXAMPLES");
-    for (name, what, script) in topics::HOOKS_SHOWN {
-        let script: String = script.lines().map(|line| format!("    {line}\n")).collect();
-        page.prose(&format!("{what}, in .git/hooks/{name}:\n\n{script}"));
-    }
-    page.prose(
-        "Say on the desktop that a loop is closed, without a file, with git 2.54 or later:\n\n    git config hook.told.event ralph-post-finish\n    \
-         git config hook.told.command 'notify-send \"git ralph\"'\n",
-    );
-    page.section("SEE ALSO");
-    page.text(
-        "git-ralph(1), git-ralph-hooks(1), git-ralph-events(7), githooks(5), git-hook(1), git-config(1)",
-    );
-    page.0
-}
-
-/// The page that leads through a first loop.
-fn tutorial_page() -> String {
-    let mut page = Page::topic("tutorial", "a first loop, step by step");
-    page.section("SYNOPSIS");
-    page.text("git ralph start | next | retry | complete | finish");
-    page.section("DESCRIPTION");
-    page.prose(TUTORIAL);
-    page.section("SEE ALSO");
-    page.text(
-        "git-ralph(1), git-ralph-run(1), git-ralph-prompt(1), git-ralph-hooks(1), git-ralph-lifecycle(7)",
-    );
-    page.0
-}
-
-/// The schema of the events.
-fn schema() -> Value {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/events.schema.json");
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
-}
-
-/// The page about the events.
-fn events_page() -> String {
-    let schema = schema();
-    let mut page = Page::topic("events", "what happens in a loop, as lines of JSON");
-    page.section("SYNOPSIS");
-    page.text("git ralph <command> --json");
-    page.section("DESCRIPTION");
-    page.prose(topics::EVENTS);
-    page.section("FIELDS OF ALL EVENTS");
-    page.item("event", "Its name, one of those below.");
-    page.fields(&schema, &schema);
-    page.section("EVENTS");
-    for event in schema["oneOf"].as_array().unwrap() {
-        let name = event["properties"]["event"]["const"].as_str().unwrap();
-        page.item(name, event["description"].as_str().unwrap());
-        page.0.push_str(".RS\n");
-        page.fields(&schema, event);
-        page.0.push_str(".RE\n");
-    }
-    page.section("VERDICTS");
-    for verdict in schema["$defs"]["Verdict"]["oneOf"].as_array().unwrap() {
-        page.item(
-            verdict["const"].as_str().unwrap(),
-            verdict["description"].as_str().unwrap(),
-        );
-    }
-    page.prose(topics::EVENTS_AFTER);
-    page.section("SEE ALSO");
-    page.text("git-ralph(1), git-ralph-hooks(1), git-ralph-lifecycle(7), git-ralph-log(1), git-ralph-run(1)");
-    page.0
-}
-
-/// What a field holds, in words.
-fn type_of(schema: &Value, field: &Value) -> String {
-    if let Some(options) = field["anyOf"].as_array() {
-        let options: Vec<String> = options.iter().map(|option| type_of(schema, option)).collect();
-        return options.join(" or ");
-    }
-    if let Some(name) = field["$ref"].as_str() {
-        return match name.rsplit('/').next().unwrap() {
-            "Oid" => "object id".to_owned(),
-            "Verdict" => "a verdict".to_owned(),
-            name => {
-                let values = schema["$defs"][name]["oneOf"].as_array().unwrap();
-                let values: Vec<&str> = values.iter().map(|v| v["const"].as_str().unwrap()).collect();
-                values.join(" or ")
-            }
-        };
-    }
-    if let Some(value) = field.get("const") {
-        return format!("always {value}");
-    }
-    match (&field["type"], field["format"].as_str()) {
-        (Value::String(_), Some("date-time")) => "time".to_owned(),
-        (Value::String(name), _) if name == "array" => {
-            format!("array of {}", type_of(schema, &field["items"]))
-        }
-        (Value::String(name), _) => name.clone(),
-        (Value::Array(names), _) => {
-            let names: Vec<&str> = names.iter().map(|name| name.as_str().unwrap()).collect();
-            names.join(" or ")
-        }
-        _ => panic!("{field} has no type"),
+/// Returns the name of a page's file.
+fn file_name(verb: &str, section: u8) -> String {
+    match verb {
+        "" => format!("git-ralph.{section}"),
+        verb => format!("git-ralph-{verb}.{section}"),
     }
 }
 
-/// One page; the verb of the page about the whole is empty.
-fn page(mut command: clap::Command, verb: &str) -> String {
-    let usage = command.render_usage().to_string();
-    let source = format!("git-ralph {}", env!("CARGO_PKG_VERSION"));
-    let man = Man::new(command)
-        .date(DATE)
-        .source(source)
-        .manual("git-ralph manual");
-    let mut page = Page(String::new());
-    page.part(|out| man.render_title(out));
-    page.part(|out| man.render_name_section(out));
-    page.section("SYNOPSIS");
-    page.text(usage.trim_start_matches("Usage:").trim());
-    page.part(|out| man.render_description_section(out));
-    page.prose(text::description(verb));
-    page.part(|out| man.render_options_section(out));
-    if verb.is_empty() {
-        page.part(|out| man.render_subcommands_section(out));
-        page.section("CONFIGURATION");
-        page.prose(text::CONFIGURATION);
-        for (key, default, meaning) in settings::TABLE {
-            page.item(key, &format!("{meaning} (default: {default})"));
-        }
-        page.section("EXIT STATUS");
-        for (code, meaning, then) in exit::TABLE {
-            page.item(code, &format!("{meaning}. What a script does: {then}."));
-        }
-        let (before, after) = text::TOP.split_once("@presets\n").unwrap();
-        page.prose(before);
-        for preset in presets::ALL {
-            page.item(preset.name, &preset_words(preset));
-        }
-        page.prose(after);
-        page.section("EXAMPLES");
-        page.prose(text::examples(verb));
-    } else {
-        if let Some((prose, keys)) = more::configuration(verb) {
-            page.section("CONFIGURATION");
-            page.prose(prose);
-            for wanted in keys {
-                let (key, default, meaning) = settings::TABLE.iter().find(|(key, ..)| key == wanted).unwrap();
-                page.item(key, &format!("{meaning} (default: {default})"));
-            }
-        }
-        if verb == "prompt" {
-            page.section("VARIABLES");
-            page.prose(text::VARIABLES);
-            for (name, meaning) in prompt::VARIABLES {
-                page.item(name, meaning);
-            }
-        }
-        page.section("EXAMPLES");
-        page.prose(text::examples(verb));
-        page.prose(more::files(verb));
-        page.section("EXIT STATUS");
-        let codes = text::exit_codes(verb);
-        for (code, meaning, _) in exit::TABLE.iter().filter(|(code, ..)| codes.contains(code)) {
-            page.item(code, meaning);
-        }
-        page.prose(more::limits(verb));
-    }
-    page.section("SEE ALSO");
-    let mut others: Vec<&str> = text::see_also(verb).to_vec();
-    if !verb.is_empty() {
-        others.insert(0, "git-ralph");
-    }
-    let section = |name: &str| match name {
-        "githooks" => 5,
-        name if text::TOPICS.contains(&name) => 7,
-        _ => 1,
+/// Returns the names of the files in a directory, sorted.
+fn files(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// Returns the sources of the pages, by file name.
+fn sources() -> BTreeMap<String, String> {
+    let dir = dir().join("src");
+    let read = |name: String| {
+        let source = fs::read_to_string(dir.join(&name)).unwrap();
+        (name, source)
     };
-    let others: Vec<String> = others
-        .iter()
-        .map(|name| format!("{name}({})", section(name)))
-        .collect();
-    page.text(&others.join(", "));
-    page.0
+    files(&dir).into_iter().map(read).collect()
 }
 
-/// A preset in words.
-fn preset_words(preset: &Preset) -> String {
-    let mut words = preset.line();
-    for (name, value) in preset.env {
-        words.push_str(&format!(", with {name}={value}"));
-    }
-    if let Some(argument) = preset.unasked {
-        words.push_str(&format!("; acts without asking ({argument})"));
-    }
-    if !preset.tried {
-        words.push_str("; not tried with the real program");
-    }
-    words + "."
-}
-
-/// A page that is being written, as roff.
-struct Page(String);
-
-impl Page {
-    /// A page of section 7, with its name.
-    fn topic(name: &str, about: &str) -> Self {
-        let version = env!("CARGO_PKG_VERSION");
-        let mut page = Self(format!(
-            ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH git-ralph-{name} 7 {DATE} \"git-ralph {version}\" \"git-ralph manual\"\n"
-        ));
-        page.section("NAME");
-        page.0
-            .push_str(&format!("git\\-ralph\\-{name} \\- {}\n", escaped(about)));
-        page
-    }
-
-    /// The fields of an object of the schema, in the order of a line.
-    fn fields(&mut self, schema: &Value, object: &Value) {
-        let object = match object["$ref"].as_str() {
-            Some(name) => &schema["$defs"][name.rsplit('/').next().unwrap()],
-            None => object,
-        };
-        for name in object["required"].as_array().unwrap() {
-            let name = name.as_str().unwrap();
-            let field = &object["properties"][name];
-            if name != "event" {
-                let kind = type_of(schema, field);
-                let about = field["description"].as_str().unwrap();
-                self.item(name, &format!("{about} ({kind})"));
-            }
-        }
-    }
-
-    /// A part that `clap_mangen` writes.
-    fn part(&mut self, write: impl Fn(&mut dyn std::io::Write) -> std::io::Result<()>) {
-        let mut bytes = Vec::new();
-        write(&mut bytes).unwrap();
-        let part = String::from_utf8(bytes).unwrap();
-        // Each part brings the preamble of a whole page.
-        let begin = if self.0.is_empty() {
-            0
-        } else {
-            part.find(".SH").unwrap()
-        };
-        self.0.push_str(&part[begin..]);
-    }
-
-    fn section(&mut self, title: &str) {
-        self.0.push_str(&format!(".SH \"{title}\"\n"));
-    }
-
-    fn text(&mut self, text: &str) {
-        for line in text.lines() {
-            self.0.push_str(&escaped(line));
-            self.0.push('\n');
-        }
-    }
-
-    /// Begins a paragraph, but where a section begins one.
-    fn paragraph(&mut self) {
-        let in_section = self.0.lines().last().is_some_and(|line| !line.starts_with(".SH"));
-        if in_section {
-            self.0.push_str(".PP\n");
-        }
-    }
-
-    fn item(&mut self, term: &str, text: &str) {
-        self.0.push_str(".TP\n\\fB");
-        self.0.push_str(&escaped(term));
-        self.0.push_str("\\fR\n");
-        self.text(text);
-    }
-
-    /// Prose as `text` has it: `= TITLE` begins a section, `* term: meaning` an item, four blanks an
-    /// example; an empty line ends a paragraph.
-    fn prose(&mut self, prose: &str) {
-        let mut literal = false;
-        let mut wants_paragraph = true;
-        let mut lines = prose.trim_matches('\n').lines().peekable();
-        while let Some(line) = lines.next() {
-            let example = line.strip_prefix("    ");
-            if literal && example.is_none() && !line.is_empty() {
-                self.0.push_str(".fi\n.RE\n");
-                literal = false;
-                wants_paragraph = true;
-            }
-            if let Some(title) = line.strip_prefix("= ") {
-                self.section(title);
-                wants_paragraph = false;
-            } else if let Some((term, text)) = line.strip_prefix("* ").and_then(|item| item.split_once(": "))
-            {
-                self.item(term, text);
-                wants_paragraph = false;
-            } else if let Some(example) = example {
-                if !literal {
-                    self.paragraph();
-                    self.0.push_str(".RS 4\n.nf\n");
-                    literal = true;
-                }
-                self.text(example);
-            } else if line.is_empty() {
-                if literal && lines.peek().is_some_and(|next| next.starts_with("    ")) {
-                    self.0.push('\n');
-                }
-                wants_paragraph = true;
-            } else {
-                if wants_paragraph {
-                    self.paragraph();
-                    wants_paragraph = false;
-                }
-                self.text(line);
-            }
-        }
-        if literal {
-            self.0.push_str(".fi\n.RE\n");
-        }
-    }
-}
-
-/// Text that roff prints as it is.
-fn escaped(line: &str) -> String {
-    let line = line
-        .replace('\\', "\\(rs")
-        .replace('-', "\\-")
-        .replace('`', "\\(ga");
-    if line.starts_with(['.', '\'']) {
-        format!("\\&{line}")
-    } else {
-        line
-    }
+/// Renders every page, sorted by file name.
+fn pages() -> Vec<(String, String)> {
+    let commands: BTreeMap<String, clap::Command> = generated::commands().into_iter().collect();
+    let render = |(file, source): (String, String)| {
+        let title = source.lines().next().unwrap();
+        let name = title
+            .trim_start_matches("# ")
+            .trim_end_matches(')')
+            .replace('(', ".");
+        let stem = file.strip_suffix(".md").unwrap();
+        assert_eq!(name.rsplit_once('.').unwrap().0, stem, "{title} is in {file}");
+        let verb = stem.trim_start_matches("git-ralph").trim_start_matches('-');
+        let page = roff::render(&source, |page, part| {
+            generated::write(page, part, commands.get(verb));
+        });
+        (name, page)
+    };
+    let mut pages: Vec<_> = sources().into_iter().map(render).collect();
+    pages.sort();
+    pages
 }
