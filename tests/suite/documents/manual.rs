@@ -20,6 +20,8 @@ use snapbox::{Data, assert_data_eq};
 
 use crate::support::{Sandbox, console};
 
+pub use roff::links;
+
 /// Day of the last change to the pages that readers should know of; not the day of a build.
 const DATE: &str = "2026-11-22";
 
@@ -46,7 +48,7 @@ fn every_command_and_topic_has_a_page_and_nothing_else_has() {
 #[test]
 fn links_lead_to_pages() {
     for (name, source) in sources() {
-        for link in roff::links(&source) {
+        for link in links(&source) {
             assert!(dir().join("src").join(&link).is_file(), "{name}: {link}");
         }
     }

@@ -1,45 +1,58 @@
-//! README.md says what the code says, and the driver in it is the one that is tested.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
+//! What README.md and docs/ list is what the code has, and what they show to be typed works.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::CommandFactory;
+use git_ralph::agent::presets;
 use git_ralph::cli::Cli;
 use git_ralph::{exit, settings};
-use snapbox::assert_data_eq;
+use snapbox::{Data, assert_data_eq};
 
+use super::picture;
+use crate::support::document::{self, row};
 use crate::support::{Sandbox, console};
 
 #[test]
 fn every_setting_is_listed() {
-    let readme = readme();
+    let mut table = "| key | default | meaning |\n|---|---|---|\n".to_owned();
     for (key, default, meaning) in settings::TABLE {
-        let row = format!("| `{key}` | {default} | {meaning} |");
-        assert!(readme.contains(&row), "README.md has no line\n{row}");
+        table.push_str(&row(&[&format!("`{key}`"), default, meaning]));
     }
+    document::has_part("docs/settings.md", "settings", &table);
 }
 
 #[test]
 fn every_exit_code_is_listed() {
-    let readme = readme();
+    let mut table = "| code | meaning | what a script does |\n|---|---|---|\n".to_owned();
     for (code, meaning, then) in exit::TABLE {
-        let row = format!("| {code} | {meaning} | {then} |");
-        assert!(readme.contains(&row), "README.md has no line\n{row}");
+        table.push_str(&row(&[code, meaning, then]));
     }
+    document::has_part("docs/scripting.md", "exit codes", &table);
+}
+
+#[test]
+fn every_agent_is_listed() {
+    let mut table = "| name | command line | |\n|---|---|---|\n".to_owned();
+    for preset in presets::ALL {
+        let env = preset.env.iter().map(|(name, value)| format!("{name}={value} "));
+        let line = format!("`{}{}`", env.collect::<String>(), preset.line());
+        let note = match (preset.unasked, preset.tried) {
+            (_, false) => "not tried with the real program".to_owned(),
+            (Some(argument), true) => format!("`{argument}` lets it act without asking"),
+            (None, true) => String::new(),
+        };
+        table.push_str(&row(&[&format!("`{}`", preset.name), &line, &note]));
+    }
+    document::has_part("docs/agents.md", "agents", &table);
 }
 
 #[test]
 fn every_command_is_listed() {
-    let readme = readme();
+    let readme = &document::all()["README.md"];
     for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
-        let row = format!("| `git ralph {}", command.get_name());
+        let row = format!("| `git ralph {}` |", command.get_name());
         assert!(
             readme.contains(&row),
             "README.md has no line that begins with\n{row}"
@@ -48,14 +61,20 @@ fn every_command_is_listed() {
 }
 
 #[test]
+fn links_lead_somewhere() {
+    for (path, text) in document::all() {
+        let dir = top().join(&path);
+        for link in super::manual::links(&text) {
+            let is_there = link.contains("://") || dir.parent().unwrap().join(&link).exists();
+            assert!(is_there, "{path}: {link}");
+        }
+    }
+}
+
+#[test]
 fn the_driver_is_the_tested_one() {
     let driver = fs::read_to_string(driver_file()).unwrap();
-    let block = readme()
-        .split("```sh\n")
-        .skip(1)
-        .filter_map(|rest| rest.split_once("```").map(|(block, _)| block.to_owned()))
-        .find(|block| block.contains("git ralph $step"));
-    assert_data_eq!(block.unwrap_or_default(), driver);
+    assert_data_eq!(document::block("run: the driver"), driver);
 }
 
 #[test]
@@ -95,8 +114,8 @@ fn the_quick_start_works_as_it_is_typed() {
         &format!("echo \"$RALPH_STORY\" >>done.txt; echo '{result}'"),
     );
     sandbox.install("cargo", "test \"$*\" = test && echo gate >>$notes/gates");
-    for name in ["the stories", "the settings"] {
-        let typed = block(name);
+    for name in ["run: the stories", "run: the settings"] {
+        let typed = document::block(name);
         sandbox.cmd("sh").args(["-ec", &typed]).run().exits(0);
     }
     assert_eq!(sandbox.read("done.txt"), "1\n2\n");
@@ -111,7 +130,7 @@ fn the_run_that_is_shown_is_one() {
     std::fs::remove_dir_all(sandbox.top.join("openspec")).unwrap();
     sandbox
         .cmd("sh")
-        .args(["-ec", &block("the stories")])
+        .args(["-ec", &document::block("run: the stories")])
         .run()
         .exits(0);
     sandbox.git(&["add", "-A"]);
@@ -122,91 +141,31 @@ fn the_run_that_is_shown_is_one() {
         2) echo wrong >wrong; failed 'no password file' ;;
         *) echo check >check.sh; complete ;; esac",
     );
-    // Beside the repository, so that it is no part of the work.
-    let shown = block("the console").replace("./agent.sh", &agent);
-    console::follow(&sandbox, &sandbox.top, &shown);
+    let shown = shown();
+    // Beside the repository, so that it is not part of the work.
+    let typed = shown.replace("./agent.sh", &agent);
+    console::follow(&sandbox, &sandbox.top, &typed);
 }
 
 #[test]
-fn a_job_goes_on_where_another_one_stopped() {
-    let sandbox = Sandbox::new();
-    let remote = sandbox.outside("remote.git");
-    let remote = remote.to_str().unwrap();
-    sandbox.git(&["init", "-q", "--bare", "--initial-branch=main", remote]);
-    sandbox.git(&["remote", "add", "origin", remote]);
-    sandbox.git(&["push", "-q", "origin", "main"]);
-    let script = sandbox.outside("ralph-ci.sh");
-    fs::write(&script, block("the job")).unwrap();
-    let go = sandbox.outside("go");
-    let agent = sandbox.agent(&format!(
-        "if test $RALPH_STORY = 2 && ! test -e '{}'; then sleep 1000; fi; echo $RALPH_STORY >>f; complete",
-        go.display()
-    ));
-    let job = |name: &str, limit: &str| {
-        let clone = sandbox.outside(name);
-        sandbox.git(&["clone", "-q", remote, clone.to_str().unwrap()]);
-        let agent = ["config", "ralph.agent", &agent];
-        sandbox.git_cmd(&agent).dir(&clone).run().exits(0);
-        let cmd = sandbox
-            .cmd("sh")
-            .args([script.to_str().unwrap(), "add-login", limit]);
-        let output = cmd.dir(&clone).patiently().run().exits(0).stdout;
-        assert!(clone.join("ralph-log.tgz").is_file());
-        output
-    };
-    assert_eq!(job("first", "3s"), "there is more to do: the next job goes on\n");
-    fs::write(&go, "").unwrap();
-    let second = job("second", "100s");
-    assert!(
-        second.ends_with("every story is complete: see the branch ralph/add-login\n"),
-        "{second}"
-    );
-    let log = ["log", "--format=%s", "ralph/add-login"];
-    let subjects = sandbox.git_cmd(&log).dir(Path::new(remote)).run().exits(0).stdout;
-    let wanted = "checkpoint: 3\ncheckpoint: 2\ncheckpoint: 1\ninitial state\n";
-    assert!(subjects.starts_with(wanted), "{subjects}");
-    // A third one has nothing to do, and that is no error.
-    assert!(job("third", "100s").contains("every story is complete"));
+fn the_picture_shows_the_run() {
+    let picture = Data::read_from(&top().join("docs/run.svg"), None).raw();
+    assert_data_eq!(picture::svg(&shown()), picture);
 }
 
-#[test]
-fn the_workflows_are_yaml_and_call_the_script() {
-    for file in [".github/workflows/ralph.yml", ".gitlab-ci.yml"] {
-        let text = block_after(&format!("<!-- yaml: {file} -->"));
-        let parsed: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
-        let job = match file {
-            ".gitlab-ci.yml" => &parsed["ralph"]["script"],
-            _ => &parsed["jobs"]["loop"]["steps"],
-        };
-        let lines = job.as_array().unwrap();
-        let calls =
-            |line: &&serde_json::Value| line.to_string().contains("sh ralph-ci.sh \\\"$CHANGE\\\" 330m");
-        assert_eq!(lines.iter().filter(calls).count(), 1, "{file}: {job}");
-    }
-}
-
-#[test]
-fn the_line_for_cron_goes_on_each_time() {
-    let sandbox = Sandbox::new();
-    let home = sandbox.outside("home");
-    std::os::unix::fs::symlink(&sandbox.top, home.join("project")).unwrap();
-    let agent = sandbox.completing("echo x >>f");
-    sandbox.configure("ralph.agent", &agent);
-    let line = block("the crontab");
-    let mut fields = line.splitn(6, ' ');
-    let command = fields.by_ref().nth(5).unwrap();
-    sandbox.cmd("sh").args(["-c", command]).run().exits(0);
-    assert_eq!(sandbox.status()["phase"], "finished");
-    let log = fs::read_to_string(home.join("ralph.log")).unwrap();
-    assert!(log.contains("nothing is left to do"), "{log}");
+/// Reads the run that README.md shows.
+fn shown() -> String {
+    fs::read_to_string(top().join("docs/run.txt")).unwrap()
 }
 
 #[test]
 fn every_shell_block_can_be_typed() {
-    let readme = readme();
-    let blocks = readme.split("\n```sh\n").skip(1);
+    let documents = document::all();
+    let blocks = documents
+        .values()
+        .flat_map(|text| text.split("\n```sh\n").skip(1));
     let blocks: Vec<_> = blocks.filter_map(|rest| rest.split_once("\n```")).collect();
-    assert!(blocks.len() > 10);
+    assert!(blocks.len() > 15);
     let sandbox = Sandbox::empty();
     for (block, _) in blocks {
         let check = sandbox.cmd("sh").args(["-nc", block]);
@@ -214,27 +173,8 @@ fn every_shell_block_can_be_typed() {
     }
 }
 
-/// The block of README.md that is run under this name.
-fn block(name: &str) -> String {
-    block_after(&format!("<!-- run: {name} -->"))
-}
-
-fn block_after(comment: &str) -> String {
-    let readme = readme();
-    let (_, rest) = readme
-        .split_once(comment)
-        .unwrap_or_else(|| panic!("README.md has no {comment}"));
-    let (_, block) = rest.split_once("```").unwrap();
-    let (_, block) = block.split_once('\n').unwrap();
-    block.split_once("```").unwrap().0.to_owned()
-}
-
 fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn readme() -> String {
-    fs::read_to_string(top().join("README.md")).unwrap()
 }
 
 fn driver_file() -> PathBuf {
