@@ -47,7 +47,7 @@ impl Exit {
     }
 }
 
-/// Code, meaning, and what a script does next: the table of the manual and of the README.
+/// Code, meaning, and what a script does next: the table of the manual and of docs/scripting.md.
 pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "0",

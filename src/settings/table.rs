@@ -1,4 +1,4 @@
-//! The table of settings that the manual and README.md print.
+//! The table of settings that the manual and docs/settings.md print.
 
 /// Key, default and meaning of each setting: the table of the manual.
 pub const TABLE: &[(&str, &str, &str)] = &[

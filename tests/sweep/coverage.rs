@@ -544,7 +544,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "E2",
-        "the same conflict, as git status shows it",
+        "the same command again after a conflict",
         &[Test("finish::a_conflict_touches_nothing")],
     ),
     (
@@ -584,7 +584,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "E9",
-        "the loop kept on its branch",
+        "the original branch checked out after finish --keep",
         &[Test("finish::keep_moves_nothing")],
     ),
     (

@@ -29,7 +29,7 @@ pub fn svg(shown: &str) -> String {
     let height = shown.lines().count() * HEIGHT + 2 * MARGIN;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\">\n  <title>git ralph run</title>\n{STYLE}  \
+         viewBox=\"0 0 {width} {height}\" xml:space=\"preserve\" role=\"img\">\n  <title>git ralph run</title>\n{STYLE}  \
          <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"6\"/>\n",
         width - 1,
         height - 1,
