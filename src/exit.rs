@@ -47,7 +47,7 @@ impl Exit {
     }
 }
 
-/// Code, meaning, and what a script does next: the table of the manual and of the README.
+/// Code, meaning, and what a script does next: the table of the manual and of docs/scripting.md.
 pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "0",
@@ -56,10 +56,10 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     ),
     (
         "1",
-        "error; the message says what and what to type; nothing half done",
+        "error; nothing is left half done, and the message says what to type",
         "stop",
     ),
-    ("2", "usage", "stop"),
+    ("2", "wrong usage", "stop"),
     ("3", "the attempt failed, retries are left", "git ralph retry"),
     (
         "4",
@@ -70,9 +70,9 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "6",
         "stopped at a limit or by a rate limit",
-        "later, the same command",
+        "run the same command later",
     ),
-    ("7", "a person is needed", "look"),
-    ("75", "another process holds this loop", "later"),
-    ("128+n", "ended by signal n; resumable", "the same command"),
+    ("7", "manual intervention needed", "stop, and look at the message"),
+    ("75", "another process holds this loop", "try again later"),
+    ("128+n", "ended by signal n", "run the same command to resume"),
 ];

@@ -24,11 +24,11 @@ use crate::install::agent_settings;
 use crate::install::manual::bundled;
 use crate::settings::{Colour, parse_colour, parse_duration};
 
-/// Drive a coding agent through the stories of a change, with git as the safety net.
+/// Run a coding agent through the stories of a change, with git as the safety net.
 ///
-/// A coding agent works through the stories of a change, one fresh process at a time. An agent that ends
-/// with its promise earns a checkpoint commit on the branch ralph/<change>; anything else puts the work tree
-/// back to the last checkpoint, keeps the failed work in a ref, and the story is tried again.
+/// A coding agent works through the stories of a change, one fresh process at a time. If the agent ends with its
+/// promise, its work is committed as a checkpoint on the branch ralph/<change>. Otherwise the failed work is saved
+/// in a ref, the work tree is reset to the last checkpoint, and the story is retried.
 #[derive(Debug, Parser)]
 #[command(name = "git-ralph", bin_name = "git ralph", version, propagate_version = true)]
 #[command(
@@ -41,7 +41,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Say nothing but the answer and errors
+    /// Print only the answer and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
 
@@ -49,7 +49,7 @@ pub struct Cli {
     #[arg(short, long, global = true)]
     pub verbose: bool,
 
-    /// Colour words: always, never, or on a terminal only (auto; color.ralph, color.ui)
+    /// Use colours: always, never, or auto, on a terminal only (color.ralph, color.ui)
     #[arg(long = "color", value_name = "WHEN", global = true, value_parser = colour(), hide_possible_values = true)]
     pub colour: Option<Colour>,
 }
@@ -75,67 +75,67 @@ pub fn to_complete() -> clap::Command {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Begin a loop: remember where you are, and make the branch ralph/<change>
+    /// Begin a loop: save your state, and create the branch ralph/<change>
     ///
-    /// Keeps everything you have (staged, unstaged, untracked) in a ref, puts HEAD on the branch ralph/<change>
-    /// and commits the work tree there as "initial state". No file is touched. If the loop goes on already,
-    /// says where it stands.
+    /// Saves everything you have (staged, unstaged, untracked) in a ref, points HEAD to the branch ralph/<change>
+    /// and commits the work tree there as "initial state". Touches no file. If the loop is already active, shows
+    /// where it stands.
     Start(Start),
-    /// Have the agent attempt the first story that is not complete
+    /// Have the agent attempt the first open story
     ///
-    /// COMPLETE makes a checkpoint; anything else keeps what the agent did in a ref and puts the work tree back
-    /// to the last checkpoint. A story that failed before is for git ralph retry.
+    /// COMPLETE makes a checkpoint. Otherwise what the agent did is saved in a ref, and the work tree is reset to
+    /// the last checkpoint. To try a failed story again, use git ralph retry.
     Next(Step),
-    /// Have the agent attempt the story that failed once more, with the reason in its prompt
+    /// Have the agent attempt the failed story again, with the reason in its prompt
     Retry(Step),
     /// Close a loop: bring the work back to the original branch, or stay on the loop's branch
     ///
-    /// Without a choice it is asked for on a terminal.
+    /// Without a choice, asks on a terminal.
     Finish(Finish),
-    /// Start or go on, and attempt stories until none is left or a stop
+    /// Start or resume a loop, and attempt stories until none is left or a limit is reached
     Run(Run),
     /// Show where a loop stands and which command comes next; without a change, all loops
     Status(Status),
-    /// List the stories of a change as git-ralph sees them, with warnings
+    /// List the stories of a change as git-ralph reads them, with warnings
     Stories(Stories),
-    /// Print the prompt that the next attempt would get; run nothing
+    /// Print the prompt of the next attempt; run nothing
     Prompt(Prompt),
     /// List the attempts of a loop
     Log(Listing),
-    /// Say that the work tree is the finished story: gates run, then the checkpoint is made
+    /// Accept the work tree as the finished story: run the gates, then make the checkpoint
     Complete(Hand),
-    /// Say that the story failed: what is there is kept, then undone, and the attempt counts
+    /// Mark the story as failed: save the work, then undo it; the attempt counts
     Fail(Fail),
-    /// Go back to the checkpoint without a new attempt; what is there is kept
+    /// Reset the work tree to the checkpoint, after saving the work; no attempt counts
     Revert(Hand),
-    /// Have the loop pass over a story
+    /// Skip a story
     Skip(Skip),
-    /// Go back to exactly what was before the loop; what it made is kept
+    /// Restore the exact state before the loop; the loop's work stays in a ref
     ///
-    /// HEAD, index (what was staged) and work tree become what they were before git ralph start. What is there
-    /// now stays in the ref refs/ralph/<change>/finished.
+    /// HEAD, index (what was staged) and work tree become what they were before git ralph start. The current state
+    /// stays in the ref refs/ralph/<change>/finished.
     Abort(Hand),
-    /// Show what the loop did so far, or what one attempt did, through git's pager
+    /// Show what the loop, or one attempt, changed
     Diff(Diff),
-    /// Put a kept attempt's work back into the work tree
+    /// Bring the work of a failed attempt back into the work tree
     Restore(Restore),
-    /// Remove what finished loops left and nobody needs any more (ralph.keepAttempts)
+    /// Remove old refs, logs and trash of finished loops (ralph.keepAttempts)
     Prune(Named),
-    /// Check what a loop needs: git, an agent, a repository in order; list the agents that are known by name
+    /// Check git, the agents and the repository, and show how to fix what is wrong
     ///
-    /// Shows which of them are installed, their versions and command lines, and which one a loop would work
-    /// with. Each thing that needs mending comes with what to type.
+    /// Lists the agents known by name, which of them are installed, their versions and command lines, and which one
+    /// a loop would use. Prints what to type for each problem.
     Doctor(Doctor),
-    /// Show the whole loop on a throwaway repository, with a scripted agent
+    /// Show a whole loop in a throwaway repository, with a scripted agent
     Demo(Demo),
-    /// Put the manual pages and the completions where man and the shells look
+    /// Install the manual pages and the shell completions
     ///
-    /// Then git ralph --help shows the manual page, and bash, zsh and fish complete git ralph. Prints each path
-    /// that was written. Needs no repository.
+    /// After that git ralph --help shows the manual page, and bash, zsh and fish complete git ralph. Prints each
+    /// path that it writes. Needs no repository.
     Install(Install),
-    /// Let git, or an agent's own sessions, tell git-ralph what happens: hooks in the repository, or in the agent's settings
+    /// Manage hooks that report your own commits, or that let an agent's own session drive the loop
     Hooks(Hooks),
-    /// Show the manual page of git-ralph, or of a command; nothing has to be installed for it
+    /// Show the manual page of git-ralph or of a command
     Help(Help),
     /// The scripted agent of the demo
     #[command(hide = true)]
@@ -155,16 +155,16 @@ pub struct Start {
     /// The story list.
     #[command(flatten)]
     pub stories: StoriesFrom,
-    /// If the loop goes on: abort it first, and begin anew
+    /// If the loop is active, abort it first, and begin anew
     #[arg(long, conflicts_with = "resume")]
     pub restart: bool,
-    /// If the loop's state is lost: rebuild it from the branch and the refs
+    /// If the loop's state is lost, rebuild it from the branch and the refs
     #[arg(long)]
     pub resume: bool,
-    /// Show the stories, the settings, the agent and the gates of the loop that would begin; change nothing
+    /// Show the stories, settings, agent and gates of the loop; change nothing
     #[arg(long, conflicts_with_all = ["restart", "resume"])]
     pub dry_run: bool,
-    /// Print events as JSON, one a line (git ralph help events); with --dry-run one document
+    /// Print events as JSON, one per line (git ralph help events); with --dry-run one document
     #[arg(long)]
     pub json: bool,
 }
@@ -172,16 +172,16 @@ pub struct Start {
 /// `git ralph next` and `git ralph retry`.
 #[derive(Debug, Args)]
 pub struct Step {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
     /// Settings.
     #[command(flatten)]
     pub settings: Settings,
-    /// Print events as JSON, one a line (git ralph help events)
+    /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
-    /// The agent's command; it reads the prompt on standard input
+    /// The agent's command; it reads the prompt from standard input
     #[arg(last = true, value_name = "AGENT")]
     pub agent: Vec<OsString>,
 }
@@ -189,7 +189,7 @@ pub struct Step {
 /// `git ralph run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(changes_and_loops))]
     pub change: Option<String>,
     /// The choice.
@@ -201,10 +201,10 @@ pub struct Run {
     /// The story list.
     #[command(flatten)]
     pub stories: StoriesFrom,
-    /// Print events as JSON, one a line (git ralph help events)
+    /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
-    /// The agent's command; it reads the prompt on standard input
+    /// The agent's command; it reads the prompt from standard input
     #[arg(last = true, value_name = "AGENT")]
     pub agent: Vec<OsString>,
 }
@@ -223,13 +223,13 @@ pub struct Finish {
     /// The choice.
     #[command(flatten)]
     pub choice: Choice,
-    /// With --cleanup: stage again what was staged before the loop, where the loop has not changed it
+    /// With --cleanup, stage again what was staged before the loop and the loop has not changed
     #[arg(long)]
     pub index: bool,
-    /// The change; also `cleanup` or `keep` as a word, before it
+    /// The change; `cleanup` or `keep` may stand before it as a word
     #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(choices_and_loops))]
     pub words: Vec<String>,
-    /// Print events as JSON, one a line (git ralph help events)
+    /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
@@ -249,19 +249,19 @@ pub struct Choice {
 /// Settings that hold for this command (for `start` and `run`: for the loop).
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// The agent: a name that git ralph doctor lists, or a shell line (ralph.agent)
+    /// The agent: a name that git ralph doctor lists, or a shell command line (ralph.agent)
     #[arg(long = "agent", value_name = "AGENT", add = ArgValueCandidates::new(agents))]
     pub agent_line: Option<String>,
-    /// Retries after the first attempt, a story (ralph.maxRetries)
+    /// Retries per story, after the first attempt (ralph.maxRetries)
     #[arg(long, value_name = "N")]
     pub max_retries: Option<u32>,
-    /// Wall time of an attempt, like 45m, or none (ralph.timeout)
+    /// Time limit of an attempt, such as 45m, or none (ralph.timeout)
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub timeout: Option<Limit>,
-    /// Time without output after which an attempt is ended, or none (ralph.idleTimeout)
+    /// End an attempt after this time without output, or none (ralph.idleTimeout)
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub idle_timeout: Option<Limit>,
-    /// A shell command that must succeed before a checkpoint; may be given several times (ralph.verify)
+    /// A gate: a shell command that must succeed before a checkpoint; repeatable (ralph.verify)
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
 }
@@ -269,10 +269,10 @@ pub struct Settings {
 /// Where the stories come from.
 #[derive(Debug, Clone, Args)]
 pub struct StoriesFrom {
-    /// The story list, with #item or #group to say what a story is (ralph.stories)
+    /// The story list; #item makes each box a story, #group each section (ralph.stories)
     #[arg(long = "stories", value_name = "PATH", add = ArgValueCompleter::new(story_lists))]
     pub path: Option<String>,
-    /// What lists the stories: openspec, markdown, prd or command (ralph.adapter)
+    /// How to read the stories: openspec, markdown, prd or command (ralph.adapter)
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(adapters))]
     pub adapter: Option<String>,
 }
@@ -295,7 +295,7 @@ fn limit(text: &str) -> Result<Limit, String> {
 /// A listing.
 #[derive(Debug, Args)]
 pub struct Listing {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
     /// Print one JSON document
@@ -306,13 +306,13 @@ pub struct Listing {
 /// `git ralph status`.
 #[derive(Debug, Args)]
 pub struct Status {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Print one line for the prompt of a shell or a status bar, from what is saved alone; nothing where no loop goes on
+    /// Print one line for a shell prompt or a status bar; nothing if no loop is active
     #[arg(long, conflicts_with = "json")]
     pub short: bool,
 }
@@ -320,7 +320,7 @@ pub struct Status {
 /// `git ralph stories`.
 #[derive(Debug, Args)]
 pub struct Stories {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(changes_and_loops))]
     pub change: Option<String>,
     /// Another story list than that of the loop.
@@ -334,7 +334,7 @@ pub struct Stories {
 /// A command about a change.
 #[derive(Debug, Args)]
 pub struct Named {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
 }
@@ -342,13 +342,13 @@ pub struct Named {
 /// `git ralph prompt`.
 #[derive(Debug, Args)]
 pub struct Prompt {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
-    /// The story, if not the one that the next attempt is about
+    /// The story; defaults to that of the next attempt
     #[arg(long, value_name = "ID", conflicts_with = "template", add = ArgValueCandidates::new(stories))]
     pub story: Option<String>,
-    /// Print the built-in template, to begin one of your own with (ralph.prompt)
+    /// Print the built-in template, as a start for your own (ralph.prompt)
     #[arg(long)]
     pub template: bool,
 }
@@ -356,10 +356,10 @@ pub struct Prompt {
 /// A command by which a person speaks for a story.
 #[derive(Debug, Args)]
 pub struct Hand {
-    /// The change; if left out, that of the current branch or the only loop
+    /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
-    /// Print events as JSON, one a line (git ralph help events)
+    /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
@@ -367,10 +367,10 @@ pub struct Hand {
 /// `git ralph fail`.
 #[derive(Debug, Args)]
 pub struct Fail {
-    /// The change, the reason, or both; a single word that is no loop is the reason
+    /// The change, the reason, or both; a single word that names no loop is the reason
     #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"], add = ArgValueCandidates::new(loops))]
     pub words: Vec<String>,
-    /// Print events as JSON, one a line (git ralph help events)
+    /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
@@ -378,14 +378,14 @@ pub struct Fail {
 /// `git ralph diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// The change, the story or story@attempt, or both; a single word that is no loop is the story
+    /// The change, the story or story@attempt, or both; a single word that names no loop is the story
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
         add = ArgValueCandidates::new(loops_and_attempts)
     )]
     pub words: Vec<String>,
-    /// Show only which files changed, and how much
+    /// Show only which files changed, and by how much
     #[arg(long)]
     pub stat: bool,
 }
@@ -393,7 +393,7 @@ pub struct Diff {
 /// `git ralph restore`.
 #[derive(Debug, Args)]
 pub struct Restore {
-    /// The change and the attempt, or the attempt alone: story@number, or a story for its latest
+    /// The change and the attempt, or only the attempt: story@number, or a story for its latest attempt
     #[arg(
         num_args = 1..=2,
         required = true,
@@ -406,14 +406,14 @@ pub struct Restore {
 /// `git ralph skip`.
 #[derive(Debug, Args)]
 pub struct Skip {
-    /// The change, the story, or both; a single word that is no loop is the story
+    /// The change, the story, or both; a single word that names no loop is the story
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY"],
         add = ArgValueCandidates::new(loops_and_stories_to_skip)
     )]
     pub words: Vec<String>,
-    /// Pass over the story no longer
+    /// Take the skip back
     #[arg(long)]
     pub undo: bool,
 }
@@ -421,7 +421,7 @@ pub struct Skip {
 /// `git ralph demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Leave the repository there and say where
+    /// Keep the repository, and print where it is
     #[arg(long)]
     pub keep: bool,
 }
@@ -429,7 +429,7 @@ pub struct Demo {
 /// `git ralph install`.
 #[derive(Debug, Args)]
 pub struct Install {
-    /// Install into <DIR>/share, not for this user alone
+    /// Install into <DIR>/share instead of for this user
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub prefix: Option<PathBuf>,
     /// Remove what was installed, and nothing else
@@ -449,27 +449,27 @@ pub struct Hooks {
 /// What can be done with hooks.
 #[derive(Debug, Subcommand)]
 pub enum HooksAction {
-    /// Print the settings by which an agent's sessions drive the loop, for a file of one's own
+    /// Print settings with which an agent's sessions drive the loop, for a file of your own
     Print {
         /// The agent
         #[arg(value_parser = PossibleValuesParser::new(agents_with_hooks()))]
         agent: String,
     },
-    /// Put hooks into this repository, beside those that are there, or into the settings of an agent
+    /// Add hooks to this repository, beside existing ones, or to the settings of an agent
     Install(HooksOf),
-    /// Take them out again, and nothing else
+    /// Remove them again, and nothing else
     Uninstall(HooksOf),
-    /// Show which hooks are installed, and which somebody has overwritten
+    /// Show which hooks are installed, and which were overwritten
     Status,
 }
 
 /// Whose hooks.
 #[derive(Debug, Args)]
 pub struct HooksOf {
-    /// The agent whose settings are meant; if left out, git's hooks in this repository
+    /// The agent whose settings to change; defaults to git's hooks in this repository
     #[arg(long, value_parser = PossibleValuesParser::new(agents_with_hooks()))]
     pub agent: Option<String>,
-    /// The agent's settings in this project, not those of the user
+    /// Use the agent's settings in this project instead of yours
     #[arg(long, requires = "agent")]
     pub project: bool,
 }
@@ -481,7 +481,7 @@ fn agents_with_hooks() -> impl Iterator<Item = &'static str> {
 /// `git ralph help`.
 #[derive(Debug, Args)]
 pub struct Help {
-    /// The command, or events or lifecycle; if left out, the page is about the whole
+    /// The command, or the topic: events, lifecycle or tutorial; defaults to git-ralph itself
     #[arg(value_parser = PossibleValuesParser::new(verbs()), hide_possible_values = true)]
     pub command: Option<String>,
 }

@@ -1,39 +1,39 @@
-//! The table of settings that the manual and README.md print.
+//! The table of settings that the manual and docs/settings.md print.
 
 /// Key, default and meaning of each setting: the table of the manual.
 pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.agent",
         "first on PATH",
-        "the agent: a name that git ralph doctor lists, or a shell command line that reads the prompt on standard input",
+        "the agent: a name that git ralph doctor lists, or a shell command line that reads the prompt from standard input",
     ),
     (
         "ralph.agent.<name>.command",
         "of the preset",
-        "the shell command line of the agent of this name",
+        "the shell command line of the agent with this name",
     ),
     (
         "ralph.agent.<name>.format",
         "of the preset",
-        "what it prints: auto, text, claude, codex, gemini, opencode, copilot, qwen or pi",
+        "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen or pi",
     ),
     (
         "ralph.maxRetries",
         "3",
-        "retries after the first attempt, a story",
+        "retries per story, after the first attempt",
     ),
-    ("ralph.timeout", "none", "wall time of an attempt, like 45m"),
+    ("ralph.timeout", "none", "time limit of an attempt, such as 45m"),
     (
         "ralph.idleTimeout",
         "30m",
-        "time without output, or with the same error only, after which an attempt is ended",
+        "how long an attempt may print nothing, or only the same error, before git-ralph ends it",
     ),
     (
         "ralph.verify",
         "none",
-        "a gate: shell command that must succeed before a checkpoint; may be given several times",
+        "a gate: a shell command that must succeed before a checkpoint; may have several values",
     ),
-    ("ralph.verifyTimeout", "30m", "wall time of a gate"),
+    ("ralph.verifyTimeout", "30m", "time limit of a gate"),
     (
         "ralph.verifyBaseline",
         "same",
@@ -42,32 +42,32 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.maxDuration",
         "none",
-        "age of the loop at which no more attempts are started (exit code 6)",
+        "age of the loop after which git-ralph starts no more attempts (exit code 6)",
     ),
     (
         "ralph.maxWait",
         "6h",
-        "how long the agent's service is waited for when it cannot answer; 0: not at all (exit code 6)",
+        "how long to wait for a rate-limited or unavailable agent service; 0: not at all (exit code 6)",
     ),
     (
         "ralph.maxAttempts",
         "none",
-        "attempts that one git ralph run may start",
+        "how many attempts one git ralph run may start",
     ),
     (
         "ralph.maxCost",
         "none",
-        "US dollars that the agents of the loop may report together",
+        "how many US dollars the agents of the loop may report in total",
     ),
     (
         "ralph.adapter",
         "detected",
-        "what lists the stories: openspec, markdown, prd or command",
+        "how to read the stories: openspec, markdown, prd or command",
     ),
     (
         "ralph.stories",
         "detected",
-        "path of the story list, from the top directory, with #item or #group to say what a story is",
+        "path of the story list, from the top directory; #item makes each box a story, #group each section",
     ),
     (
         "ralph.storiesCommand",
@@ -82,7 +82,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.closedCommand",
         "none",
-        "adapter command: shell command that is told of a story, after its checkpoint",
+        "adapter command: shell command that runs after the checkpoint of a story",
     ),
     (
         "ralph.mark",
@@ -92,17 +92,17 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.prompt",
         "built in",
-        "path of a template for the prompts, from the top directory",
+        "path of a prompt template, from the top directory",
     ),
     (
         "ralph.retryOutput",
         "false",
-        "whether a retry is shown the last 40 lines of an attempt that promised nothing",
+        "whether the prompt of a retry shows the last 40 lines of an attempt that promised nothing",
     ),
     (
         "ralph.guard",
         "true",
-        "whether the agent's git refuses pushes, and moves of refs that are not the attempt's",
+        "whether the agent's git refuses pushes, and moves of refs that do not belong to the attempt",
     ),
     (
         "ralph.finish",
@@ -117,6 +117,6 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.keepAttempts",
         "90d",
-        "how long attempts, snapshots and trash of a finished loop are kept, or none for ever",
+        "how long to keep attempts, snapshots and trash of a finished loop; none: for ever",
     ),
 ];

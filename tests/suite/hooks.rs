@@ -646,8 +646,8 @@ fn without_hooks_no_git_is_asked_for_any() {
 #[test]
 fn the_hooks_of_the_manual_do_what_it_says() {
     let sandbox = Sandbox::new();
-    for (name, _, script) in crate::manual::topics::HOOKS_SHOWN {
-        sandbox.hook(name, script);
+    for (name, script) in crate::documents::manual::hooks_shown() {
+        sandbox.hook(&name, &script);
         assert!(script.starts_with("#!/bin/sh\n"));
     }
     sandbox.install("notify-send", "echo \"$1: $2\" >>\"$notes/told\"");

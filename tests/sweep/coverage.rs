@@ -1,14 +1,21 @@
-//! Which test covers which hazard: the rows of the catalogue of what git, users and agents do to a tree,
-//! each with where it is tried, or the words of the manual's LIMITS that say that it is not.
+//! Which test covers which hazard: what git, users and agents do to a tree, each with the test that tries it, or the
+//! words of docs/safety.md that say that it is not prevented. That document shows the table.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use crate::matrix::{misdeeds, states};
+use crate::support::document::{self, row};
 
-/// How many rows each part has: the user's state, the repository's, configuration, agents, the end.
-const PARTS: &[(char, usize)] = &[('A', 21), ('B', 16), ('C', 15), ('D', 25), ('E', 11)];
+/// The parts of the table, with how many rows each has.
+const PARTS: &[(char, usize, &str)] = &[
+    ('A', 21, "The work tree at the start"),
+    ('B', 16, "The repository at the start"),
+    ('C', 15, "Configuration and environment"),
+    ('D', 25, "What agents do"),
+    ('E', 11, "The end"),
+];
 
 /// Where a row is tried.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +26,7 @@ enum By {
     State(&'static str),
     /// Something that an agent does, in every state.
     Misdeed(&'static str),
-    /// The manual says that it is not prevented.
+    /// docs/safety.md says that it is not prevented.
     Limit(&'static str),
 }
 
@@ -58,7 +65,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A5",
-        "ignored files taken in and completed",
+        "ignored files committed, then completed",
         &[
             Misdeed("unignore"),
             Misdeed("commit_ignored"),
@@ -67,7 +74,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A6",
-        "filters that lose bytes",
+        "a filter that loses bytes",
         &[
             State("lossy_filter"),
             Test("undone::bytes_that_git_would_not_give_back_come_back"),
@@ -88,7 +95,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A9",
-        "what was staged and how",
+        "staged changes, new files and renames",
         &[
             State("mixed"),
             Test("abort::everything_is_as_it_was_before_the_loop"),
@@ -97,7 +104,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A10",
-        "permissions and times",
+        "permissions, and times of untouched files",
         &[
             State("modes"),
             Test("undone::permissions_that_an_attempt_took_or_gave_are_undone"),
@@ -127,7 +134,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A14",
-        "what an agent does in a submodule",
+        "an agent works in a submodule",
         &[
             Test("submodules::what_a_failed_attempt_did_in_one_is_kept_and_undone"),
             Test("submodules::uncommitted_changes_in_one_are_no_complete_story"),
@@ -142,7 +149,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A16",
-        "typed in a subdirectory",
+        "commands typed in a subdirectory",
         &[
             State("subdirectory"),
             Test("start::it_works_from_a_subdirectory_with_dash_c_and_in_a_linked_work_tree"),
@@ -155,7 +162,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A18",
-        "caches that lie",
+        "stale caches and file system monitors",
         &[
             State("lying_monitor"),
             State("stale_settings"),
@@ -169,7 +176,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "A20",
-        "what may not be read",
+        "unreadable files",
         &[Test("start::what_may_not_be_read_is_refused")],
     ),
     (
@@ -179,7 +186,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "B1",
-        "a merge to be committed",
+        "an uncommitted merge",
         &[Test("start::a_git_operation_in_progress_is_refused")],
     ),
     (
@@ -217,24 +224,24 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "B8",
-        "the branch checked out elsewhere",
+        "the loop's branch checked out elsewhere",
         &[Test("start::a_branch_in_the_way_is_refused")],
     ),
     (
         "B9",
-        "the original checked out elsewhere",
+        "the original branch checked out elsewhere",
         &[Test(
             "finish::an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person",
         )],
     ),
     (
         "B10",
-        "a leftover branch",
+        "a leftover branch of the same name",
         &[Test("start::a_leftover_branch_is_replaced_and_its_tip_kept")],
     ),
     (
         "B11",
-        "already on the branch",
+        "the branch already checked out",
         &[Test("start::a_branch_in_the_way_is_refused")],
     ),
     (
@@ -244,12 +251,12 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "B13",
-        "branches that exclude each other",
+        "a branch whose name excludes the loop's",
         &[Test("start::a_branch_in_the_way_is_refused")],
     ),
     (
         "B14",
-        "names that are none",
+        "invalid names",
         &[Test("bad_input::names_that_cannot_be_a_branch_are_refused")],
     ),
     (
@@ -257,7 +264,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
         "a locked index",
         &[Test("start::a_locked_index_is_refused")],
     ),
-    ("B16", "the user's hook says no", &[State("hooks")]),
+    ("B16", "a hook of the user that refuses", &[State("hooks")]),
     (
         "C1",
         "merge settings",
@@ -312,19 +319,15 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "C10",
-        "nothing on disk",
+        "objects not yet on disk",
         &[Test(
             "next::what_git_writes_for_us_is_on_disk_before_it_is_relied_upon",
         )],
     ),
-    (
-        "C11",
-        "git killed in the middle",
-        &[Test("crash::killed_at_any_time")],
-    ),
+    ("C11", "git killed halfway", &[Test("crash::killed_at_any_time")]),
     (
         "C12",
-        "collection of garbage",
+        "garbage collection",
         &[
             Misdeed("gc"),
             Misdeed("pack_refs"),
@@ -387,7 +390,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "D6",
-        "its own branch, or none",
+        "works on a new branch, or on none",
         &[
             Misdeed("new_branch"),
             Misdeed("detach"),
@@ -431,12 +434,12 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "D11",
-        "an unfinished rebase, pick, bisection",
+        "an unfinished rebase, cherry-pick or bisection",
         &[Misdeed("rebase"), Misdeed("cherry_pick"), Misdeed("bisect")],
     ),
     (
         "D12",
-        "flags, rules, settings",
+        "changes index flags, ignore rules and settings",
         &[
             Misdeed("flags"),
             Misdeed("exclude"),
@@ -447,7 +450,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "D13",
-        "hides files",
+        "hides files with ignore rules",
         &[
             Misdeed("hide"),
             Misdeed("hide_tracked"),
@@ -470,7 +473,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "D16",
-        "makes repositories",
+        "creates nested repositories",
         &[
             Misdeed("nested"),
             Test("undone::a_nested_repository_of_the_agent_is_gone"),
@@ -478,12 +481,12 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "D17",
-        "what git cannot store",
+        "creates what git cannot store",
         &[Misdeed("unstorable"), Misdeed("fifos")],
     ),
     (
         "D18",
-        "pipes",
+        "creates pipes",
         &[
             Misdeed("fifos"),
             State("special_files"),
@@ -492,12 +495,12 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "D19",
-        "no index, or a broken or locked one",
+        "deletes, breaks or locks the index",
         &[Misdeed("bad_index"), Misdeed("no_index"), Misdeed("index_lock")],
     ),
     (
         "D20",
-        "deletes where it runs",
+        "deletes its own directory",
         &[
             Misdeed("no_directory"),
             Test("undone::the_directory_itself_can_go"),
@@ -514,7 +517,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ("D22", "adds a submodule", &[Misdeed("submodule")]),
     (
         "D23",
-        "deletes what we know",
+        "deletes the state of the loop",
         &[
             Misdeed("no_state"),
             Test("repository::the_loops_own_files_can_go"),
@@ -524,14 +527,14 @@ const ROWS: &[(&str, &str, &[By])] = &[
     (
         "D24",
         "deletes the repository",
-        &[Limit("one that deletes .git deletes everything")],
+        &[Limit("An agent that deletes `.git` deletes everything in it")],
     ),
     (
         "D25",
         "pushes",
         &[
             Test("guard::nothing_is_pushed"),
-            Limit("What was pushed around the guard is pushed"),
+            Limit("cannot undo anything that was pushed around the guard"),
         ],
     ),
     (
@@ -541,12 +544,12 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "E2",
-        "the same, seen",
+        "the same command again after a conflict",
         &[Test("finish::a_conflict_touches_nothing")],
     ),
     (
         "E3",
-        "edits by hand and leftovers at the end",
+        "edits and leftovers at the end",
         &[
             Test("finish::edits_made_by_hand_come_back_too"),
             Test("crash::finish_after_a_crash_keeps_what_the_attempt_left"),
@@ -564,7 +567,7 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "E6",
-        "killed between commit and note",
+        "killed between a commit and its record",
         &[Test("crash::next_complete"), Test("crash::complete")],
     ),
     (
@@ -574,14 +577,14 @@ const ROWS: &[(&str, &str, &[By])] = &[
     ),
     (
         "E8",
-        "objects that are elsewhere",
+        "objects missing in a partial clone",
         &[Test(
             "finish::objects_that_cannot_be_fetched_stop_it_before_anything_changes",
         )],
     ),
     (
         "E9",
-        "kept, and back on the original",
+        "the original branch checked out after finish --keep",
         &[Test("finish::keep_moves_nothing")],
     ),
     (
@@ -628,12 +631,11 @@ fn tests() -> BTreeSet<String> {
 fn every_hazard_is_covered() {
     let wanted: Vec<String> = PARTS
         .iter()
-        .flat_map(|(part, rows)| (1..=*rows).map(move |row| format!("{part}{row}")))
+        .flat_map(|(part, rows, _)| (1..=*rows).map(move |row| format!("{part}{row}")))
         .collect();
     let rows: Vec<&str> = ROWS.iter().map(|(row, ..)| *row).collect();
     assert_eq!(rows, wanted);
-    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/git-ralph.1");
-    let manual = fs::read_to_string(manual).unwrap().replace('\n', " ");
+    let limits = document::all()["docs/safety.md"].replace("\n  ", " ");
     let tests = tests();
     let mut missing = Vec::new();
     for (row, words, covers) in ROWS {
@@ -643,7 +645,7 @@ fn every_hazard_is_covered() {
                 Test(name) => tests.contains(*name),
                 State(name) => states::STATES.iter().any(|state| state.name == *name),
                 Misdeed(name) => misdeeds::MISDEEDS.iter().any(|misdeed| misdeed.name == *name),
-                Limit(text) => manual.contains(text),
+                Limit(text) => limits.contains(text),
             };
             if !is_there {
                 missing.push(format!("{row}, {words}: {by:?} is not there"));
@@ -651,4 +653,28 @@ fn every_hazard_is_covered() {
         }
     }
     crate::nothing_of(&missing);
+}
+
+#[test]
+fn the_table_is_shown() {
+    let mut text = String::new();
+    for (part, _, title) in PARTS {
+        text.push_str(&format!("\n### {title}\n\n| | tested by |\n|---|---|\n"));
+        let rows = ROWS.iter().filter(|(number, ..)| number.starts_with(*part));
+        for (_, words, covers) in rows {
+            let covers: Vec<String> = covers.iter().map(|by| in_words(*by)).collect();
+            text.push_str(&row(&[words, &covers.join(", ")]));
+        }
+    }
+    document::has_part("docs/safety.md", "coverage", &format!("{text}\n"));
+}
+
+/// Says where a row is tried.
+fn in_words(by: By) -> String {
+    match by {
+        Test(name) => format!("`{name}`"),
+        State(name) => format!("state `{name}`"),
+        Misdeed(name) => format!("misdeed `{name}`"),
+        Limit(_) => "not protected, see above".to_owned(),
+    }
 }

@@ -6,6 +6,7 @@
 mod command;
 pub mod console;
 pub mod copy;
+pub mod document;
 pub mod print;
 mod sandbox;
 mod unprivileged;

@@ -1,17 +1,12 @@
-//! The recipes of README.md for other trackers, with the real programs where they are installed.
+//! The recipes of docs/stories.md for trackers, with the real programs where they are installed; and the box of
+//! docs/sandbox.md.
 
-use std::path::Path;
+use crate::support::{Output, Sandbox, document};
 
-use crate::support::{Output, Sandbox};
-
-/// Sets what the recipe in README.md sets.
+/// Sets what the recipe sets.
 fn follow(sandbox: &Sandbox, program: &str) {
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let (_, recipe) = readme
-        .split_once(&format!("<!-- recipe: {program} -->\n```sh\n"))
-        .unwrap();
-    let (recipe, _) = recipe.split_once("```").unwrap();
-    sandbox.cmd("sh").args(["-ec", recipe]).run().exits(0);
+    let recipe = document::block(&format!("recipe: {program}"));
+    sandbox.cmd("sh").args(["-ec", &recipe]).run().exits(0);
 }
 
 /// These programs take seconds to start, and a loop starts them often.
@@ -162,9 +157,7 @@ fn an_agent_in_a_box_writes_the_work_tree_alone() {
     if !crate::installed("bwrap") || sandbox.cmd("bwrap").args(box_works).run().code != 0 {
         return;
     }
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let (_, recipe) = readme.split_once("<!-- the box -->\n```sh\n").unwrap();
-    let (recipe, _) = recipe.split_once("```").unwrap();
+    let recipe = document::block("the box");
     // The agent's script lies where the box shows it, and what it prints is text.
     let (begin, _) = recipe.split_once("claude -p ").unwrap();
     let recipe = format!("{begin}sh .git/agent'\ngit config ralph.agent.claude.format text\n");

@@ -1,0 +1,182 @@
+//! What README.md and docs/ list is what the code has, and what they show to be typed works.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::CommandFactory;
+use git_ralph::agent::presets;
+use git_ralph::cli::Cli;
+use git_ralph::{exit, settings};
+use snapbox::{Data, assert_data_eq};
+
+use super::picture;
+use crate::support::document::{self, row};
+use crate::support::{Sandbox, console};
+
+#[test]
+fn every_setting_is_listed() {
+    let mut table = "| key | default | meaning |\n|---|---|---|\n".to_owned();
+    for (key, default, meaning) in settings::TABLE {
+        table.push_str(&row(&[&format!("`{key}`"), default, meaning]));
+    }
+    document::has_part("docs/settings.md", "settings", &table);
+}
+
+#[test]
+fn every_exit_code_is_listed() {
+    let mut table = "| code | meaning | what a script does |\n|---|---|---|\n".to_owned();
+    for (code, meaning, then) in exit::TABLE {
+        table.push_str(&row(&[code, meaning, then]));
+    }
+    document::has_part("docs/scripting.md", "exit codes", &table);
+}
+
+#[test]
+fn every_agent_is_listed() {
+    let mut table = "| name | command line | |\n|---|---|---|\n".to_owned();
+    for preset in presets::ALL {
+        let env = preset.env.iter().map(|(name, value)| format!("{name}={value} "));
+        let line = format!("`{}{}`", env.collect::<String>(), preset.line());
+        let note = match (preset.unasked, preset.tried) {
+            (_, false) => "not tried with the real program".to_owned(),
+            (Some(argument), true) => format!("`{argument}` lets it act without asking"),
+            (None, true) => String::new(),
+        };
+        table.push_str(&row(&[&format!("`{}`", preset.name), &line, &note]));
+    }
+    document::has_part("docs/agents.md", "agents", &table);
+}
+
+#[test]
+fn every_command_is_listed() {
+    let readme = &document::all()["README.md"];
+    for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
+        let row = format!("| `git ralph {}` |", command.get_name());
+        assert!(
+            readme.contains(&row),
+            "README.md has no line that begins with\n{row}"
+        );
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for (path, text) in document::all() {
+        let dir = top().join(&path);
+        for link in super::manual::links(&text) {
+            let is_there = link.contains("://") || dir.parent().unwrap().join(&link).exists();
+            assert!(is_there, "{path}: {link}");
+        }
+    }
+}
+
+#[test]
+fn the_driver_is_the_tested_one() {
+    let driver = fs::read_to_string(driver_file()).unwrap();
+    assert_data_eq!(document::block("run: the driver"), driver);
+}
+
+#[test]
+fn the_driver_is_plain_sh() {
+    for shell in ["sh", "dash"] {
+        if crate::installed(shell) {
+            let output = syntax_check(shell);
+            assert!(output.is_empty(), "{shell} -n: {output}");
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test runs a shell as it likes")]
+fn syntax_check(shell: &str) -> String {
+    let output = Command::new(shell)
+        .arg("-n")
+        .arg(driver_file())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    match output.status.code() {
+        Some(0) => words,
+        code => format!("{code:?} {words}"),
+    }
+}
+
+#[test]
+fn the_quick_start_works_as_it_is_typed() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["rm", "-rq", "openspec"]);
+    sandbox.git(&["commit", "-qm", "no stories"]);
+    let result =
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"<promise>COMPLETE</promise>"}"#;
+    sandbox.install(
+        "claude",
+        &format!("echo \"$RALPH_STORY\" >>done.txt; echo '{result}'"),
+    );
+    sandbox.install("cargo", "test \"$*\" = test && echo gate >>$notes/gates");
+    for name in ["run: the stories", "run: the settings"] {
+        let typed = document::block(name);
+        sandbox.cmd("sh").args(["-ec", &typed]).run().exits(0);
+    }
+    assert_eq!(sandbox.read("done.txt"), "1\n2\n");
+    // One of them before the loop, and one a story.
+    assert_eq!(sandbox.noted("gates").lines().count(), 3);
+}
+
+#[test]
+fn the_run_that_is_shown_is_one() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["rm", "-rq", "--cached", "openspec"]);
+    std::fs::remove_dir_all(sandbox.top.join("openspec")).unwrap();
+    sandbox
+        .cmd("sh")
+        .args(["-ec", &document::block("run: the stories")])
+        .run()
+        .exits(0);
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "stories"]);
+    let agent = sandbox.agent(
+        "count; case $n in
+        1) echo 'The form is there.'; echo form >login.html; complete ;;
+        2) echo wrong >wrong; failed 'no password file' ;;
+        *) echo check >check.sh; complete ;; esac",
+    );
+    let shown = shown();
+    // Beside the repository, so that it is not part of the work.
+    let typed = shown.replace("./agent.sh", &agent);
+    console::follow(&sandbox, &sandbox.top, &typed);
+}
+
+#[test]
+fn the_picture_shows_the_run() {
+    let picture = Data::read_from(&top().join("docs/run.svg"), None).raw();
+    assert_data_eq!(picture::svg(&shown()), picture);
+}
+
+/// Reads the run that README.md shows.
+fn shown() -> String {
+    fs::read_to_string(top().join("docs/run.txt")).unwrap()
+}
+
+#[test]
+fn every_shell_block_can_be_typed() {
+    let documents = document::all();
+    let blocks = documents
+        .values()
+        .flat_map(|text| text.split("\n```sh\n").skip(1));
+    let blocks: Vec<_> = blocks.filter_map(|rest| rest.split_once("\n```")).collect();
+    assert!(blocks.len() > 15);
+    let sandbox = Sandbox::empty();
+    for (block, _) in blocks {
+        let check = sandbox.cmd("sh").args(["-nc", block]);
+        assert_eq!(check.dir(top()).run().exits(0).stderr, "", "{block}");
+    }
+}
+
+fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn driver_file() -> PathBuf {
+    top().join("tests/fixtures/driver.sh")
+}
