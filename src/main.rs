@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap_complete::CompleteEnv;
-use git_ralph::cli::{Cli, to_complete};
-use git_ralph::commands::{self, git_hook, guard, hook};
+use git_ralph::commands::{self, Cli, git_hook, guard, hook, to_complete};
 use git_ralph::exit::Exit;
 use git_ralph::trace;
 

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(screen: Screen, args: cli::Hand) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut session = open(&mut narrator, args.change.as_deref()).await?;
     let settings = session.engine.configuration.for_step(&session.state.settings)?;

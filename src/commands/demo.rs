@@ -6,7 +6,6 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::cli;
 use crate::engine::driver::{self, Stopped};
 use crate::engine::{AttemptOptions, Engine, Finish, StartOptions, start};
 use crate::error::Error;
@@ -37,7 +36,15 @@ const TASKS: &str = "\
 const GREET: &str = "#!/bin/sh\nprintf 'Hello, %s.\\n' \"$1\"\n";
 const TEST: &str = "#!/bin/sh\n[ \"$(./greet.sh Ada)\" = 'Hello, Ada.' ]\n";
 
-pub(super) async fn run(screen: Screen, args: cli::Demo) -> Result<Exit, Error> {
+/// The arguments of `git ralph demo`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Keep the repository, and print where it is
+    #[arg(long)]
+    pub keep: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     crate::engine::refuse_inside_attempt()?;
     let dir = tempfile::Builder::new()
         .prefix("git-ralph-demo-")

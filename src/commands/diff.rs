@@ -1,15 +1,31 @@
 //! `git ralph diff`.
 
 use super::{change_and_word, engine, story_and_attempt};
-use crate::cli;
+use crate::cli::complete::loops_and_attempts;
 use crate::engine::{kept_range, look};
 use crate::error::Error;
 use crate::events::log;
 use crate::exit::Exit;
 use crate::state::Store;
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Diff) -> Result<Exit, Error> {
+/// The arguments of `git ralph diff`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change, the story or story@attempt, or both; a single word that names no loop is the story
+    #[arg(
+        num_args = 0..=2,
+        value_names = ["CHANGE", "STORY[@ATTEMPT]"],
+        add = ArgValueCandidates::new(loops_and_attempts)
+    )]
+    pub words: Vec<String>,
+    /// Show only which files changed, and by how much
+    #[arg(long)]
+    pub stat: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let engine = engine(&mut narrator).await?;
     let (change, attempt) = change_and_word(&engine, &args.words)?;

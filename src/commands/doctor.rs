@@ -1,13 +1,20 @@
 //! `git ralph doctor`.
 
 use super::here;
-use crate::cli;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::doctor::examine;
 use crate::ui::{Screen, doctor};
 
-pub(super) async fn run(screen: Screen, args: cli::Doctor) -> Result<Exit, Error> {
+/// The arguments of `git ralph doctor`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let found = examine(&here()?).await?;
     if args.json {
         screen.document(&found);

@@ -1,13 +1,25 @@
 //! `git ralph fail`.
 
 use super::{change_and_word, engine, step_exit};
-use crate::cli;
+use crate::cli::complete::loops;
 use crate::engine::Session;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Fail) -> Result<Exit, Error> {
+/// The arguments of `git ralph fail`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change, the reason, or both; a single word that names no loop is the reason
+    #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"], add = ArgValueCandidates::new(loops))]
+    pub words: Vec<String>,
+    /// Print events as JSON, one per line (git ralph help events)
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let engine = engine(&mut narrator).await?;
     let (change, reason) = change_and_word(&engine, &args.words)?;

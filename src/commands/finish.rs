@@ -2,14 +2,33 @@
 
 use super::{open, summarise};
 use crate::cli;
+use crate::cli::complete::choices_and_loops;
 use crate::engine::{Finish, Session};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::status::Status;
 use crate::ui::choice::{Question, ask};
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Finish) -> Result<Exit, Error> {
+/// The arguments of `git ralph finish`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The choice.
+    #[command(flatten)]
+    pub choice: cli::Choice,
+    /// With --cleanup, stage again what was staged before the loop and the loop has not changed
+    #[arg(long)]
+    pub index: bool,
+    /// The change; `cleanup` or `keep` may stand before it as a word
+    #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(choices_and_loops))]
+    pub words: Vec<String>,
+    /// Print events as JSON, one per line (git ralph help events)
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (choice, change) = chosen(&args);
     let change = change.map(str::to_owned);
     if choice.is_none() && !screen.can_ask() {
@@ -40,7 +59,7 @@ pub(super) async fn run(screen: Screen, args: cli::Finish) -> Result<Exit, Error
 }
 
 /// The choice, by a flag or as the first word, and the change.
-fn chosen(args: &cli::Finish) -> (Option<Finish>, Option<&str>) {
+fn chosen(args: &Args) -> (Option<Finish>, Option<&str>) {
     let word = |at: usize| args.words.get(at).map(String::as_str);
     if let Some(choice) = by_flag(args.choice) {
         return (Some(choice), word(0));

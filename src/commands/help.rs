@@ -1,13 +1,14 @@
 //! `git ralph help`: the manual page that the program brings along.
 
+use clap::builder::PossibleValuesParser;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use clap::CommandFactory;
 
+use super::Cli;
 use super::here;
 use crate::async_cmd::{self, Command};
-use crate::cli::{self, Cli};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::install::manual::bundled;
@@ -16,7 +17,24 @@ use crate::ui::{Screen, pager};
 /// How long man may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
-pub(super) async fn run(screen: Screen, args: cli::Help) -> Result<Exit, Error> {
+/// The arguments of `git ralph help`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The command, or the topic: events, lifecycle or tutorial; defaults to git-ralph itself
+    #[arg(value_parser = PossibleValuesParser::new(verbs()), hide_possible_values = true)]
+    pub command: Option<String>,
+}
+
+/// The commands and topics that have a manual page.
+fn verbs() -> impl Iterator<Item = &'static str> {
+    bundled::PAGES
+        .iter()
+        .chain(bundled::TOPICS)
+        .map(|(name, _)| *name)
+        .filter(|name| !name.is_empty())
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let verb = args.command.unwrap_or_default();
     let rendered = match pages().find(|(name, _)| *name == verb) {
         Some((_, page)) => rendered(page).await.map(|text| (*page, text)),

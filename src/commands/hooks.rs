@@ -1,10 +1,10 @@
 //! `git ralph hooks`.
 
+use clap::builder::PossibleValuesParser;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{engine, here};
-use crate::cli::{self, HooksAction, HooksOf};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Repo, discover};
@@ -12,15 +12,56 @@ use crate::install::agent_settings::{self, Agent, Changed, Standing, Wanted};
 use crate::install::repository_hooks::{self, Outcome};
 use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(screen: Screen, args: cli::Hooks) -> Result<Exit, Error> {
+/// The arguments of `git ralph hooks`.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// What can be done with hooks.
+#[derive(Debug, clap::Subcommand)]
+pub enum Action {
+    /// Print settings with which an agent's sessions drive the loop, for a file of your own
+    Print {
+        /// The agent
+        #[arg(value_parser = PossibleValuesParser::new(agents_with_hooks()))]
+        agent: String,
+    },
+    /// Add hooks to this repository, beside existing ones, or to the settings of an agent
+    Install(HooksOf),
+    /// Remove them again, and nothing else
+    Uninstall(HooksOf),
+    /// Show which hooks are installed, and which were overwritten
+    Status,
+}
+
+/// Whose hooks.
+#[derive(Debug, clap::Args)]
+pub struct HooksOf {
+    /// The agent whose settings to change; defaults to git's hooks in this repository
+    #[arg(long, value_parser = PossibleValuesParser::new(agents_with_hooks()))]
+    pub agent: Option<String>,
+    /// Use the agent's settings in this project instead of yours
+    #[arg(long, requires = "agent")]
+    pub project: bool,
+}
+
+fn agents_with_hooks() -> impl Iterator<Item = &'static str> {
+    agent_settings::ALL.iter().map(|agent| agent.name)
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     match args.action {
-        HooksAction::Print { agent } => {
+        Action::Print { agent } => {
             if let Some(agent) = agent_settings::named(&agent) {
                 screen.answer(&agent.settings());
                 note(screen, agent);
             }
         }
-        HooksAction::Install(of) => match agent_of(&of) {
+        Action::Install(of) => match agent_of(&of) {
             Some(agent) => install(screen, agent, of.project).await?,
             None => {
                 let repo = repository().await?;
@@ -31,7 +72,7 @@ pub(super) async fn run(screen: Screen, args: cli::Hooks) -> Result<Exit, Error>
                 );
             }
         },
-        HooksAction::Uninstall(of) => match agent_of(&of) {
+        Action::Uninstall(of) => match agent_of(&of) {
             Some(agent) => uninstall(screen, agent, of.project).await?,
             None => {
                 let repo = repository().await?;
@@ -42,7 +83,7 @@ pub(super) async fn run(screen: Screen, args: cli::Hooks) -> Result<Exit, Error>
                 );
             }
         },
-        HooksAction::Status => status(screen).await?,
+        Action::Status => status(screen).await?,
     }
     Ok(Exit::Done)
 }

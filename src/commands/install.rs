@@ -1,14 +1,26 @@
 //! `git ralph install`.
 
+use clap::ValueHint;
 use std::path::Path;
+use std::path::PathBuf;
 
-use crate::cli;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::install::manual::{Outcome, install, search, share_directory, uninstall};
 use crate::ui::Screen;
 
-pub(super) async fn run(screen: Screen, args: cli::Install) -> Result<Exit, Error> {
+/// The arguments of `git ralph install`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Install into <DIR>/share instead of for this user
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub prefix: Option<PathBuf>,
+    /// Remove what was installed, and nothing else
+    #[arg(long)]
+    pub uninstall: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let share = share_directory(args.prefix.as_deref())?;
     let mut in_the_way = false;
     let mut done = false;

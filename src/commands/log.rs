@@ -1,15 +1,27 @@
 //! `git ralph log`.
 
 use super::engine;
-use crate::cli;
+use crate::cli::complete::loops;
 use crate::engine::look;
 use crate::error::Error;
 use crate::events::log::{self, Log};
 use crate::exit::Exit;
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen, pager};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Listing) -> Result<Exit, Error> {
+/// The arguments of `git ralph log`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let engine = engine(&mut narrator).await?;
     let change = engine.resolve_change(args.change.as_deref())?;

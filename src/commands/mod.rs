@@ -1,35 +1,44 @@
-//! One file a verb: turns arguments into one engine call and prints the result.
+//! One file a verb: its arguments, one call of the engine, and the result printed. The doc comments of the arguments are
+//! the help and the manual.
+
+#![expect(
+    rustdoc::invalid_html_tags,
+    reason = "in the help, <change> stands for a name"
+)]
 
 mod abort;
 mod complete;
-mod demo;
-mod diff;
-mod doctor;
-mod fail;
-mod finish;
+pub mod demo;
+pub mod diff;
+pub mod doctor;
+pub mod fail;
+pub mod finish;
 pub mod git_hook;
 pub mod guard;
-mod help;
+pub mod help;
 pub mod hook;
-mod hooks;
-mod install;
-mod log;
+pub mod hooks;
+pub mod install;
+pub mod log;
 mod next;
-mod prompt;
-mod prune;
-mod restore;
+pub mod prompt;
+pub mod prune;
+pub mod restore;
 mod retry;
 mod revert;
-mod run;
-mod skip;
-mod start;
-mod status;
-mod stories;
+pub mod run;
+pub mod skip;
+pub mod start;
+pub mod status;
+pub mod stories;
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{self, Cli, Command};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::cli;
 use crate::engine::progress::Step;
 use crate::engine::{AttemptOptions, Engine, Session, StepEnd};
 use crate::error::Error;
@@ -38,8 +47,132 @@ use crate::events::What;
 use crate::events::log::{Log, attempts};
 use crate::exit::Exit;
 use crate::names::Change;
-use crate::settings::Settings;
+use crate::settings::{Colour, Settings, parse_colour};
 use crate::ui::{self, Narrator, Screen, github};
+
+/// Run a coding agent through the stories of a change, with git as the safety net.
+///
+/// A coding agent works through the stories of a change, one fresh process at a time. If the agent ends with its
+/// promise, its work is committed as a checkpoint on the branch ralph/<change>. Otherwise the failed work is saved
+/// in a ref, the work tree is reset to the last checkpoint, and the story is retried.
+#[derive(Debug, Parser)]
+#[command(name = "git-ralph", bin_name = "git ralph", version, propagate_version = true)]
+#[command(
+    arg_required_else_help = true,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Print only the answer and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Show each git command as it runs
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+
+    /// Use colours: always, never, or auto, on a terminal only (color.ralph, color.ui)
+    #[arg(long = "color", value_name = "WHEN", global = true, value_parser = colour(), hide_possible_values = true)]
+    pub colour: Option<Colour>,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Begin a loop: save your state, and create the branch ralph/<change>
+    ///
+    /// Saves everything you have (staged, unstaged, untracked) in a ref, points HEAD to the branch ralph/<change>
+    /// and commits the work tree there as "initial state". Touches no file. If the loop is already active, shows
+    /// where it stands.
+    Start(start::Args),
+    /// Have the agent attempt the first open story
+    ///
+    /// COMPLETE makes a checkpoint. Otherwise what the agent did is saved in a ref, and the work tree is reset to
+    /// the last checkpoint. To try a failed story again, use git ralph retry.
+    Next(cli::StepArgs),
+    /// Have the agent attempt the failed story again, with the reason in its prompt
+    Retry(cli::StepArgs),
+    /// Close a loop: bring the work back to the original branch, or stay on the loop's branch
+    ///
+    /// Without a choice, asks on a terminal.
+    Finish(finish::Args),
+    /// Start or resume a loop, and attempt stories until none is left or a limit is reached
+    Run(run::Args),
+    /// Show where a loop stands and which command comes next; without a change, all loops
+    Status(status::Args),
+    /// List the stories of a change as git-ralph reads them, with warnings
+    Stories(stories::Args),
+    /// Print the prompt of the next attempt; run nothing
+    Prompt(prompt::Args),
+    /// List the attempts of a loop
+    Log(log::Args),
+    /// Accept the work tree as the finished story: run the gates, then make the checkpoint
+    Complete(cli::ManualArgs),
+    /// Mark the story as failed: save the work, then undo it; the attempt counts
+    Fail(fail::Args),
+    /// Reset the work tree to the checkpoint, after saving the work; no attempt counts
+    Revert(cli::ManualArgs),
+    /// Skip a story
+    Skip(skip::Args),
+    /// Restore the exact state before the loop; the loop's work stays in a ref
+    ///
+    /// HEAD, index (what was staged) and work tree become what they were before git ralph start. The current state
+    /// stays in the ref refs/ralph/<change>/finished.
+    Abort(cli::ManualArgs),
+    /// Show what the loop, or one attempt, changed
+    Diff(diff::Args),
+    /// Bring the work of a failed attempt back into the work tree
+    Restore(restore::Args),
+    /// Remove old refs, logs and trash of finished loops (ralph.keepAttempts)
+    Prune(prune::Args),
+    /// Check git, the agents and the repository, and show how to fix what is wrong
+    ///
+    /// Lists the agents known by name, which of them are installed, their versions and command lines, and which one
+    /// a loop would use. Prints what to type for each problem.
+    Doctor(doctor::Args),
+    /// Show a whole loop in a throwaway repository, with a scripted agent
+    Demo(demo::Args),
+    /// Install the manual pages and the shell completions
+    ///
+    /// After that git ralph --help shows the manual page, and bash, zsh and fish complete git ralph. Prints each
+    /// path that it writes. Needs no repository.
+    Install(install::Args),
+    /// Manage hooks that report your own commits, or that let an agent's own session drive the loop
+    Hooks(hooks::Args),
+    /// Show the manual page of git-ralph or of a command
+    Help(help::Args),
+    /// The scripted agent of the demo
+    #[command(hide = true)]
+    DemoAgent,
+}
+
+/// What a shell completes by: options are offered where a word begins with a dash, or where there is nothing else.
+#[must_use]
+pub fn to_complete() -> clap::Command {
+    let command = Cli::command();
+    if env::args_os().last().is_some_and(|word| !word.is_empty()) {
+        return command;
+    }
+    let hide = |arg: clap::Arg| {
+        let is_option = !arg.is_positional();
+        arg.hide(is_option)
+    };
+    command
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .mut_args(hide)
+        .mut_subcommands(|verb| verb.mut_args(hide))
+}
+
+/// Reads when colours are used.
+fn colour() -> impl TypedValueParser<Value = Colour> {
+    let words = PossibleValuesParser::new(["always", "never", "auto"]);
+    words.try_map(|word| parse_colour(&word).ok_or(word))
+}
 
 /// Runs what was typed.
 pub async fn run(cli: Cli) -> Exit {
@@ -117,7 +250,7 @@ async fn open<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Se
 }
 
 /// One attempt, and its exit code.
-async fn attempt(screen: Screen, step: Step, args: cli::Step) -> Result<Exit, Error> {
+async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
     crate::engine::refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
     let mut session = open(&mut narrator, args.change.as_deref()).await?;

@@ -6,6 +6,6 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Screen;
 
-pub(super) async fn run(screen: Screen, args: cli::Step) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: cli::StepArgs) -> Result<Exit, Error> {
     super::attempt(screen, Step::Next, args).await
 }

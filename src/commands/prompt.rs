@@ -1,13 +1,28 @@
 //! `git ralph prompt`.
 
 use super::open;
-use crate::cli;
+use crate::cli::complete::{loops, stories};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::prompt;
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Prompt) -> Result<Exit, Error> {
+/// The arguments of `git ralph prompt`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// The story; defaults to that of the next attempt
+    #[arg(long, value_name = "ID", conflicts_with = "template", add = ArgValueCandidates::new(stories))]
+    pub story: Option<String>,
+    /// Print the built-in template, as a start for your own (ralph.prompt)
+    #[arg(long)]
+    pub template: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if args.template {
         screen.answer(prompt::DEFAULT);
         return Ok(Exit::Done);

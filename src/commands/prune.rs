@@ -1,12 +1,21 @@
 //! `git ralph prune`.
 
 use super::engine;
-use crate::cli;
+use crate::cli::complete::loops;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Named) -> Result<Exit, Error> {
+/// The arguments of `git ralph prune`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut engine = engine(&mut narrator).await?;
     let change = match &args.change {

@@ -1,13 +1,27 @@
 //! `git ralph restore`.
 
 use super::{change_and_word, engine, story_and_attempt};
-use crate::cli;
+use crate::cli::complete::loops_and_kept_attempts;
 use crate::engine::Session;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Restore) -> Result<Exit, Error> {
+/// The arguments of `git ralph restore`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change and the attempt, or only the attempt: story@number, or a story for its latest attempt
+    #[arg(
+        num_args = 1..=2,
+        required = true,
+        value_names = ["CHANGE", "STORY[@ATTEMPT]"],
+        add = ArgValueCandidates::new(loops_and_kept_attempts)
+    )]
+    pub words: Vec<String>,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let engine = engine(&mut narrator).await?;
     let (change, attempt) = change_and_word(&engine, &args.words)?;

@@ -3,6 +3,7 @@
 use super::finish::{by_flag, question};
 use super::{engine, put_in, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
+use crate::cli::complete::changes_and_loops;
 use crate::engine::driver::{self, Stopped};
 use crate::engine::{AttemptOptions, Engine, Finish, Session, StartOptions, agent_of, start};
 use crate::error::Error;
@@ -12,8 +13,33 @@ use crate::names::Change;
 use crate::settings::FinishChoice;
 use crate::ui::choice::ask;
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
+use std::ffi::OsString;
 
-pub(super) async fn run(screen: Screen, args: cli::Run) -> Result<Exit, Error> {
+/// The arguments of `git ralph run`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
+    pub change: Option<String>,
+    /// The choice.
+    #[command(flatten)]
+    pub choice: cli::Choice,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: cli::Settings,
+    /// The story list.
+    #[command(flatten)]
+    pub stories: cli::StoriesFrom,
+    /// Print events as JSON, one per line (git ralph help events)
+    #[arg(long)]
+    pub json: bool,
+    /// The agent's command; it reads the prompt from standard input
+    #[arg(last = true, value_name = "AGENT")]
+    pub agent: Vec<OsString>,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     crate::engine::refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
     let mut engine = engine(&mut narrator).await?;

@@ -1,13 +1,29 @@
 //! `git ralph skip`.
 
 use super::{change_and_word, engine};
-use crate::cli;
+use crate::cli::complete::loops_and_stories_to_skip;
 use crate::engine::Session;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Skip) -> Result<Exit, Error> {
+/// The arguments of `git ralph skip`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change, the story, or both; a single word that names no loop is the story
+    #[arg(
+        num_args = 0..=2,
+        value_names = ["CHANGE", "STORY"],
+        add = ArgValueCandidates::new(loops_and_stories_to_skip)
+    )]
+    pub words: Vec<String>,
+    /// Take the skip back
+    #[arg(long)]
+    pub undo: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let engine = engine(&mut narrator).await?;
     let (change, story) = change_and_word(&engine, &args.words)?;

@@ -2,6 +2,7 @@
 
 use super::{engine, put_in, put_stories_in, tell_ignored};
 use crate::cli;
+use crate::cli::complete::changes;
 use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -10,8 +11,36 @@ use crate::inspect::stories::{ChosenAgent, Preview, Stories};
 use crate::names::Change;
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Start) -> Result<Exit, Error> {
+/// The arguments of `git ralph start`.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
+pub struct Args {
+    /// The change: a name that can be part of a branch name
+    #[arg(add = ArgValueCandidates::new(changes))]
+    pub change: String,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: cli::Settings,
+    /// The story list.
+    #[command(flatten)]
+    pub stories: cli::StoriesFrom,
+    /// If the loop is active, abort it first, and begin anew
+    #[arg(long, conflicts_with = "resume")]
+    pub restart: bool,
+    /// If the loop's state is lost, rebuild it from the branch and the refs
+    #[arg(long)]
+    pub resume: bool,
+    /// Show the stories, settings, agent and gates of the loop; change nothing
+    #[arg(long, conflicts_with_all = ["restart", "resume"])]
+    pub dry_run: bool,
+    /// Print events as JSON, one per line (git ralph help events); with --dry-run one document
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let change = Change::new(&args.change)?;
     let mut narrator = Narrator::new(screen);
     let mut engine = engine(&mut narrator).await?;

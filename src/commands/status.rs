@@ -1,7 +1,7 @@
 //! `git ralph status`.
 
 use super::{engine, here};
-use crate::cli;
+use crate::cli::complete::loops;
 use crate::engine::look;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -9,8 +9,23 @@ use crate::inspect::status::Status;
 use crate::inspect::status_line;
 use crate::state::{self, Store};
 use crate::ui::{self, Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Status) -> Result<Exit, Error> {
+/// The arguments of `git ralph status`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Print one line for a shell prompt or a status bar; nothing if no loop is active
+    #[arg(long, conflicts_with = "json")]
+    pub short: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if args.short {
         // A prompt wants a line or nothing, wherever it is shown.
         if let Some(line) = here()

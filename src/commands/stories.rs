@@ -2,6 +2,7 @@
 
 use super::{engine, put_stories_in};
 use crate::cli;
+use crate::cli::complete::changes_and_loops;
 use crate::engine::{Engine, listing_of, look, wanted};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -9,8 +10,23 @@ use crate::inspect::stories::Stories;
 use crate::names::Change;
 use crate::stories::Source;
 use crate::ui::{self, Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
 
-pub(super) async fn run(screen: Screen, args: cli::Stories) -> Result<Exit, Error> {
+/// The arguments of `git ralph stories`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
+    pub change: Option<String>,
+    /// Another story list than that of the loop.
+    #[command(flatten)]
+    pub from: cli::StoriesFrom,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let engine = engine(&mut narrator).await?;
     let is_named = args.from.path.is_some() || args.from.adapter.is_some();

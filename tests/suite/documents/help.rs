@@ -1,7 +1,7 @@
 //! `git ralph help`: the embedded page, whatever is installed.
 
 use clap::CommandFactory;
-use git_ralph::cli::Cli;
+use git_ralph::commands::Cli;
 
 use crate::support::{Cmd, Sandbox};
 

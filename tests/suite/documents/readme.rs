@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use clap::CommandFactory;
 use git_ralph::agent::presets;
-use git_ralph::cli::Cli;
+use git_ralph::commands::Cli;
 use git_ralph::{exit, settings};
 use snapbox::{Data, assert_data_eq};
 

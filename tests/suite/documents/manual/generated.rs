@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::CommandFactory;
 use clap_mangen::Man;
 use git_ralph::agent::presets::{self, Preset};
-use git_ralph::cli::Cli;
+use git_ralph::commands::Cli;
 use git_ralph::engine::lifecycle_hooks;
 use git_ralph::{exit, prompt, settings};
 use serde_json::Value;
