@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Session;
 use super::files::file_error;
 use super::session::{percent_decode, percent_encode};
+use super::unversioned::untracked_beside_ignored;
 use crate::error::Error;
 use crate::git::worktree::Whose;
 use crate::git::{Head, Repo, clear_operations, discover};
@@ -152,7 +153,7 @@ impl Session<'_> {
         repo.switch_work_tree(&work, &now.tree, &target).await?;
         repo.install_index(&work).await?;
         repo.set_head(&stands, &why).await?;
-        for left in repo.differences(&work).await?.untracked {
+        for left in untracked_beside_ignored(&repo, &work).await? {
             self.move_to_trash(&[&path[..], b"/", &left].concat(), trash)?;
         }
         crate::git::index::discard(&work)?;

@@ -27,6 +27,7 @@ mod guard;
 mod help;
 mod hooks;
 mod hooks_verb;
+mod ignored;
 mod install;
 mod json;
 mod log;
