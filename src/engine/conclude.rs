@@ -152,9 +152,11 @@ impl Session<'_> {
     async fn clear_litter(&mut self, prefix: &str, trash: &str) -> Result<(), Error> {
         let top = &self.engine.repo.top;
         let tracked = tracked_paths(&self.file("checkpoint.index"), self.oid_length());
+        let known = self.known_before()?;
         let is_new = |name: &[u8]| {
             let inside = [name, b"/"].concat();
             name.starts_with(prefix.as_bytes())
+                && !known.touches(name)
                 && !tracked.contains(name)
                 && !tracked.iter().any(|path| path.starts_with(&inside))
         };

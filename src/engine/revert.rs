@@ -1,6 +1,7 @@
 //! Reverts: everything an attempt left is kept, then branch, HEAD, index and files are the
 //! checkpoint's again (contract section 4, hazards 2.4).
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -252,6 +253,7 @@ impl Session<'_> {
         let work = self.file("work.index");
         let mut touched = Vec::new();
         let mut changed = Vec::new();
+        let mut added = Vec::new();
         for turn in 0..TURNS {
             let mut now = match now.take() {
                 Some(now) => now,
@@ -269,13 +271,15 @@ impl Session<'_> {
                 Some(changes) if now.nested.is_empty() && target == self.state.checkpoint_tree => changes,
                 _ => self.engine.repo.git.diff_trees(&target, &now.tree).await?,
             };
+            let came = changes.iter().filter(|(status, _)| *status == b'A');
+            added.extend(came.map(|(_, path)| path.clone()));
             let rules_were = self.restore_rules(&work, &changes, destination).await?;
             // A file that changed meanwhile keeps all from being changed; the next turn sees it.
             let done = match rules_were {
                 Some(tree) => {
-                    let repo = &self.engine.repo;
-                    let changes = repo.git.diff_trees(&target, &tree).await?;
+                    let changes = self.engine.repo.git.diff_trees(&target, &tree).await?;
                     self.clear_the_way(&changes, &trash)?;
+                    let repo = &self.engine.repo;
                     repo.switch_work_tree(&work, &tree, &target).await.is_ok()
                 }
                 None => {
@@ -295,11 +299,8 @@ impl Session<'_> {
                     self.move_to_trash(&path, &trash)?;
                 }
                 let left = self.engine.repo.differences(&work).await?;
-                for path in &left.untracked {
-                    if !self.is_users_empty_directory(path)? && !self.is_left_alone(path)? {
-                        self.move_to_trash(path, &trash)?;
-                    }
-                }
+                self.clear_leftovers(&left.untracked, &work, &added, &trash)
+                    .await?;
                 changed = left.changed;
                 if changed.is_empty() {
                     self.narrow_sparse(&work).await?;
@@ -342,8 +343,8 @@ impl Session<'_> {
         Ok(Some(repo.read_tracked(work).await?))
     }
 
-    /// Takes out of the working index what the checkpoint's ignore rules cover and the checkpoint
-    /// does not hold: an agent may have force-added files that are the user's.
+    /// Takes out of the working index what the checkpoint's ignore rules cover, or was there untracked, and the
+    /// checkpoint does not hold: an agent may have force-added files that are the user's.
     async fn leave_ignored(
         &self,
         work: &Path,
@@ -351,11 +352,15 @@ impl Session<'_> {
         mut changes: Changes,
     ) -> Result<(Oid, Changes), Error> {
         let repo = &self.engine.repo;
-        let mut added: Vec<Vec<u8>> = changes
+        let added: Vec<Vec<u8>> = changes
             .iter()
             .filter(|(status, _)| *status == b'A')
             .map(|(_, path)| path.clone())
             .collect();
+        let known = self.known_before()?;
+        // The attempt has taken away the rule that hid it.
+        let (was_there, mut added): (Vec<_>, Vec<_>) =
+            added.into_iter().partition(|path| known.holds_back(path));
         if now.nested.is_empty() && !added.is_empty() {
             // What was not in the attempt's own index was added by us, and that leaves ignored files out.
             let bytes = fs::read(repo.index()).unwrap_or_default();
@@ -364,11 +369,13 @@ impl Session<'_> {
                 added.retain(|path| has(path).is_ok());
             }
         }
-        let ignored = repo.ignored_among(work, &added).await?;
+        let mut ignored = repo.ignored_among(work, &added).await?;
+        ignored.extend(was_there);
         if ignored.is_empty() {
             return Ok((now.tree, changes));
         }
         repo.update_index(work, &["--force-remove"], &ignored).await?;
+        let ignored: HashSet<Vec<u8>> = ignored.into_iter().collect();
         changes.retain(|(_, path)| !ignored.contains(path));
         Ok((repo.git.write_tree(work).await?, changes))
     }
@@ -376,7 +383,7 @@ impl Session<'_> {
     /// Moves to the trash what stands where the checkpoint has something and what git does not know of
     /// (ignored files, what is under a rule that the attempt added): git would not write over it.
     /// `changes` says how the work tree differs from the checkpoint.
-    fn clear_the_way(&self, changes: &Changes, trash: &Path) -> Result<(), Error> {
+    fn clear_the_way(&mut self, changes: &Changes, trash: &Path) -> Result<(), Error> {
         let goes = |path: &[u8]| {
             changes
                 .iter()
@@ -386,7 +393,7 @@ impl Session<'_> {
             if let Some(in_the_way) = self.engine.repo.first_in_the_way(path)
                 && !goes(&in_the_way)
             {
-                self.move_to_trash(&in_the_way, trash)?;
+                self.clear_out_of_the_way(&in_the_way, trash)?;
             }
         }
         Ok(())

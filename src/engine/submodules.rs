@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
+use super::unversioned::untracked_beside_ignored;
 use crate::error::Error;
 use crate::fs::file_error;
 use crate::git::worktree::Whose;
@@ -154,7 +155,7 @@ impl Session<'_> {
         repo.switch_work_tree(&work, &now.tree, &target).await?;
         repo.install_index(&work).await?;
         repo.set_head(&stands, &why).await?;
-        for left in repo.differences(&work).await?.untracked {
+        for left in untracked_beside_ignored(&repo, &work).await? {
             self.move_to_trash(&[&path[..], b"/", &left].concat(), trash)?;
         }
         crate::git::index::discard(&work)?;

@@ -17,6 +17,14 @@ pub struct Differences {
 
 /// How a path begins that is relative to the top for certain.
 const HERE: &[u8] = b"./";
+/// What `Repo::outside` found; paths relative to the top, directories with a final `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// Paths that git would add; those with a final `/` are repositories.
+    pub untracked: Vec<Vec<u8>>,
+    /// Ignored files, and directories that are ignored as such.
+    pub ignored: Vec<Vec<u8>>,
+}
 
 impl Repo {
     /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
@@ -62,13 +70,31 @@ impl Repo {
         Ok(different.iter().all(is_aside))
     }
 
-    /// Ignored entries of the work tree; whole directories where everything inside is ignored.
+    /// What is in the work tree and not in `index`, told one by one: a directory stands for what is in it
+    /// only where an ignore rule matches the directory itself, or where it is a repository. One scan of the
+    /// work tree; writes nothing.
     ///
     /// # Errors
     /// When git cannot read the work tree.
-    pub async fn ignored_paths(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
-        let args = ["-z", "-o", "-i", "--exclude-standard", "--directory"];
-        self.git.cmd("ls-files", args).index(index).fields().await
+    pub async fn outside(&self, index: &Path) -> Result<Outside, GitError> {
+        let args = [
+            "--porcelain=v2",
+            "-z",
+            "--untracked-files=all",
+            "--ignored=matching",
+            "--no-renames",
+            "--ignore-submodules=all",
+        ];
+        let fields = self.git.cmd("status", args).index(index).fields().await?;
+        let mut outside = Outside::default();
+        for field in fields {
+            match field.split_at_checked(2) {
+                Some((b"? ", path)) => outside.untracked.push(path.to_vec()),
+                Some((b"! ", path)) => outside.ignored.push(path.to_vec()),
+                _ => {}
+            }
+        }
+        Ok(outside)
     }
 
     /// Files that are not in `index` and that the ignore rules of one file, `rules`, cover.

@@ -27,6 +27,7 @@ mod gates;
 mod guard;
 mod hooks;
 mod hooks_verb;
+mod ignored;
 mod install;
 mod json;
 mod kept;

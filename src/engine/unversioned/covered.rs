@@ -57,11 +57,4 @@ impl Session<'_> {
         }
         Ok(())
     }
-
-    /// Whether an untracked path is, or holds, a file that such a rule hid before this attempt.
-    pub(in crate::engine) fn is_left_alone(&self, path: &[u8]) -> Result<bool, Error> {
-        let covered = self.unversioned().paths(COVERED)?;
-        let holds = |one: &Vec<u8>| path.ends_with(b"/") && one.starts_with(path);
-        Ok(covered.iter().any(|one| one == path || holds(one)))
-    }
 }

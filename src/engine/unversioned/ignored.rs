@@ -1,57 +1,39 @@
-//! Files that git ignored when the loop began: they never enter a checkpoint, and the small ones come back
-//! when an attempt deletes them (hazards A4, A5, D14).
+//! Files that git ignores before an attempt: those of the beginning never enter a checkpoint, and the small
+//! ones come back when an attempt deletes them.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{Paths, Unversioned};
+use super::inventory::Inventory;
+use super::{INVENTORY, Unversioned};
 use crate::engine::Session;
+use crate::engine::touched::parent_slices;
 use crate::error::Error;
-use crate::fs::{FileError, copy_file, file_error, remove_dir};
-use crate::git::Repo;
+use crate::fs::{FileError, copy_file, file_error};
 use crate::git::worktree::Reading;
 
 /// Ignored files up to this size are copied.
 const SMALL: u64 = 1024 * 1024;
-/// The record of files that are ignored before an attempt and were not when the loop began.
-const LATER: &str = "ignored.later";
 /// At most this many of them.
 const MANY: usize = 1000;
 
 impl Unversioned {
-    /// Records which files are ignored when the loop begins. `index` may be one that does not yet
-    /// describe the work tree: what is untracked and not ignored changes nothing here.
-    pub(super) async fn record_ignored(&self, repo: &Repo, index: &Path) -> Result<Paths, Error> {
-        remove_dir(&self.dir)?;
-        let ignored = repo.ignored_paths(index).await?.into_iter().collect();
-        self.save_paths("ignored", &ignored)?;
-        Ok(ignored)
-    }
-
-    /// Copies the small ignored files that have changed since the last copy, `now` being those that are ignored
-    /// now, and notes which are gone: a complete story or a person deleted them, and no later attempt brings
-    /// them back.
-    pub fn copy_ignored(&self, now: &Paths) -> Result<(), Error> {
-        // What came after the beginning comes back too, but may enter a checkpoint.
-        let later: Paths = now.difference(&self.paths("ignored")?).cloned().collect();
-        if later != self.paths(LATER)? {
-            self.save_paths(LATER, &later)?;
+    /// Copies the small ignored files that have changed since the last copy, and keeps the inventory of what
+    /// is there now: what a complete story or a person deleted comes back no more.
+    pub fn copy_ignored(&self, now: &Inventory) -> Result<(), Error> {
+        if !self.knows(INVENTORY) || self.inventory_before_attempt()?.as_ref() != Some(now) {
+            self.save_inventory(INVENTORY, now)?;
         }
-        let mut gone = Paths::new();
-        for path in &self.small_ignored()? {
+        for (path, is) in self.to_copy(now)? {
             let from = self.top.join(OsStr::from_bytes(path));
             let to = self.dir.join("files").join(OsStr::from_bytes(path));
-            let Ok(is) = from.symlink_metadata() else {
-                gone.insert(path.clone());
-                continue;
-            };
             let same = to
                 .metadata()
                 .is_ok_and(|copy| copy.len() == is.len() && copy.modified().ok() == is.modified().ok());
-            if is.is_file() && is.len() <= SMALL && !same {
+            if !same {
                 match copy_file(&from, &to) {
                     // What we may not read the agent may not read either; it can still be somebody else's.
                     Err(FileError { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {}
@@ -59,31 +41,49 @@ impl Unversioned {
                 }
             }
         }
-        if gone != self.paths("gone")? {
-            self.save_paths("gone", &gone)?;
-        }
         Ok(())
+    }
+
+    /// The small files of the inventory of which copies are kept.
+    fn to_copy<'i>(&self, now: &'i Inventory) -> Result<Vec<(&'i Vec<u8>, Metadata)>, Error> {
+        let start = self.inventory_of_start()?.unwrap_or_default();
+        // Those of the beginning come first: many later ones must not take their places.
+        let (first, later): (Vec<_>, Vec<_>) = now.files().partition(|path| start.kind_of(path).is_some());
+        let small = |path: &'i Vec<u8>| {
+            let is = self.top.join(OsStr::from_bytes(path)).symlink_metadata().ok()?;
+            (is.is_file() && is.len() <= SMALL).then_some((path, is))
+        };
+        Ok(first
+            .into_iter()
+            .chain(later)
+            .filter_map(small)
+            .take(MANY)
+            .collect())
     }
 
     /// Puts back the copies of ignored files that are gone, and the permissions of the others.
     pub(super) fn put_back_ignored(&self) -> Result<(), Error> {
-        let gone = self.paths("gone")?;
-        let mut wanted = self.small_ignored()?;
-        wanted.retain(|path| !gone.contains(path));
-        self.put_back_files(&wanted)
+        match self.inventory_before_attempt()? {
+            Some(inventory) => self.put_back_files(&inventory),
+            None => self.put_back_ignored_of_start(),
+        }
     }
 
     /// Puts back what was ignored when the loop began.
     pub(super) fn put_back_ignored_of_start(&self) -> Result<(), Error> {
-        let ignored: Vec<_> = self.paths("ignored")?.into_iter().collect();
-        self.put_back_files(&ignored)
+        self.put_back_files(&self.inventory_of_start()?.unwrap_or_default())
     }
 
-    fn put_back_files(&self, paths: &[Vec<u8>]) -> Result<(), Error> {
-        for path in paths {
+    fn put_back_files(&self, inventory: &Inventory) -> Result<(), Error> {
+        for path in inventory.files() {
             let to = self.top.join(OsStr::from_bytes(path));
             let copy = self.dir.join("files").join(OsStr::from_bytes(path));
-            let Ok(kept) = copy.metadata() else { continue };
+            let Ok(kept) = copy.symlink_metadata() else {
+                continue;
+            };
+            if !kept.is_file() || !self.can_be_there(path) {
+                continue;
+            }
             match to.symlink_metadata() {
                 Err(_) => copy_file(&copy, &to)?,
                 Ok(is) if is.is_file() && is.permissions() != kept.permissions() => {
@@ -96,12 +96,15 @@ impl Unversioned {
         Ok(())
     }
 
-    /// The ignored files of which copies are kept, as far as they are small.
-    fn small_ignored(&self) -> Result<Vec<Vec<u8>>, Error> {
-        // Those of the beginning come first: many later ones must not take their places.
-        let all = self.paths("ignored")?.into_iter().chain(self.paths(LATER)?);
-        let files = all.filter(|path| !path.ends_with(b"/"));
-        Ok(files.take(MANY).collect())
+    /// Whether nothing but directories stands above a path: nothing is written through a link.
+    fn can_be_there(&self, path: &[u8]) -> bool {
+        parent_slices(path).all(|dir| {
+            let found = self.top.join(OsStr::from_bytes(dir)).symlink_metadata();
+            found.map_or_else(
+                |error| error.kind() == io::ErrorKind::NotFound,
+                |found| found.is_dir(),
+            )
+        })
     }
 
     /// Those of `paths` that were ignored when the loop began.
@@ -110,25 +113,17 @@ impl Unversioned {
         if paths.peek().is_none() {
             return Ok(Vec::new());
         }
-        let ignored = self.paths("ignored")?;
-        let was_ignored = |path: &&'p Vec<u8>| {
-            let below = path
-                .iter()
-                .enumerate()
-                .filter(|(_, byte)| **byte == b'/')
-                .any(|(at, _)| path.get(..=at).is_some_and(|dir| ignored.contains(dir)));
-            below || ignored.contains(*path)
-        };
-        Ok(paths.filter(was_ignored).cloned().collect())
+        let start = self.inventory_of_start()?.unwrap_or_default();
+        Ok(paths.filter(|path| start.holds_back(path)).cloned().collect())
     }
 }
 
 impl Session<'_> {
-    /// Copies the small ignored files before an attempt. One look at the directories.
+    /// Takes the inventory before an attempt, and copies the small ignored files. One scan of the work tree.
     pub(crate) async fn copy_ignored(&self) -> Result<(), Error> {
         let repo = &self.engine.repo;
-        let now = repo.ignored_paths(&repo.index()).await?;
-        self.unversioned().copy_ignored(&now.into_iter().collect())
+        let now = Inventory::take(repo, &repo.index()).await?;
+        self.unversioned().copy_ignored(&now)
     }
 
     /// Leaves out of a reading what git ignored when the loop began and an attempt made it take in.

@@ -8,6 +8,8 @@
 mod covered;
 mod flags;
 mod ignored;
+mod inventory;
+mod leftovers;
 mod modes;
 mod raw_bytes;
 mod survey;
@@ -20,18 +22,25 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+pub(super) use self::inventory::Inventory;
+use self::inventory::Kind;
+pub(super) use self::leftovers::untracked_beside_ignored;
 use self::modes::{MODES, MODES_OF_START};
 use self::raw_bytes::RawBytes;
 use self::survey::survey;
 use super::Session;
 use super::touched::{tracked_directories, tracked_paths};
 use crate::error::Error;
-use crate::fs::{Durability, file_error, write_atomically};
+use crate::fs::{Durability, file_error, remove_dir, write_atomically};
 use crate::git::Repo;
 use crate::git::index::{self, Entries};
 
 /// Bytes that git would not give back, as they were when the loop began.
 const RAW_OF_START: &str = "raw.start";
+
+/// What git did not track when the loop began, and before the last attempt.
+const INVENTORY_OF_START: &str = "inventory.start";
+const INVENTORY: &str = "inventory";
 
 type Paths = BTreeSet<Vec<u8>>;
 
@@ -54,14 +63,25 @@ impl Unversioned {
     /// what is ignored, unusual permissions, empty directories, and what the user's index hides. One scan of
     /// the directories and a look at every file, beside git's own.
     pub async fn record_start(&self, repo: &Repo, index: &Path, entries: &Entries) -> Result<(), Error> {
-        let ignored = self.record_ignored(repo, index).await?;
+        remove_dir(&self.dir)?;
+        let mut inventory = Inventory::take(repo, index).await?;
+        // The snapshot has them.
+        inventory.retain(|_, kind| kind != Kind::Untracked);
         self.record_flags(entries)?;
         let top = self.top.clone();
-        let walk = tokio::task::spawn_blocking(move || survey(&top, &ignored));
-        let found = walk
+        let walk = tokio::task::spawn_blocking(move || (survey(&top, &inventory), inventory));
+        let (found, mut inventory) = walk
             .await
             .map_err(|lost| file_error("look at", &self.top, io::Error::other(lost)))?;
-        self.save_paths("empty", &found.empty)?;
+        for (paths, kind) in [
+            (&found.empty, Kind::EmptyDirectory),
+            (&found.special, Kind::Special),
+        ] {
+            for path in paths {
+                inventory.insert(&self.top, path, kind);
+            }
+        }
+        self.save_inventory(INVENTORY_OF_START, &inventory)?;
         self.save_modes(MODES_OF_START, &found.modes)?;
         self.save_modes(MODES, &found.modes)
     }
@@ -80,7 +100,7 @@ impl Unversioned {
 
     /// Makes the empty directories that are gone.
     fn put_back_directories(&self) -> Result<(), Error> {
-        for path in self.paths("empty")? {
+        for path in self.empty_directories()? {
             let dir = self.top.join(OsStr::from_bytes(&path));
             if dir.symlink_metadata().is_err() {
                 fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, error))?;
@@ -89,12 +109,48 @@ impl Unversioned {
         Ok(())
     }
 
-    /// Whether this untracked directory is, or holds, one that was empty when the loop began.
-    fn was_empty(&self, path: &[u8]) -> Result<bool, Error> {
-        if !self.knows("empty") {
-            return Ok(holds_no_file(&self.top.join(OsStr::from_bytes(path))));
+    /// Directories that were empty when the loop began, without a final `/`.
+    fn empty_directories(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let inventory = self.inventory_of_start()?.unwrap_or_default();
+        let empty = inventory
+            .iter()
+            .filter(|(_, item)| item.kind == Kind::EmptyDirectory);
+        Ok(empty.map(|(path, _)| path.clone()).collect())
+    }
+
+    /// What git did not track when the loop began, but for what its snapshot holds; `None` where the record
+    /// is lost.
+    fn inventory_of_start(&self) -> Result<Option<Inventory>, Error> {
+        if self.knows(INVENTORY_OF_START) {
+            return Ok(Some(Inventory::from_bytes(&self.read(INVENTORY_OF_START)?)));
         }
-        Ok(path.ends_with(b"/") && self.paths("empty")?.iter().any(|empty| empty.starts_with(path)))
+        // The records of earlier versions.
+        if !self.knows("ignored") {
+            return Ok(None);
+        }
+        let mut inventory = Inventory::from_list(self.paths("ignored")?);
+        for path in self.paths("empty")? {
+            inventory.insert(&self.top, &path, Kind::EmptyDirectory);
+        }
+        Ok(Some(inventory))
+    }
+
+    /// What git did not track before the last attempt; `None` where there is no record.
+    fn inventory_before_attempt(&self) -> Result<Option<Inventory>, Error> {
+        if self.knows(INVENTORY) {
+            return Ok(Some(Inventory::from_bytes(&self.read(INVENTORY)?)));
+        }
+        if !self.knows("ignored.later") {
+            return Ok(None);
+        }
+        let (mut paths, gone) = (self.paths("ignored")?, self.paths("gone")?);
+        paths.extend(self.paths("ignored.later")?);
+        paths.retain(|path| !gone.contains(path));
+        Ok(Some(Inventory::from_list(paths)))
+    }
+
+    fn save_inventory(&self, name: &str, inventory: &Inventory) -> Result<(), Error> {
+        self.write(name, &inventory.to_bytes())
     }
 
     /// Whether there is such a record; it is gone when an agent deleted the loop's directory.
@@ -135,16 +191,6 @@ impl Unversioned {
         let path = self.dir.join(name);
         Ok(write_atomically(&path, bytes, 0o600, Durability::Atomic)?)
     }
-}
-
-/// Whether this is a directory with nothing but directories in it.
-fn holds_no_file(path: &Path) -> bool {
-    let is_bare = |entry: io::Result<fs::DirEntry>| {
-        entry.is_ok_and(|entry| {
-            entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
-        })
-    };
-    fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_bare))
 }
 
 impl Session<'_> {
@@ -205,15 +251,8 @@ impl Session<'_> {
             self.install_working_index().await?;
         }
         let tracked = tracked_directories(&self.engine.repo.index(), self.oid_length());
-        let empty = unversioned.paths("empty")?;
-        let bare = |dir: &Vec<u8>| dir.strip_suffix(b"/").unwrap_or(dir).to_vec();
-        let empty: Vec<_> = empty.iter().map(bare).collect();
+        let empty = unversioned.empty_directories()?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         unversioned.restore_modes(modes, touched, &dirs)
-    }
-
-    /// Whether an untracked path is an empty directory of the user's.
-    pub(super) fn is_users_empty_directory(&self, path: &[u8]) -> Result<bool, Error> {
-        self.unversioned().was_empty(path)
     }
 }

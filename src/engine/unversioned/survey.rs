@@ -1,5 +1,5 @@
 //! One walk over the user's tree when the loop begins, for what neither git nor an index tells: unusual
-//! permissions and empty directories (hazards A10, A11).
+//! permissions, empty directories, pipes and sockets.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::Paths;
+use super::inventory::{Inventory, Kind};
 use super::modes::{Modes, Usual};
 
 /// What the walk found; paths relative to the top.
@@ -17,13 +18,16 @@ pub(super) struct Survey {
     pub modes: Modes,
     /// Directories without entries, with a final `/`.
     pub empty: Paths,
+    /// What is neither a file nor a directory nor a link.
+    pub special: Paths,
 }
 
-/// Walks over everything below `top` but for what is `ignored` (directories with a final `/`), nested
+/// Walks over everything below `top` but for what is `ignored`, nested
 /// repositories and git's own directory. What cannot be read is passed over.
-pub(super) fn survey(top: &Path, ignored: &Paths) -> Survey {
+pub(super) fn survey(top: &Path, ignored: &Inventory) -> Survey {
     let usual = Usual::now();
     let mut found = Survey::default();
+    let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);
     let mut open = vec![Vec::new()];
     while let Some(dir) = open.pop() {
         let Ok(entries) = fs::read_dir(top.join(OsStr::from_bytes(&dir))) else {
@@ -37,13 +41,16 @@ pub(super) fn survey(top: &Path, ignored: &Paths) -> Survey {
             if metadata.is_dir() {
                 let below = [&path[..], b"/"].concat();
                 let leave = entry.file_name() == ".git"
-                    || ignored.contains(&below)
+                    || is_ignored(&path)
                     || entry.path().join(".git").symlink_metadata().is_ok();
                 if leave {
                     continue;
                 }
                 open.push(below);
-            } else if !metadata.is_file() || ignored.contains(&path) {
+            } else if metadata.is_symlink() || is_ignored(&path) {
+                continue;
+            } else if !metadata.is_file() {
+                found.special.insert(path);
                 continue;
             }
             let mode = metadata.permissions().mode() & 0o777;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::Unversioned;
+use super::{Inventory, Unversioned};
 use crate::engine::Session;
 use crate::engine::touched::directories;
 use crate::error::Error;
@@ -18,9 +18,8 @@ const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 impl Unversioned {
     /// Files that are no files (pipes, sockets), and ignore rules that hide themselves, in the directories of
-    /// the files that `index` knows, where they were made since `since`.
-    fn made_unseen(&self, index: &Index<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>, Error> {
-        let ignored = self.paths("ignored")?;
+    /// the files that `index` knows, where they were made since `since` and are not `known` from before.
+    fn made_unseen(&self, index: &Index<'_>, known: &Inventory, since: SystemTime) -> Vec<Vec<u8>> {
         let is_tracked = |path: &[u8]| {
             let found = index.entries.binary_search_by(|entry| (*entry.path).cmp(path));
             found.is_ok()
@@ -42,15 +41,17 @@ impl Unversioned {
                 }
                 name.extend_from_slice(entry.file_name().as_bytes());
                 let special = !(kind.is_file() || kind.is_dir() || kind.is_symlink());
-                let rules =
-                    entry.file_name() == ".gitignore" && !is_tracked(&name) && !ignored.contains(&name);
+                if known.kind_of(&name).is_some() {
+                    continue;
+                }
+                let rules = entry.file_name() == ".gitignore" && !is_tracked(&name);
                 let made = entry.metadata().and_then(|metadata| metadata.created());
                 if rules || (special && made.is_ok_and(|made| made >= since)) {
                     found.push(name);
                 }
             }
         }
-        Ok(found)
+        found
     }
 }
 
@@ -65,7 +66,8 @@ impl Session<'_> {
             .running
             .as_ref()
             .map_or(self.state.started, |running| running.since);
-        self.unversioned()
-            .made_unseen(&index, SystemTime::from(since) - CLOCK_LAG)
+        let unversioned = self.unversioned();
+        let known = self.known_before()?;
+        Ok(unversioned.made_unseen(&index, &known, SystemTime::from(since) - CLOCK_LAG))
     }
 }

@@ -1,0 +1,186 @@
+//! What git ignores, in directories where there is nothing else: it stays where it is, whatever becomes of
+//! an attempt.
+
+use std::fs;
+
+use crate::support::Sandbox;
+
+/// More than git-ralph copies.
+const LARGE: usize = 2_000_000;
+
+/// Ignored files in directories without a tracked file, and directories that ignore themselves.
+fn with_ignored() -> Sandbox {
+    let sandbox = Sandbox::dirty();
+    sandbox.write("data/large.log", &"x".repeat(LARGE));
+    sandbox.write("data/deep/.env", "SECRET=2\n");
+    sandbox.write("src/logs/small.log", "line\n");
+    sandbox.write("only/target/built", "built\n");
+    sandbox.write(".venv/.gitignore", "*\n");
+    sandbox.write(".venv/bin/python", "python\n");
+    sandbox.write(".venv/lib/large", &"y".repeat(LARGE));
+    sandbox.write(".husky/_/.gitignore", "*");
+    sandbox.write(".husky/_/pre-commit", "hook\n");
+    fs::create_dir_all(sandbox.top.join("data/empty")).unwrap();
+    sandbox
+}
+
+/// Does something to a loop, and asserts that the work tree is byte for byte, and file for file, as before.
+#[track_caller]
+fn touches_nothing(sandbox: &Sandbox, what: impl FnOnce()) {
+    let before = (sandbox.files(), sandbox.mtimes());
+    what();
+    let after = (sandbox.files(), sandbox.mtimes());
+    let names = |files: &std::collections::BTreeMap<std::path::PathBuf, String>| {
+        files.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(names(&before.0), names(&after.0));
+    assert!(before == after, "a file was changed");
+}
+
+#[test]
+fn abort_leaves_ignored_files_where_they_are() {
+    let sandbox = with_ignored();
+    touches_nothing(&sandbox, || {
+        sandbox.start();
+        sandbox.ralph(&["abort"]).exits(0);
+    });
+    touches_nothing(&sandbox, || {
+        sandbox.start();
+        sandbox.ralph(&["start", "add-login", "--restart"]).exits(0);
+    });
+}
+
+#[test]
+fn a_failed_attempt_leaves_ignored_files_where_they_are() {
+    let sandbox = with_ignored();
+    touches_nothing(&sandbox, || {
+        sandbox.start();
+        sandbox.step("next", &sandbox.failing("")).exits(3);
+    });
+    touches_nothing(&sandbox, || {
+        sandbox.step("retry", &sandbox.failing("echo x >new")).exits(3);
+    });
+    touches_nothing(&sandbox, || {
+        sandbox.ralph(&["revert"]).exits(0);
+        sandbox.ralph(&["abort"]).exits(0);
+    });
+}
+
+#[test]
+fn what_an_attempt_puts_beside_ignored_files_is_undone_alone() {
+    let sandbox = with_ignored();
+    sandbox.start();
+    touches_nothing(&sandbox, || {
+        let script =
+            "echo x >data/new; mkdir data/deep/er .venv/new; echo x >data/deep/er/x; mkfifo data/pipe
+             mkdir data/log; echo x >data/log/a.log";
+        sandbox.step("next", &sandbox.failing(script)).exits(3);
+        // Ignored as a whole, as what an attempt builds: it may stay.
+        fs::remove_dir(sandbox.top.join(".venv/new")).unwrap();
+    });
+}
+
+#[test]
+fn what_came_after_the_beginning_stays_too() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .step(
+            "next",
+            &sandbox.completing("mkdir venv; echo '*' >venv/.gitignore; echo p >venv/python; echo x >x"),
+        )
+        .exits(0);
+    sandbox.write("later/large.log", &"x".repeat(LARGE));
+    touches_nothing(&sandbox, || {
+        sandbox.step("next", &sandbox.failing("echo x >y")).exits(3);
+        sandbox
+            .step("retry", &sandbox.failing("rm venv/.gitignore"))
+            .exits(3);
+    });
+    sandbox.write("after/large.log", &"x".repeat(LARGE));
+    sandbox.write("edited", "by hand\n");
+    sandbox.ralph(&["revert"]).exits(0);
+    assert!(!sandbox.top.join("edited").exists());
+    sandbox.ralph(&["abort"]).exits(0);
+    for large in ["later/large.log", "after/large.log"] {
+        assert_eq!(sandbox.read(large).len(), LARGE, "{large}");
+    }
+}
+
+#[test]
+fn a_complete_story_may_put_files_beside_ignored_ones() {
+    let sandbox = Sandbox::dirty();
+    sandbox.write("pkg/m.log", "old\n");
+    sandbox.start();
+    let output = sandbox
+        .step("next", &sandbox.completing("echo code >pkg/m.py"))
+        .exits(0);
+    assert!(!output.stderr.contains("left out"), "{}", output.stderr);
+    assert_eq!(sandbox.git(&["show", "HEAD:pkg/m.py"]), "code");
+    sandbox
+        .step("next", &sandbox.failing("echo x >>README.md"))
+        .exits(3);
+    assert_eq!(sandbox.read("pkg/m.py"), "code\n");
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.read("pkg/m.py"), "code\n");
+    assert_eq!(sandbox.read("pkg/m.log"), "old\n");
+}
+
+#[test]
+fn an_ignored_file_that_an_attempt_made_in_a_directory_of_its_own_goes_with_it() {
+    let sandbox = Sandbox::started();
+    let before = sandbox.files();
+    let script = "mkdir -p p/q r/target; echo x >p/m; echo x >p/q/m.log; echo x >r/target/o";
+    sandbox.step("next", &sandbox.failing(script)).exits(3);
+    assert_eq!(sandbox.files(), before);
+    // Of a story that is undone too.
+    sandbox.step("retry", &sandbox.completing(script)).exits(0);
+    sandbox
+        .ralph(&["abort"])
+        .exits(0)
+        .says("what git ignores in p/ went with it to ");
+    assert!(!sandbox.top.join("p").exists());
+    // Nothing of it was ever in a checkpoint: it may be anybody's.
+    assert_eq!(sandbox.read("r/target/o"), "x\n");
+}
+
+#[test]
+fn a_record_with_whole_directories_is_understood() {
+    let sandbox = with_ignored();
+    sandbox.start();
+    let unversioned = sandbox.top.join(".git/ralph/add-login/unversioned");
+    for kept in ["inventory", "inventory.start"] {
+        let _ = fs::remove_file(unversioned.join(kept));
+    }
+    let ignored = sandbox.git(&["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory"]);
+    assert!(ignored.contains("src/logs/\0") && ignored.contains(".venv/\0"));
+    fs::write(unversioned.join("ignored"), ignored).unwrap();
+    fs::write(unversioned.join("empty"), "data/empty/\0").unwrap();
+    touches_nothing(&sandbox, || {
+        sandbox.step("next", &sandbox.failing("echo x >y")).exits(3);
+        sandbox.ralph(&["abort"]).exits(0);
+    });
+}
+
+#[test]
+fn without_a_record_what_git_ignores_stays() {
+    let sandbox = with_ignored();
+    sandbox.start();
+    touches_nothing(&sandbox, || {
+        let script = "rm -r .git/ralph/add-login/unversioned; echo x >data/new";
+        sandbox.step("next", &sandbox.failing(script)).exits(3);
+    });
+}
+
+#[test]
+fn ignored_files_of_a_submodule_stay() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.write(".git/modules/lib/info/exclude", "*.log\n");
+    sandbox.write("lib/logs/large.log", &"x".repeat(LARGE));
+    sandbox.start();
+    touches_nothing(&sandbox, || {
+        sandbox
+            .step("next", &sandbox.failing("echo x >lib/new; echo x >lib/logs/new"))
+            .exits(3);
+    });
+}
