@@ -57,6 +57,7 @@ mod start;
 mod submodules;
 mod tail;
 mod touched;
+mod trash;
 mod unmarked;
 mod unversioned;
 mod verdict;

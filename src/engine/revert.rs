@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::Session;
 use super::checkpoint::Standing;
 use super::machine::{self, Action};
+use super::trash::move_away;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::clear_operations;
@@ -367,7 +368,7 @@ impl Session<'_> {
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).map_err(error)?;
         }
-        match self.with_rights(&from, || fs::rename(&from, &to)) {
+        match self.with_rights(&from, || move_away(&from, &to)) {
             Ok(()) => Ok(()),
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => Err(error(source)),

@@ -34,6 +34,7 @@ mod log;
 mod manual;
 mod marking;
 mod next;
+mod other_file_system;
 mod package;
 mod presets;
 mod processes;

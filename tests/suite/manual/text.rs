@@ -133,7 +133,7 @@ hook ralph-pre-checkpoint changed it.
 * .git/ralph/<change>/prompt.md: the latest prompt.
 * .git/ralph/<change>/hooks/, guard.rules, guard.log: the guard, while an attempt is.
 * .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep; in <story>.<n>/raw, bytes that git has only in another form.
-* .git/ralph/<change>/unversioned/: what git does not keep: small ignored files, permissions, empty directories, and
+* .git/ralph/<change>/unversioned/: what git does not keep: small ignored files, an inventory of what git does not track, permissions, and
 bytes that a filter or a line-ending rule would not give back.
 
 In a linked work tree these files are in the git directory that all work trees share. In refs and
@@ -181,7 +181,8 @@ not_started, do not use up a retry.
 = LIMITS
 The content of ignored directories (build trees, installed packages) is neither saved nor put back: what an
 agent does to it stays done. Ignored files of up to 1 MiB come back when an agent has deleted them, not when it
-has changed them.
+has changed them. What git ignored before an attempt stays where it is. abort and a revert by hand move what git
+ignores to the trash, and say so, only where it is in a directory that came with files that are undone.
 
 Pipes and sockets of the user's that an agent deletes are not made again. Extended attributes, access lists, owners, hard links and times of files that an attempt touched are not
 put back. Of a repository that an agent makes inside the repository the files are put back, its own .git is moved to
