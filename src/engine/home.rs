@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::Session;
+use super::trash::move_away;
 use crate::error::Error;
 use crate::fs::file_error;
 use crate::git::Repo;
@@ -87,7 +88,7 @@ impl Session<'_> {
                 number += 1;
                 place = trash.join(format!("dot-git.{number}"));
             }
-            let moved = fs::create_dir_all(&trash).and_then(|()| fs::rename(&path, &place));
+            let moved = fs::create_dir_all(&trash).and_then(|()| move_away(&path, &place));
             moved.map_err(|error| file_error("move away", &path, error))?;
         }
         home.link

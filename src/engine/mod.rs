@@ -57,6 +57,7 @@ mod story_source;
 mod submodules;
 mod touched;
 mod unmarked_stories;
+mod trash;
 mod unversioned;
 pub(crate) mod verdict;
 

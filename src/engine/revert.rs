@@ -13,6 +13,7 @@ use super::checkpoint::Standing;
 use super::kept::take_numbers;
 use super::other_refs::OtherRefs;
 use super::progress::Outlook;
+use super::trash::move_away;
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::FileError;
@@ -424,7 +425,7 @@ impl Session<'_> {
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).map_err(error)?;
         }
-        match self.with_rights(&from, || fs::rename(&from, &to)) {
+        match self.with_rights(&from, || move_away(&from, &to)) {
             Ok(()) => Ok(()),
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => Err(error(source)),

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::Session;
 use super::stories::{listed, listing_of, remembering};
 use super::touched::tracked_paths;
+use super::trash::move_away;
 use crate::error::Error;
 use crate::fs::{FileError, copy_file, file_error};
 use crate::settings::{Mark, Settings};
@@ -156,14 +157,7 @@ impl Session<'_> {
         let error = |source| file_error("move to the trash", path, source);
         fs::create_dir_all(&trash).map_err(error)?;
         let place = tempfile::Builder::new().prefix("stories.").tempdir_in(&trash);
-        let moved = fs::rename(path, place.map_err(error)?.keep().join(name));
-        match moved {
-            // The trash may be on another file system.
-            Err(source) if source.kind() == io::ErrorKind::CrossesDevices => {
-                fs::remove_file(path).map_err(error)
-            }
-            moved => moved.map_err(error),
-        }
+        move_away(path, &place.map_err(error)?.keep().join(name)).map_err(error)
     }
 
     /// Marks the story as done in its list, which is read again for that; `before` is the list as it was

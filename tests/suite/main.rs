@@ -35,6 +35,7 @@ mod log;
 mod marking;
 mod next;
 mod own_files;
+mod other_file_system;
 mod presets;
 mod processes;
 mod prompt;

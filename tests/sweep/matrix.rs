@@ -75,7 +75,7 @@ macro_rules! states {
 
 states! {
     clean mixed links crlf modes hooks names detached unborn subdirectory linked_worktree lossy_filter
-    flagged sparse nested special_files split_index many_files lying_monitor stale_settings environment no_identity
+    flagged sparse nested ignored_only special_files split_index many_files lying_monitor stale_settings environment no_identity
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn writable(text: &str) -> String {
 fn was_ignored(path: &str) -> bool {
     let covers = |name: &std::ffi::OsStr| {
         let name = name.to_string_lossy();
-        name.ends_with(".log") || name == ".env" || name == "target"
+        name.ends_with(".log") || name == ".env" || name == ".venv" || name == "target"
     };
     Path::new(path.trim_matches('"')).iter().any(covers)
 }

@@ -100,6 +100,11 @@ pub const STATES: &[State] = &[
         "nested",
         "mkdir -p target/lib; cd target/lib; git init -q; echo a >a; cd ../..; echo w >>src/f1",
     ),
+    state(
+        "ignored_only",
+        "mkdir -p logs/deep .venv/bin; echo l >logs/deep/a.log; head -c 2000000 /dev/zero >logs/large.log
+         echo '*' >.venv/.gitignore; echo p >.venv/bin/python; echo w >>src/f1",
+    ),
     state("special_files", "mkfifo target/pipe; echo w >>src/f1; mkdir -p empty"),
     state(
         "split_index",
