@@ -72,7 +72,7 @@ impl Session<'_> {
             // A person or an editor may have written it as well.
             self.tell(match instead {
                 Some(instead) => format!(
-                    "during the attempt something changed {path}; it is put back, and what was there is {}",
+                    "during the attempt something changed {path}; it is put back, and what was there is kept as {}",
                     instead.display()
                 ),
                 None => format!("during the attempt something removed {path}; it is put back"),
