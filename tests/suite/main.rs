@@ -32,6 +32,7 @@ mod json;
 mod log;
 mod manual;
 mod marking;
+mod names;
 mod next;
 mod own_files;
 mod package;
