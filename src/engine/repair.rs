@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use super::Session;
 use super::files::file_error;
 use crate::error::Error;
-use crate::git::{OwnFiles, PutBack, is_intact};
+use crate::git::{OwnFiles, PutBack, Shallow, is_intact};
 use crate::names::ref_component;
 
 /// The copy of git's own files, in the loop's directory.
 const OWN_FILES: &str = "git-files";
+/// The copy of the list of commits without parents.
+const SHALLOW: &str = "shallow-before";
 
 impl Session<'_> {
     /// Mends what would keep git itself from working. Nothing of the attempt is alive.
@@ -96,6 +98,14 @@ impl Session<'_> {
                 self.leave_out_covered(instead).await?;
             }
         }
+        let before = Shallow::read(&self.file(SHALLOW));
+        let whole = self.engine.repo.restore_history(&before).await?;
+        if whole > 0 {
+            self.tell(format!(
+                "git was told during the attempt to end history at {whole} of the commits that go on (git fetch \
+                 --depth); it shows all of it again"
+            ));
+        }
         if !differed.is_empty() {
             // Read before, it may have been the attempt's.
             self.engine.configuration.hooks = None;
@@ -123,6 +133,7 @@ impl Session<'_> {
     /// Keeps a copy of git's own files before an attempt.
     pub(super) fn save_own_files(&self) -> Result<(), Error> {
         self.unversioned().settle_covered()?;
+        Shallow::read(&self.engine.repo.shallow_file()).write(&self.file(SHALLOW))?;
         Ok(OwnFiles::read(&self.engine.repo)?.save(&self.file(OWN_FILES))?)
     }
 

@@ -132,7 +132,7 @@ hook ralph-pre-checkpoint changed it.
 * .git/ralph/<change>/learnings.md: what agents wrote down for later stories; part of every prompt.
 * .git/ralph/<change>/prompt.md: the latest prompt.
 * .git/ralph/<change>/hooks/, guard.rules, guard.log: the guard, while an attempt is.
-* .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep; in <story>.<n>/raw, bytes that git has only in another form.
+* .git/ralph/<change>/trash/: what a revert had to move away and git cannot keep; in <story>.<n>/raw, bytes that git has only in another form; in <story>.<n>.git, what was in the place of git's own files (configuration, info, hooks) and was put back.
 * .git/ralph/<change>/unversioned/: what git does not keep: small ignored files, permissions, empty directories, and
 bytes that a filter or a line-ending rule would not give back.
 
@@ -191,6 +191,10 @@ New branches, tags and other refs that a failed attempt made stay, and so do its
 (git replace) are taken away, and kept among its refs. Branches that are checked out in another work tree are left alone. An agent that deletes .git/ralph deletes permissions,
 empty directories, ignored files and bytes hidden by filters that were kept there; without them git-ralph changes no permissions; one that deletes .git deletes everything.
 What was pushed around the guard is pushed. git-ralph does not confine the agent; use a container or another user for that.
+
+What anybody, a person or an editor included, writes to .git/config, .git/info or .git/hooks while an attempt runs is put back after it and kept
+in the trash; new remotes and what tools note about branches stay. Files that a new rule in .git/info/exclude covered are in no checkpoint.
+What is behind a link there is left alone.
 
 Git's own hooks (pre-commit and the like) do not run for checkpoints, and checkpoints are not signed.
 After git ralph finish --cleanup nothing is staged; --index stages again what the loop has not changed, and what was
