@@ -56,8 +56,8 @@ pub mod stories;
 mod story_source;
 mod submodules;
 mod touched;
-mod unmarked_stories;
 mod trash;
+mod unmarked_stories;
 mod unversioned;
 pub(crate) mod verdict;
 

@@ -170,10 +170,15 @@ impl Session<'_> {
     }
 
     async fn moved_refs(&self) -> Result<Vec<Moved>, Error> {
-        match self.recorded_refs() {
-            Some(before) => Ok(self.other_refs_now().await?.moved_since(&before)),
-            None => Ok(Vec::new()),
-        }
+        let Some(before) = self.recorded_refs() else {
+            return Ok(Vec::new());
+        };
+        let mut moved = self.other_refs_now().await?.moved_since(&before);
+        // What is kept of the attempt itself has been told.
+        let kept = self.state.progress.story.as_ref();
+        let kept = kept.map(|story| format!("{}-", self.state.change.attempt_ref(&story.id, story.attempt)));
+        moved.retain(|moved| !kept.as_ref().is_some_and(|kept| moved.name.starts_with(kept)));
+        Ok(moved)
     }
 
     /// After an attempt that promised COMPLETE: why it cannot be, if it hid work in the stash; what else

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use super::Session;
 use crate::error::Error;
 use crate::fs::{FileError, file_error};
-use crate::git::{OwnFiles, PutBack, is_intact};
+use crate::git::{OwnFiles, PutBack, Shallow, is_intact};
 use crate::names::ref_component;
 
 /// The copy of git's own files, in the loop's directory.
 const OWN_FILES: &str = "git-files";
+/// The copy of the list of commits without parents.
+const SHALLOW: &str = "shallow-before";
 
 impl Session<'_> {
     /// Mends what would keep git itself from working. Nothing of the attempt is alive.
@@ -74,7 +76,7 @@ impl Session<'_> {
             // A person or an editor may have written it as well.
             self.tell(match instead {
                 Some(instead) => format!(
-                    "during the attempt something changed {path}; it is put back, and what was there is {}",
+                    "during the attempt something changed {path}; it is put back, and what was there is kept as {}",
                     instead.display()
                 ),
                 None => format!("during the attempt something removed {path}; it is put back"),
@@ -97,6 +99,14 @@ impl Session<'_> {
             } else if *path == rules {
                 self.leave_out_covered(instead).await?;
             }
+        }
+        let before = Shallow::read(&self.file(SHALLOW));
+        let whole = self.engine.repo.restore_history(&before).await?;
+        if whole > 0 {
+            self.tell(format!(
+                "git was told during the attempt to end history at {whole} of the commits that go on (git fetch \
+                 --depth); it shows all of it again"
+            ));
         }
         if !differed.is_empty() {
             // Read before, it may have been the attempt's.
@@ -125,6 +135,7 @@ impl Session<'_> {
     /// Keeps a copy of git's own files before an attempt.
     pub(crate) fn save_own_files(&self) -> Result<(), Error> {
         self.unversioned().settle_covered()?;
+        Shallow::read(&self.engine.repo.shallow_file()).write(&self.file(SHALLOW))?;
         Ok(OwnFiles::read(&self.engine.repo)?.save(&self.file(OWN_FILES))?)
     }
 

@@ -18,6 +18,7 @@ mod operations;
 mod own_config;
 mod own_files;
 mod refs;
+mod shallow;
 mod switch;
 pub mod worktree;
 
@@ -30,3 +31,4 @@ pub use objects::StagedEntry;
 pub use operations::{clear_operations, operations_in_progress};
 pub use own_files::{OwnFiles, PutBack};
 pub use refs::RefInfo;
+pub use shallow::Shallow;

@@ -177,9 +177,29 @@ impl Repo {
         }
     }
 
+    /// Adds whatever can be: `git add` stores nothing at all when it gives up at one file, as at one that is not
+    /// in the encoding that its attributes say. Halves what is left until only such files are.
+    async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<(), GitError> {
+        let args = ["-z", "-m", "-d", "-o", "--exclude-standard"];
+        let mut left = self.git.cmd("ls-files", args).index(index).fields().await?;
+        left.retain(|path| !path.ends_with(b"/") && !known.contains(path));
+        left.sort();
+        left.dedup();
+        let mut open = vec![left.as_slice()];
+        while let Some(paths) = open.pop() {
+            let added = self.update_index(index, &["--add", "--remove"], paths).await;
+            if added.is_err() && paths.len() > 1 {
+                let (first, second) = paths.split_at(paths.len() / 2);
+                open.extend([second, first]);
+            }
+        }
+        Ok(())
+    }
+
     /// What is still different after everything that can be stored was added; tracked paths among it
     /// leave the index, so that the tree says that their content is gone.
     async fn leave_unstorable(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        self.add_one_by_one(index, known).await?;
         let left = self.differences(index).await?;
         self.update_index(index, &["--force-remove"], &left.changed)
             .await?;

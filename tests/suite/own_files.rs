@@ -147,3 +147,44 @@ fn what_a_new_exclude_rule_hides_is_in_no_checkpoint_and_no_attempt_takes_it_alo
     assert_eq!(sandbox.read("keys/private.key"), "SECRET\n");
     assert!(!objects().contains("private.key"));
 }
+
+#[test]
+fn history_that_is_there_stays_in_sight_and_what_came_without_its_parents_stays_sound() {
+    for (promise, code) in [("complete", 0), ("failed it", 3)] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+        let remote = sandbox.outside("remote.git");
+        let remote = remote.to_str().unwrap();
+        sandbox.git(&["clone", "-q", "--bare", ".", remote]);
+        sandbox.git(&["remote", "add", "origin", &format!("file://{remote}")]);
+        sandbox.start();
+        let fetch = "git fetch -q --depth 1 origin";
+        let agent = sandbox.agent(&format!("{fetch}; echo x >x; {promise}"));
+        sandbox.step("next", &agent).exits(code).says("history");
+        assert_eq!(sandbox.subjects("main"), ["second", "first"]);
+        assert!(!sandbox.top.join(".git/shallow").exists());
+        let other = sandbox.outside("other");
+        let other = other.to_str().unwrap();
+        sandbox.git(&["clone", "-q", remote, other]);
+        for message in ["third", "fourth"] {
+            let commit = [
+                "-C",
+                other,
+                "-c",
+                "user.name=U",
+                "-c",
+                "user.email=u@e",
+                "commit",
+                "-q",
+                "--allow-empty",
+            ];
+            sandbox.git(&[&commit[..], &["-m", message]].concat());
+        }
+        sandbox.git(&["-C", other, "push", "-q", "origin", "main"]);
+        let step = if code == 0 { "next" } else { "retry" };
+        sandbox.step(step, &sandbox.failing(fetch)).exits(3);
+        assert_eq!(sandbox.subjects("origin/main"), ["fourth"]);
+        sandbox.git(&["fsck", "--connectivity-only"]);
+        sandbox.ralph(&["abort"]).exits(0);
+    }
+}

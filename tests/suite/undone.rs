@@ -455,46 +455,22 @@ fn conversions_and_a_sparse_checkout_go_together() {
 }
 
 #[test]
-fn files_whose_names_differ_in_case_alone_are_told_apart_where_the_file_system_does() {
+fn an_encoding_that_a_file_is_not_in_harms_no_other_file() {
+    let harm = "echo '*.txt working-tree-encoding=UTF-16' >.gitattributes; echo x >>old.txt; mkdir new
+        echo w >new/work; echo w >z";
     let sandbox = Sandbox::new();
-    sandbox.configure("core.ignorecase", "true");
-    sandbox.write("README.MD", "mine\n");
-    sandbox.write("SRC/LIB.TXT", "mine too\n");
-    if sandbox.read("README.md") != "# Standard\n" {
-        return;
-    }
-    let before = sandbox.files();
     sandbox.start();
-    let harm = "rm -rf README.MD README.md SRC src; echo x >TOOL";
+    let before = sandbox.files();
     sandbox.step("next", &sandbox.failing(harm)).exits(3);
     assert_eq!(sandbox.files(), before);
-    sandbox.step("retry", &sandbox.completing(harm)).exits(0);
-    assert_eq!(sandbox.git(&["show", "HEAD:TOOL"]), "x");
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    assert_eq!(kept(&sandbox, "new/work"), "w");
+    sandbox
+        .step("retry", &sandbox.completing(harm))
+        .exits(0)
+        .says("not committed, because git cannot store it: old.txt");
+    assert_eq!(sandbox.git(&["show", "HEAD:new/work"]), "w");
+    assert_eq!(sandbox.git(&["show", "HEAD:z"]), "w");
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.files(), before);
-}
-
-#[test]
-fn names_that_git_would_take_for_patterns_are_names() {
-    let sandbox = Sandbox::started();
-    let files = sandbox.files();
-    let make =
-        "mkdir -p ':(exclude)d' '*'; for f in ':(exclude)d/f' ':!x' ':^x' '*/[a]' '!y' ':(glob,nonsense)z'
-        do echo w >\"$f\"; done; git add -A";
-    sandbox.step("next", &sandbox.failing(make)).exits(3);
-    assert_eq!(sandbox.files(), files);
-    sandbox.step("retry", &sandbox.completing(make)).exits(0);
-    sandbox.is_at_checkpoint();
-    let work = sandbox.files();
-    assert_eq!(work[std::path::Path::new(":(exclude)d/f")], "100644 w\n");
-    sandbox
-        .step(
-            "next",
-            &sandbox.failing("rm -rf ':(exclude)d' ':!x'; git init -q ':!n'; echo x >':!n/x'; echo 1 >'*/b'"),
-        )
-        .exits(3);
-    assert_eq!(sandbox.files(), work);
-    sandbox.ralph(&["status"]).exits(0);
-    sandbox.ralph(&["abort"]).exits(0);
-    assert_eq!(sandbox.files(), files);
 }

@@ -1,0 +1,91 @@
+//! Commits whose parents git is told not to look for (`git fetch --depth`, "shallow" in gitrepository-layout(5)): where the
+//! parents are there all the same, such a line takes history out of sight that the repository has.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::discover::Repo;
+use crate::fs::{Durability, FileError, remove_file, write_atomically};
+
+/// The commits without parents at one moment, as git writes them: one a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shallow(String);
+
+impl Shallow {
+    /// Reads a file of them; none when it is not there.
+    #[must_use]
+    pub fn read(path: &Path) -> Self {
+        Self(fs::read_to_string(path).unwrap_or_default())
+    }
+
+    /// Writes them; no file where there are none.
+    ///
+    /// # Errors
+    /// When the file cannot be written or removed.
+    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+        if self.0.is_empty() {
+            return remove_file(path);
+        }
+        write_atomically(path, self.0.as_bytes(), 0o644, Durability::Atomic)
+    }
+}
+
+impl Repo {
+    /// The file that names commits without parents.
+    #[must_use]
+    pub fn shallow_file(&self) -> PathBuf {
+        self.common_dir.join("shallow")
+    }
+
+    /// Has git look for parents again that are there, and that it was told since `before` not to look for. Says
+    /// of how many commits. What really came without its parents stays as it is.
+    ///
+    /// # Errors
+    /// When git cannot tell, or the file cannot be written.
+    pub async fn restore_history(&self, before: &Shallow) -> Result<usize, GitError> {
+        let path = self.shallow_file();
+        let now = Shallow::read(&path);
+        let known: BTreeSet<&str> = before.0.lines().collect();
+        let new: Vec<&str> = now.0.lines().filter(|line| !known.contains(line)).collect();
+        if new.is_empty() {
+            return Ok(0);
+        }
+        let listed = self
+            .git
+            .cmd("rev-list", ["--no-walk", "--parents", "--stdin"])
+            .env("GIT_SHALLOW_FILE", "")
+            .stdin(new.join("\n") + "\n")
+            .bytes()
+            .await?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let families: Vec<Vec<&str>> = listed.lines().map(|line| line.split(' ').collect()).collect();
+        let parents: BTreeSet<&str> = families
+            .iter()
+            .flat_map(|family| family.iter().skip(1))
+            .copied()
+            .collect();
+        let input: String = parents.iter().map(|parent| format!("{parent}\n")).collect();
+        let checked = self
+            .git
+            .cmd("cat-file", ["--batch-check"])
+            .stdin(input)
+            .bytes()
+            .await?;
+        let checked = String::from_utf8_lossy(&checked).into_owned();
+        let missing: BTreeSet<&str> = checked
+            .lines()
+            .filter_map(|line| line.strip_suffix(" missing"))
+            .collect();
+        let whole: BTreeSet<&str> = families
+            .iter()
+            .filter(|family| family.iter().skip(1).all(|parent| !missing.contains(parent)))
+            .filter_map(|family| family.first().copied())
+            .collect();
+        if !whole.is_empty() {
+            let left = now.0.lines().filter(|line| !whole.contains(line));
+            Shallow(left.map(|line| format!("{line}\n")).collect()).write(&path)?;
+        }
+        Ok(whole.len())
+    }
+}
