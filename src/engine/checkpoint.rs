@@ -3,6 +3,7 @@
 use super::Session;
 use super::machine;
 use super::other_refs::OtherRefs;
+use super::others::Others;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
@@ -12,7 +13,7 @@ use crate::refs::Update;
 use crate::state::{Intent, Verdict};
 
 /// Where HEAD and the loop's branch stand.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Standing {
     /// HEAD.
     pub head: Head,
@@ -224,7 +225,9 @@ impl Session<'_> {
         {
             let title = self.state.progress.story.as_ref();
             let title = title.map_or_else(String::new, |story| story.title.clone());
+            let watched = self.watch(Others::Tracker).await?;
             self.tell_closed(id, &title, number).await;
+            self.end_watch(watched).await?;
         }
         if story.is_some() {
             // Left behind it would be put back over the list of this checkpoint.

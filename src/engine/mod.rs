@@ -7,7 +7,7 @@
 //!   `waiting` say whether and when there is another. `hand` does
 //!   the same at a person's word.
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
-//! - `hooks` of the user's run around these steps.
+//! - `hooks` of the user's run around these steps; `others` compares what they and gates left.
 //! - `session_hook` answers agents whose own sessions drive the loop by their hooks.
 //! - `git_hooks` are told by git what a person does meanwhile.
 //! - The `guard` stands around the agent's git meanwhile.
@@ -40,6 +40,7 @@ mod learnings;
 mod limits;
 pub mod machine;
 mod other_refs;
+mod others;
 mod preflight;
 mod prompting;
 mod prune;

@@ -4,6 +4,7 @@
 use std::fs;
 
 use super::Session;
+use super::other_refs::ATTEMPT;
 use crate::error::Error;
 use crate::git::OwnFiles;
 
@@ -44,16 +45,22 @@ impl Session<'_> {
         if !copy.exists() {
             return Ok(false);
         }
+        let changed = self.restore_own_files(&OwnFiles::load(&copy)?, ATTEMPT)?;
+        self.forget_own_files()?;
+        Ok(changed)
+    }
+
+    /// Puts git's own files back to what they were before `who` ran; says whether any had changed.
+    pub(super) fn restore_own_files(&mut self, files: &OwnFiles, who: &str) -> Result<bool, Error> {
         let trash = self.file("trash");
-        let differed = OwnFiles::load(&copy)?.restore(&self.engine.repo, &trash)?;
+        let differed = files.restore(&self.engine.repo, &trash)?;
         for path in &differed {
-            self.tell(format!("the attempt changed {}; it is put back", path.display()));
+            self.tell(format!("{who} changed {}; it is put back", path.display()));
         }
         if !differed.is_empty() {
-            // Read before, it may have been the attempt's.
+            // Read before, it may have been theirs.
             self.engine.configuration.hooks = None;
         }
-        self.forget_own_files()?;
         Ok(!differed.is_empty())
     }
 

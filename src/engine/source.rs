@@ -33,6 +33,7 @@ pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
             done: settings.done_command.clone(),
             closed: settings.closed_command.clone(),
             limit: super::wall(settings.command_timeout).as_secs().max(1),
+            env: Vec::new(),
         }),
     }
 }

@@ -34,10 +34,16 @@ const HOOKS: &str = "hooks";
 /// How many moves of refs become events of an attempt; how many more there were is told.
 const MAX_EVENTS: usize = 500;
 
+/// Settings for somebody else's git.
+pub(super) type GitSettings = Vec<(&'static str, OsString)>;
+
+/// Who runs in the guard in an attempt.
+pub(super) const AGENT: &str = "the agent";
+
 impl Session<'_> {
     /// Makes the hooks for an attempt; gives the settings that lead the agent's git to them. A guard that
     /// cannot be made is told, and the attempt goes on without it.
-    pub(super) async fn set_up_guard(&mut self, settings: &Settings) -> Vec<(&'static str, OsString)> {
+    pub(super) async fn set_up_guard(&mut self, settings: &Settings) -> GitSettings {
         self.forget_guard();
         if !settings.guard {
             return Vec::new();
@@ -51,7 +57,7 @@ impl Session<'_> {
         }
     }
 
-    async fn make_guard(&self) -> Result<Vec<(&'static str, OsString)>, Error> {
+    async fn make_guard(&self) -> Result<GitSettings, Error> {
         let git = &self.engine.repo.git;
         let others = self.other_refs_now().await?;
         let stashes = if others.holds("refs/stash") {
@@ -78,12 +84,14 @@ impl Session<'_> {
         Ok(entries::settings(version?, &hooks))
     }
 
-    /// After an attempt, nothing of which is alive: records the moves of refs that the guard saw, and takes
-    /// the guard away.
-    pub(super) fn take_guard_away(&mut self, story: &str, attempt: u32) {
+    /// After an attempt, or what else ran in the guard, nothing of which is alive: records the moves of refs
+    /// that the guard saw, and takes the guard away.
+    pub(super) fn take_guard_away(&mut self, about: Option<(&str, u32)>, who: &str) {
         let seen = record::read(&self.file(record::FILE));
         let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
         for moved in seen.moves.into_iter().take(MAX_EVENTS) {
+            // Of what belongs to no attempt, what has come of it is told.
+            let Some((story, attempt)) = about else { break };
             self.emit(What::RefMoved {
                 story: story.to_owned(),
                 attempt,
@@ -93,11 +101,11 @@ impl Session<'_> {
                 refused: moved.refused,
             });
         }
-        if untold > 0 {
+        if untold > 0 && about.is_some() {
             self.tell(format!("the attempt moved refs {untold} more times"));
         }
         if seen.pushes > 0 {
-            self.tell("refused: the agent tried to push");
+            self.tell(format!("refused: {who} tried to push"));
         }
         self.forget_guard();
     }

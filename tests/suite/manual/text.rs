@@ -64,7 +64,8 @@ looked at. Such a process is known by its session and by GIT_RALPH_RUN in its en
 is no /proc, only the agent's process group is ended.
 = GUARD
 During an attempt the agent's git runs hooks of git-ralph's, by GIT_CONFIG_COUNT in the agent's environment: nothing is written into
-the configuration or into a hooks directory of the user's, and gates, other programs and git-ralph itself do not see them. In this repository
+the configuration or into a hooks directory of the user's, and other programs and git-ralph itself do not see them. Gates (ralph.verify) and the
+commands that list and mark stories (ralph.storiesCommand, ralph.doneCommand) run inside the guard too, because they may run what the agent wrote. In this repository
 and all its work trees they refuse, and tell the agent what to do instead:
 * to delete or rename the loop's branch, or to move it to where its checkpoint is not contained;
 * to move, delete or rename a branch that was there when the attempt began;
@@ -75,6 +76,9 @@ and all its work trees they refuse, and tell the agent what to do instead:
 Commits, new branches, tags, stash entries of its own, git gc, and rebasing or amending its own commits above the checkpoint are
 the agent's to do. Moves of HEAD are not refused, because git asks when the files have been switched already; they are mended after the attempt. Moves of refs that the hooks saw, and those that were refused, are events
 (ref_moved), at most 500 an attempt.
+
+After gates, lifecycle hooks and the commands of a tracker, git's own files (configuration, exclude rules, hooks) and the refs below refs/ralph/ that keep
+the loop's work are put back as after an attempt, and other refs that moved are told. Lifecycle hooks, and ralph.closedCommand, may push.
 
 The user's own hooks run as without the guard, wherever git would find them at that moment, and in other repositories the
 agent's git is as free as ever. From git 2.54 on hooks of the configuration are used (hook.git-ralph.command). Programs that install hooks where core.hooksPath says find a
