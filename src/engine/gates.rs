@@ -33,7 +33,7 @@ impl Session<'_> {
         let watched = self.watch(Others::Gates).await?;
         let guard = self.set_up_guard(settings).await;
         let refused = self.run_gates(story, settings, begun, outcome, &guard).await;
-        self.take_guard_away(Some((&story.id, begun.number)), Others::Gates.name());
+        self.take_guard_away(None, Others::Gates.name());
         self.end_watch(watched).await?;
         let refused = refused?;
         if refused.is_none() {

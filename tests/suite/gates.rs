@@ -196,6 +196,7 @@ fn a_gate_that_the_agent_wrote_runs_in_the_guard_and_is_looked_after() {
         .step("next", &agent)
         .exits(0)
         .says("refused: a gate tried to push")
+        .says("refused: a gate tried to move refs/heads/main")
         .says("a gate deleted refs/ralph/add-login/start")
         .says("a gate made the tag planted")
         .says("a gate changed")

@@ -90,8 +90,14 @@ impl Session<'_> {
         let seen = record::read(&self.file(record::FILE));
         let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
         for moved in seen.moves.into_iter().take(MAX_EVENTS) {
-            // Of what belongs to no attempt, what has come of it is told.
-            let Some((story, attempt)) = about else { break };
+            let Some((story, attempt)) = about else {
+                // What has come of the others is told when the refs are compared.
+                if moved.refused {
+                    let did = if moved.new.is_some() { "move" } else { "delete" };
+                    self.tell(format!("refused: {who} tried to {did} {}", moved.name));
+                }
+                continue;
+            };
             self.emit(What::RefMoved {
                 story: story.to_owned(),
                 attempt,
