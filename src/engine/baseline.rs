@@ -2,7 +2,7 @@
 //! that is red already, and so that it is not held against a story for which it is red in the same way.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Session;
 use super::gate::Passed;
+use super::others::Others;
 use super::output_tail::OutputTail;
 use super::run_agent::run_name;
 use crate::error::Error;
 use crate::fs::{file_error, write_private};
+use crate::guard::GitSettings;
 use crate::settings::Settings;
 use crate::state::Running;
 
@@ -66,12 +68,34 @@ impl Session<'_> {
         // Should this process die, the next command ends what the gates have started.
         self.state.running = Some(Running::gates(&run));
         self.save()?;
+        let watched = self.watch(Others::Gates).await?;
+        let guard = self.set_up_guard(settings).await;
+        let found = self.run_first_gates(settings, &log, &run, &guard).await;
+        self.take_guard_away(None, Others::Gates.name());
+        self.end_watch(watched).await?;
+        let text = serde_json::to_string_pretty(&found?).unwrap_or_default();
+        write_private(&self.file(FILE), &text)?;
+        self.state.running = None;
+        self.save()?;
+        if !self.is_as_left().await? && self.revert().await? {
+            self.tell("the gates changed files; that is undone, and kept: git ralph log");
+        }
+        Ok(())
+    }
+
+    async fn run_first_gates(
+        &mut self,
+        settings: &Settings,
+        log: &File,
+        run: &str,
+        guard: &GitSettings,
+    ) -> Result<Baseline, Error> {
         let mut found = Baseline::default();
         for gate in &settings.verify {
             let log = log
                 .try_clone()
-                .map_err(|error| file_error("write", &path, error))?;
-            let job = self.plain_job(&run, Vec::new());
+                .map_err(|error| file_error("write", &self.file(LOG), error))?;
+            let job = self.plain_job(run, guard.clone());
             match self.run_gate(gate, job, log, settings).await? {
                 Passed::Yes => {}
                 Passed::Interrupted(_) => break,
@@ -85,14 +109,7 @@ impl Session<'_> {
                 }
             }
         }
-        let text = serde_json::to_string_pretty(&found).unwrap_or_default();
-        write_private(&self.file(FILE), &text)?;
-        self.state.running = None;
-        self.save()?;
-        if !self.is_as_left().await? && self.revert().await? {
-            self.tell("the gates changed files; that is undone, and kept: git ralph log");
-        }
-        Ok(())
+        Ok(found)
     }
 
     /// The gates that were red before any work; none when that is not known.

@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::other_refs::OtherRefs;
+use super::others::Others;
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
@@ -11,7 +12,7 @@ use crate::refs::Update;
 use crate::state::{Intent, Verdict};
 
 /// Where HEAD and the loop's branch stand.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Standing {
     /// HEAD.
     pub head: Head,
@@ -223,7 +224,9 @@ impl Session<'_> {
         {
             let title = self.state.progress.story.as_ref();
             let title = title.map_or_else(String::new, |story| story.title.clone());
+            let watched = self.watch(Others::Tracker).await?;
             self.tell_closed(id, &title, number).await;
+            self.end_watch(watched).await?;
         }
         if story.is_some() {
             // Left behind it would be put back over the list of this checkpoint.

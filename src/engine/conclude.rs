@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::backoff::Unavailable;
-use super::checkpoint::Saving;
+use super::checkpoint::{Saving, Standing};
+use super::guard_rail::AGENT;
 use super::lifecycle_hooks::Hook;
 use super::revert::Undoing;
 use super::run_agent::{Begun, Outcome};
@@ -13,7 +14,8 @@ use super::{Session, progress_of};
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::file_error;
-use crate::names::ref_component;
+use crate::git::operations_in_progress;
+use crate::names::{Oid, ref_component};
 use crate::settings::Settings;
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
@@ -57,7 +59,7 @@ impl Session<'_> {
         begun: Begun,
     ) -> Result<Concluded, Error> {
         self.repair_after_attempt().await?;
-        self.take_guard_away(&story.id, begun.number);
+        self.take_guard_away(Some((&story.id, begun.number)), AGENT);
         let mut standing = self.standing().await?;
         self.put_own_refs_back().await?;
         if let Some(litter) = outcome.litter
@@ -93,26 +95,31 @@ impl Session<'_> {
         {
             outcome.judgement = refused;
         }
+        if outcome.judgement.verdict == Verdict::Complete
+            && let Some(refused) = self.look_again(&mut standing, &mut parent, "the gates").await?
+        {
+            outcome.judgement = refused;
+        }
         if outcome.judgement.verdict == Verdict::Complete {
-            let (ran, refused) = self.before_checkpoint(story, &begun, &mut outcome).await?;
-            if ran {
-                standing = self.standing().await?;
-                match self.parent_for_checkpoint(&standing).await? {
-                    Ok(found) => parent = Some(found),
-                    Err(reason) => {
-                        let reason = format!("after the hook {}: {reason}", Hook::PreCheckpoint.name());
-                        outcome.judgement = Judgement::new(Verdict::GateFailed, reason);
-                    }
-                }
-            }
-            if let Some(refused) = refused {
+            let refused = self.before_checkpoint(story, &begun, &mut outcome).await?;
+            let hook = format!("the hook {}", Hook::PreCheckpoint.name());
+            let moved = self.look_again(&mut standing, &mut parent, &hook).await?;
+            if let Some(refused) = refused.or(moved) {
                 outcome.judgement = refused;
             }
         }
-        if outcome.judgement.verdict == Verdict::Complete
-            && let Err(reason) = self.mark_done(story, before, settings, begun.number).await
-        {
-            outcome.judgement = Judgement::new(Verdict::Failed, reason);
+        if outcome.judgement.verdict == Verdict::Complete {
+            let watched = self.begin_tracker().await?;
+            let marked = self.mark_done(story, before, settings, begun.number).await;
+            self.end_tracker(watched).await?;
+            let moved = self
+                .look_again(&mut standing, &mut parent, "ralph.doneCommand")
+                .await?;
+            if let Err(reason) = marked {
+                outcome.judgement = Judgement::new(Verdict::Failed, reason);
+            } else if let Some(refused) = moved {
+                outcome.judgement = refused;
+            }
         }
         let Judgement { verdict, reason, .. } = outcome.judgement.clone();
         self.emit(What::AttemptEnded(begun.ended(story, &outcome)));
@@ -146,6 +153,31 @@ impl Session<'_> {
         self.undo(undoing, &standing).await?;
         self.tell_hooks(Some((story, &begun))).await?;
         self.after_failure(outcome.judgement, outcome.signal)
+    }
+
+    /// Looks where HEAD and the branch are after others' processes; gives the judgement where no checkpoint
+    /// can be made any more.
+    async fn look_again(
+        &mut self,
+        standing: &mut Standing,
+        parent: &mut Option<Oid>,
+        after: &str,
+    ) -> Result<Option<Judgement>, Error> {
+        let now = self.standing().await?;
+        if now == *standing && operations_in_progress(&self.engine.repo).is_empty() {
+            return Ok(None);
+        }
+        *standing = now;
+        match self.parent_for_checkpoint(standing).await? {
+            Ok(found) => {
+                *parent = Some(found);
+                Ok(None)
+            }
+            Err(reason) => {
+                let reason = format!("after {after}: {reason}");
+                Ok(Some(Judgement::new(Verdict::GateFailed, reason)))
+            }
+        }
     }
 
     /// Moves to the trash what an agent has left in the top directory for itself; what was there before stays.

@@ -3,10 +3,12 @@
 use super::Session;
 use super::baseline::Baseline;
 use super::gate::Passed;
+use super::others::Others;
 use super::run_agent::{Begun, Outcome};
 use super::verdict::Judgement;
 use crate::agent::process::ProcessError;
 use crate::error::Error;
+use crate::guard::GitSettings;
 use crate::names::Oid;
 use crate::settings::{Settings, VerifyBaseline};
 use crate::state::Verdict;
@@ -28,12 +30,32 @@ impl Session<'_> {
             return Ok(None);
         }
         let before = self.read_work_tree().await?.tree;
+        let watched = self.watch(Others::Gates).await?;
+        let guard = self.set_up_guard(settings).await;
+        let refused = self.run_gates(story, settings, begun, outcome, &guard).await;
+        self.take_guard_away(None, Others::Gates.name());
+        self.end_watch(watched).await?;
+        let refused = refused?;
+        if refused.is_none() {
+            self.tell_changed_by_gates(&before).await?;
+        }
+        Ok(refused)
+    }
+
+    async fn run_gates(
+        &mut self,
+        story: &Story,
+        settings: &Settings,
+        begun: &Begun,
+        outcome: &mut Outcome,
+        guard: &GitSettings,
+    ) -> Result<Option<Judgement>, Error> {
         let known = match settings.verify_baseline {
             VerifyBaseline::Same => self.baseline(),
             VerifyBaseline::Strict => Baseline::default(),
         };
         for gate in &settings.verify {
-            let job = self.job(story, begun, Vec::new());
+            let job = self.job(story, begun, guard.clone());
             let log = begun.log.try_clone().map_err(ProcessError::Log)?;
             match self.run_gate(gate, job, log, settings).await? {
                 Passed::Yes => {}
@@ -54,7 +76,6 @@ impl Session<'_> {
                 }
             }
         }
-        self.tell_changed_by_gates(&before).await?;
         Ok(None)
     }
 

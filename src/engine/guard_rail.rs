@@ -1,20 +1,21 @@
 //! The guard around the agent's git for the time of an attempt: set up, taken away, and what it saw as events.
 
-use std::ffi::OsString;
-
 use super::Session;
 use crate::error::Error;
 use crate::events::What;
-use crate::guard::{self, Rail};
+use crate::guard::{self, GitSettings, Rail};
 use crate::settings::Settings;
 
 /// How many moves of refs become events of an attempt; how many more there were is told.
 const MAX_EVENTS: usize = 500;
 
+/// Who runs in the guard in an attempt.
+pub(super) const AGENT: &str = "the agent";
+
 impl Session<'_> {
     /// Makes the guard's hooks for an attempt; returns the settings that lead the agent's git to them. A guard that
     /// cannot be made is told, and the attempt goes on without it.
-    pub(super) async fn set_up_guard(&mut self, settings: &Settings) -> Vec<(&'static str, OsString)> {
+    pub(super) async fn set_up_guard(&mut self, settings: &Settings) -> GitSettings {
         if !settings.guard {
             guard::remove_files(&self.store.dir());
             return Vec::new();
@@ -28,7 +29,7 @@ impl Session<'_> {
         }
     }
 
-    async fn make_guard(&self) -> Result<Vec<(&'static str, OsString)>, Error> {
+    async fn make_guard(&self) -> Result<GitSettings, Error> {
         let repo = &self.engine.repo;
         let others = self.other_refs_now().await?;
         let stashes = if others.holds("refs/stash") {
@@ -47,11 +48,20 @@ impl Session<'_> {
         Ok(guard::set_up(&repo.git, rail).await?)
     }
 
-    /// Takes the guard away after an attempt, nothing of which is alive, and records the moves of refs that it saw.
-    pub(super) fn take_guard_away(&mut self, story: &str, attempt: u32) {
+    /// Takes the guard away after an attempt, or what else ran in it, nothing of which is alive, and records the moves of
+    /// refs that it saw.
+    pub(super) fn take_guard_away(&mut self, about: Option<(&str, u32)>, who: &str) {
         let seen = guard::take_away(&self.store.dir());
         let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
         for moved in seen.moves.into_iter().take(MAX_EVENTS) {
+            let Some((story, attempt)) = about else {
+                // What came of the others is told when the refs are compared.
+                if moved.refused {
+                    let did = if moved.new.is_some() { "move" } else { "delete" };
+                    self.tell(format!("refused: {who} tried to {did} {}", moved.name));
+                }
+                continue;
+            };
             self.emit(What::RefMoved {
                 story: story.to_owned(),
                 attempt,
@@ -61,11 +71,11 @@ impl Session<'_> {
                 refused: moved.refused,
             });
         }
-        if untold > 0 {
+        if untold > 0 && about.is_some() {
             self.tell(format!("the attempt moved refs {untold} more times"));
         }
         if seen.pushes > 0 {
-            self.tell("refused: the agent tried to push");
+            self.tell(format!("refused: {who} tried to push"));
         }
     }
 }

@@ -7,7 +7,7 @@
 //!   `waiting` say whether and when there is another. `hand` does
 //!   the same at a person's word.
 //! - `finish`, `abort`, `restore` and `prune` end things; `recover` completes what a crash left.
-//! - `hooks` of the user's run around these steps.
+//! - `hooks` of the user's run around these steps; `others` compares what they and gates left.
 //! - `session_hook` answers agents whose own sessions drive the loop by their hooks.
 //! - `git_hooks` are told by git what a person does meanwhile.
 //! - The `guard` stands around the agent's git meanwhile.
@@ -37,6 +37,7 @@ mod learnings;
 pub mod lifecycle_hooks;
 mod limits;
 mod other_refs;
+mod others;
 pub(crate) mod output_tail;
 mod preflight;
 pub mod progress;

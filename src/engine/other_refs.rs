@@ -22,6 +22,8 @@ const REPLACEMENTS: &str = "refs/replace/";
 const WORK_TREES: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
 /// The record of an attempt's beginning, in the loop's directory; it is there only while an attempt is.
 const RECORD: &str = "refs-before.toml";
+/// Who moves refs in an attempt.
+pub(super) const ATTEMPT: &str = "the attempt";
 
 /// The user's refs at one moment, by full name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +31,7 @@ pub(super) struct OtherRefs(BTreeMap<String, Oid>);
 
 /// What an attempt did to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Moved {
+pub(super) struct Moved {
     name: String,
     was: Option<Oid>,
     is: Option<Oid>,
@@ -72,7 +74,7 @@ impl OtherRefs {
         names.filter(|name| name.starts_with("refs/heads/"))
     }
 
-    fn moved_since(&self, before: &Self) -> Vec<Moved> {
+    pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
         let names = before
             .0
             .keys()
@@ -105,10 +107,16 @@ impl Session<'_> {
     /// Puts back what an attempt did to the refs that keep the work of this loop, and to replacements, by which
     /// git would show another history than there is; whatever came of the attempt.
     pub(super) async fn put_own_refs_back(&mut self) -> Result<(), Error> {
+        let moved = self.moved_refs().await?;
+        self.put_back_of_loop(&moved, ATTEMPT).await.map(drop)
+    }
+
+    /// Puts back what was moved of the refs that keep the work of this loop, by `who`; says whether any was.
+    pub(super) async fn put_back_of_loop(&mut self, moved: &[Moved], who: &str) -> Result<bool, Error> {
         let mut updates = Vec::new();
         let attempt = self.state.progress.story.as_ref();
         let attempt = attempt.map(|story| self.state.change.attempt_ref(&story.id, story.attempt));
-        for moved in self.moved_refs().await? {
+        for moved in moved {
             if moved.name.starts_with(REPLACEMENTS) {
                 if let (Some(attempt), Some(is)) = (&attempt, &moved.is) {
                     let keep = Update::Set {
@@ -121,29 +129,28 @@ impl Session<'_> {
                     }
                 }
                 self.tell(match &moved.was {
-                    Some(was) => format!("{}; it is put back to {}", moved.told(), was.short()),
-                    None => format!("{}; it is taken away", moved.told()),
+                    Some(was) => format!("{}; it is put back to {}", moved.told(who), was.short()),
+                    None => format!("{}; it is taken away", moved.told(who)),
                 });
-                updates.extend(moved.undone());
+                updates.extend(moved.clone().undone());
                 continue;
             }
-            // Of such refs only the loop's own are looked at.
-            if let (true, Some(was)) = (moved.name.starts_with(LOOPS), moved.was.clone()) {
-                self.tell(format!("{}; it is put back to {}", moved.told(), was.short()));
+            if let (true, Some(was)) = (moved.is_put_back(), moved.was.clone()) {
+                self.tell(format!("{}; it is put back to {}", moved.told(who), was.short()));
                 updates.push(Update::Move {
-                    name: moved.name,
+                    name: moved.name.clone(),
                     new: was,
-                    old: moved.is,
+                    old: moved.is.clone(),
                 });
             }
         }
         if updates.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let why = "ralph: what keeps the work of loops is put back";
         self.engine.repo.git.update_refs(&updates, why).await?;
         self.refs = None;
-        Ok(())
+        Ok(true)
     }
 
     /// Forgets the record once the attempt is judged.
@@ -190,7 +197,7 @@ impl Session<'_> {
                     "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
                 ));
             }
-            self.tell(moved.told());
+            self.tell(moved.told(ATTEMPT));
         }
         Ok(None)
     }
@@ -224,8 +231,8 @@ impl Session<'_> {
                 _ => None,
             };
             self.tell(match &back {
-                Some((was, _)) => format!("{}; it is put back to {}", moved.told(), was.short()),
-                None => moved.told(),
+                Some((was, _)) => format!("{}; it is put back to {}", moved.told(ATTEMPT), was.short()),
+                None => moved.told(ATTEMPT),
             });
             if let Some((was, is)) = back {
                 if let Some(is) = &is {
@@ -273,7 +280,18 @@ impl Moved {
         }
     }
 
-    fn told(&self) -> String {
+    /// Its full name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it keeps work of the loop, and nobody else may move it. Only the loop's own are looked at.
+    pub fn is_put_back(&self) -> bool {
+        self.name.starts_with(REPLACEMENTS) || self.name.starts_with(LOOPS) && self.was.is_some()
+    }
+
+    /// Says what was done to it, by `who`.
+    pub fn told(&self, who: &str) -> String {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),
             None if self.name == "refs/stash" => "the stash".to_owned(),
@@ -283,9 +301,9 @@ impl Moved {
             None => self.name.clone(),
         };
         match (&self.was, &self.is) {
-            (Some(was), None) => format!("the attempt deleted {name} (it was at {})", was.short()),
-            (None, _) => format!("the attempt made {name}"),
-            (Some(_), Some(is)) => format!("the attempt moved {name} to {}", is.short()),
+            (Some(was), None) => format!("{who} deleted {name} (it was at {})", was.short()),
+            (None, _) => format!("{who} made {name}"),
+            (Some(_), Some(is)) => format!("{who} moved {name} to {}", is.short()),
         }
     }
 }
@@ -310,7 +328,11 @@ mod tests {
         };
         let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
         let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
-        let told: Vec<String> = now.moved_since(&before).iter().map(Moved::told).collect();
+        let told: Vec<String> = now
+            .moved_since(&before)
+            .iter()
+            .map(|moved| moved.told(ATTEMPT))
+            .collect();
         assert_eq!(
             told,
             [

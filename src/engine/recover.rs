@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 
 use super::Session;
+use super::guard_rail::AGENT;
 use super::revert::Undoing;
 use crate::agent::process_tree::{self, Mark};
 use crate::error::Error;
@@ -35,7 +36,7 @@ impl Session<'_> {
         if self.state.progress.phase == Phase::Running {
             self.end_interrupted_attempt().await?;
         } else if self.state.running.is_some() {
-            // The gates that are run before any attempt.
+            // The gates that are run before any attempt, or a hook.
             self.end_orphans().await?;
             self.state.running = None;
             self.save()?;
@@ -58,7 +59,7 @@ impl Session<'_> {
         let Some(story) = self.state.progress.story.clone() else {
             return Ok(());
         };
-        self.take_guard_away(&story.id, story.attempt);
+        self.take_guard_away(Some((&story.id, story.attempt)), AGENT);
         let reason = "git-ralph was cut off during the attempt".to_owned();
         let since = self.state.running.as_ref().map(|running| running.since);
         let now = jiff::Timestamp::now();

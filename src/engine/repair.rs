@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Session;
+use super::other_refs::ATTEMPT;
 use crate::error::Error;
 use crate::fs::{FileError, file_error};
 use crate::git::{OwnFiles, PutBack, Shallow, is_intact};
@@ -69,17 +70,24 @@ impl Session<'_> {
         if !copy.exists() {
             return Ok(false);
         }
+        let changed = self.restore_own_files(&OwnFiles::load(&copy)?, ATTEMPT).await?;
+        self.forget_own_files()?;
+        Ok(changed)
+    }
+
+    /// Puts git's own files back to what they were before `who` ran; says whether any had changed.
+    pub(super) async fn restore_own_files(&mut self, files: &OwnFiles, who: &str) -> Result<bool, Error> {
         let trash = self.new_trash_for_own_files();
-        let differed = OwnFiles::load(&copy)?.restore(&self.engine.repo, &trash)?;
+        let differed = files.restore(&self.engine.repo, &trash)?;
         for PutBack { path, instead } in &differed {
             let path = path.display();
             // A person or an editor may have written it as well.
             self.tell(match instead {
                 Some(instead) => format!(
-                    "during the attempt something changed {path}; it is put back, and what was there is kept as {}",
+                    "{path} was changed during {who}; it is put back, and what was there is kept as {}",
                     instead.display()
                 ),
-                None => format!("during the attempt something removed {path}; it is put back"),
+                None => format!("{path} was removed during {who}; it is put back"),
             });
         }
         let (config, rules) = {
@@ -109,10 +117,9 @@ impl Session<'_> {
             ));
         }
         if !differed.is_empty() {
-            // Read before, it may have been the attempt's.
+            // Read before, it may have been theirs.
             self.engine.configuration.hooks = None;
         }
-        self.forget_own_files()?;
         Ok(!differed.is_empty())
     }
 

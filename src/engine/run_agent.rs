@@ -152,7 +152,7 @@ pub(super) fn run_name(now: Timestamp) -> String {
 }
 
 /// Settings of git as variables of an environment.
-fn git_settings(
+pub(super) fn git_settings(
     settings: impl Iterator<Item = (&'static str, OsString)>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     let mut variables = Vec::new();

@@ -138,7 +138,10 @@ impl<'o> Session<'o> {
     /// Reads the story list and lets the machine know what is open.
     pub(super) async fn list_stories(&mut self) -> Result<Listing, Error> {
         self.follow_source();
-        let listing = self.listing().await?;
+        let watched = self.begin_tracker().await?;
+        let listing = self.listing().await;
+        self.end_tracker(watched).await?;
+        let listing = listing?;
         self.note_open(&listing)?;
         Ok(listing)
     }

@@ -90,6 +90,7 @@ pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
             done: settings.done_command.clone(),
             closed: settings.closed_command.clone(),
             limit: to_std(settings.command_timeout).as_secs().max(1),
+            env: Vec::new(),
         }),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::{Durability, FileError, remove_file, write_atomically};
 

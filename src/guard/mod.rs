@@ -30,6 +30,9 @@ pub use log::{SeenMove, SeenMoves};
 /// The directory of the hooks, in the loop's directory; it is there only during an attempt.
 const HOOKS: &str = "hooks";
 
+/// Settings for somebody else's git.
+pub type GitSettings = Vec<(&'static str, OsString)>;
+
 /// What the guard has to know of the moment when an attempt begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Rail<'a> {
@@ -60,7 +63,7 @@ pub enum GuardError {
 ///
 /// # Errors
 /// When a file cannot be written, or git cannot be run. The attempt can go on without a guard.
-pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<Vec<(&'static str, OsString)>, GuardError> {
+pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError> {
     remove_files(rail.dir);
     let hooks = rail.dir.join(HOOKS);
     let make = async {

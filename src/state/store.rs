@@ -33,7 +33,7 @@ pub enum StateError {
         holder: Option<String>,
     },
     /// The process that held the loop was killed, and a child of its goes on.
-    #[error("{holder} was killed, but a git that it started for '{change}' is still at work")]
+    #[error("{holder} is gone, but a git that it started for '{change}' is still at work")]
     Outlived {
         /// The change.
         change: String,

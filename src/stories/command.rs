@@ -6,6 +6,7 @@
 //! This module must not know where the commands come from: they are never read from a file of the
 //! repository.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,6 +36,9 @@ pub struct Commands {
     pub closed: Option<String>,
     /// The time limit of each, in seconds.
     pub limit: u64,
+    /// Variables of their environment beside those that they always have, for now.
+    #[serde(skip)]
+    pub env: Vec<(OsString, OsString)>,
 }
 
 /// What a command is told of a story.
@@ -119,6 +123,9 @@ async fn run(
         .stdin(stdin)
         .limit(Duration::from_secs(commands.limit));
     for (name, value) in env {
+        command = command.env(name, value);
+    }
+    for (name, value) in &commands.env {
         command = command.env(name, value);
     }
     for name in REPOSITORY_VARIABLES {

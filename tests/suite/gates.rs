@@ -156,3 +156,132 @@ fn a_start_that_is_interrupted_in_its_gates_has_begun_the_loop() {
     assert_eq!(sandbox.status()["phase"], "ready");
     sandbox.is_at_checkpoint();
 }
+
+/// A gate that the agent wrote, and what it does to the repository beside its work: with the guard, and by files.
+const PUSHY: &str =
+    "git push -q origin HEAD:refs/heads/evil 2>>\"$notes/words\" || echo refused >>\"$notes/push\"
+git update-ref refs/heads/main main~1 2>>\"$notes/words\" || echo refused >>\"$notes/main\"
+git update-ref -d refs/ralph/add-login/start 2>>\"$notes/words\" || echo refused >>\"$notes/start\"
+rm -rf .git/refs/ralph/add-login/start .git/refs/ralph/add-login/anchor
+GIT_CONFIG_COUNT=0 git tag planted
+git config core.fsmonitor /tmp/x
+exit 0";
+
+/// A sandbox with a remote, and a commit below the one that the loop begins at.
+fn with_remote() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let remote = sandbox.outside("remote.git");
+    let remote = remote.to_str().unwrap();
+    sandbox.git(&["init", "-q", "--bare", remote]);
+    sandbox.git(&["remote", "add", "origin", remote]);
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    sandbox
+}
+
+#[test]
+fn a_gate_that_the_agent_wrote_runs_in_the_guard_and_is_looked_after() {
+    let sandbox = with_remote();
+    sandbox.write("test.sh", "exit 0\n");
+    sandbox.git(&["add", "test.sh"]);
+    sandbox.git(&["commit", "-qm", "third"]);
+    sandbox.configure("ralph.verify", "sh ./test.sh");
+    sandbox.start();
+    let main = sandbox.git(&["rev-parse", "main"]);
+    let start = sandbox.git(&["rev-parse", "refs/ralph/add-login/start"]);
+    let script = PUSHY.replace("$notes", sandbox.notes.to_str().unwrap());
+    let pushy = sandbox.outside("pushy.sh");
+    fs::write(&pushy, script).unwrap();
+    let agent = sandbox.completing(&format!("cp '{}' test.sh", pushy.display()));
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("refused: a gate tried to push")
+        .says("refused: a gate tried to move refs/heads/main")
+        .says("a gate deleted refs/ralph/add-login/start")
+        .says("a gate made the tag planted")
+        .says("was changed during a gate")
+        .says("config; it is put back");
+    for name in ["push", "main", "start"] {
+        assert_eq!(sandbox.noted(name), "refused\n", "{}", sandbox.noted("words"));
+    }
+    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+    assert_eq!(sandbox.git(&["rev-parse", "main"]), main);
+    assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/start"]), start);
+    sandbox.git(&["rev-parse", "refs/ralph/add-login/anchor"]);
+    sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
+    let hooks = sandbox.top.join(".git/ralph/add-login/hooks");
+    assert!(!hooks.exists(), "the guard is left");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), main);
+}
+
+#[test]
+fn gates_before_any_work_are_looked_after_too() {
+    let sandbox = with_remote();
+    sandbox.configure(
+        "ralph.verify",
+        "git push -q origin HEAD:refs/heads/evil; git config core.fsmonitor /tmp/x; true",
+    );
+    sandbox
+        .start()
+        .says("refused: a gate tried to push")
+        .says("config; it is put back");
+    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+    sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
+}
+
+#[test]
+fn a_gate_that_moves_the_branch_is_seen_before_the_checkpoint() {
+    let sandbox = Sandbox::new();
+    let commits = "git add -A; git commit -qm 'of the gate' || true";
+    let gate = format!("if test -f y; then git checkout -q --detach main; else {commits}; fi");
+    sandbox.configure("ralph.verify", &gate);
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    assert_eq!(sandbox.subjects("HEAD")[..2], ["checkpoint: 1", "of the gate"]);
+    sandbox.step("next", &sandbox.completing("echo y >y")).exits(3);
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn hooks_may_push_and_are_looked_after() {
+    let sandbox = with_remote();
+    sandbox.start();
+    sandbox.hook(
+        "ralph-post-checkpoint",
+        "git push -q origin HEAD:refs/heads/work
+rm -rf .git/refs/ralph/add-login/start
+git config core.fsmonitor /tmp/x",
+    );
+    let start = sandbox.git(&["rev-parse", "refs/ralph/add-login/start"]);
+    let output = sandbox
+        .step("next", &sandbox.completing("echo x >x"))
+        .exits(0)
+        .says("a hook deleted refs/ralph/add-login/start")
+        .says("config; it is put back");
+    assert!(!output.stderr.contains("refs/remotes"), "{}", output.stderr);
+    assert!(sandbox.git(&["ls-remote", "origin"]).ends_with("refs/heads/work"));
+    assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/start"]), start);
+    sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
+}
+
+#[test]
+fn the_commands_of_a_tracker_run_in_the_guard() {
+    let sandbox = with_remote();
+    sandbox.write(
+        "stories",
+        "{\"id\":\"1\",\"title\":\"One\"}\n{\"id\":\"2\",\"title\":\"Two\"}\n",
+    );
+    sandbox.configure("ralph.storiesCommand", "cat stories");
+    let evil = "git push -q origin HEAD:refs/heads/evil; git config core.fsmonitor /tmp/x; sed -i 1d stories";
+    sandbox.configure("ralph.doneCommand", evil);
+    sandbox.ralph(&["start", CHANGE, "--adapter", "command"]).exits(0);
+    sandbox
+        .step("next", &sandbox.completing("echo x >x"))
+        .exits(0)
+        .says("refused: a command of the tracker tried to push")
+        .says("was changed during a command of the tracker");
+    assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
+    sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
+}

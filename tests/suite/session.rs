@@ -387,11 +387,10 @@ fn a_second_session_is_told_and_left_alone() {
 #[test]
 fn a_loop_that_another_process_holds_lets_the_session_end() {
     let sandbox = Sandbox::started();
-    let lock = fs::File::options()
-        .write(true)
-        .open(sandbox.top.join(".git/ralph/add-login.lock"))
-        .unwrap();
+    let path = sandbox.top.join(".git/ralph/add-login.lock");
+    let lock = fs::File::options().write(true).open(&path).unwrap();
     lock.lock().unwrap();
+    fs::write(&path, format!("process {}\n", std::process::id())).unwrap();
     let answer = complete(&sandbox);
     assert!(told(&answer).contains("another git-ralph"), "{answer}");
     drop(lock);

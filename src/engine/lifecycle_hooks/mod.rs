@@ -59,16 +59,16 @@ impl Session<'_> {
         }
     }
 
-    /// `ralph-pre-checkpoint`. Says whether it ran, and gives the judgement if it says no.
+    /// `ralph-pre-checkpoint`. Gives the judgement if it says no.
     pub(super) async fn before_checkpoint(
         &mut self,
         story: &Story,
         begun: &Begun,
         outcome: &mut Outcome,
-    ) -> Result<(bool, Option<Judgement>), Error> {
+    ) -> Result<Option<Judgement>, Error> {
         let hook = Hook::PreCheckpoint;
         if !self.may_be(hook).await? {
-            return Ok((false, None));
+            return Ok(None);
         }
         let before = self.read_work_tree().await?.tree;
         let call = Call {
@@ -85,8 +85,7 @@ impl Session<'_> {
         }
         let name = hook.name();
         let refused = match said {
-            Said::Nothing => return Ok((false, None)),
-            Said::Yes => None,
+            Said::Nothing | Said::Yes => None,
             Said::Interrupted(signal) => {
                 outcome.signal = Some(signal);
                 let why = format!("stopped by signal {signal}");
@@ -100,7 +99,7 @@ impl Session<'_> {
                 Some(Judgement::new(Verdict::GateFailed, reason.trim_end()))
             }
         };
-        Ok((true, refused))
+        Ok(refused)
     }
 
     /// What a hook changes goes into the checkpoint, or away with the attempt: the work as it was before is

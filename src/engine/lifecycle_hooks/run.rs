@@ -12,6 +12,7 @@ use crate::agent::process::{self, Ending, Job, ProcessError};
 use crate::engine::Session;
 use crate::engine::gate::GateEars;
 use crate::engine::home::Home;
+use crate::engine::others::Others;
 use crate::engine::output_tail::OutputTail;
 use crate::engine::run_agent::run_name;
 use crate::error::Error;
@@ -132,7 +133,17 @@ impl Session<'_> {
             self.state.running = Some(Running::gates(&run));
             self.save()?;
         }
-        let said = self.run_hook(job, &mut log).await?;
+        // Of a loop that is closed there is nothing left to lose.
+        let watched = if self.state.is_live() {
+            Some(self.watch(Others::Hook).await?)
+        } else {
+            None
+        };
+        let said = self.run_hook(job, &mut log).await;
+        if let Some(watched) = watched {
+            self.end_watch(watched).await?;
+        }
+        let said = said?;
         if alone {
             self.state.running = None;
             self.save()?;
