@@ -24,6 +24,11 @@ impl Unversioned {
         self.save_paths(JUST_COVERED, &super::Paths::new())
     }
 
+    /// Returns the files that a rule of an earlier attempt hid.
+    pub(super) fn covered(&self) -> Result<super::Paths, Error> {
+        self.paths(COVERED)
+    }
+
     /// Those of `paths` that such a rule hid.
     pub(super) fn covered_among<'p>(
         &self,

@@ -29,6 +29,9 @@ impl Session<'_> {
         for path in self.users_nested() {
             known.insert(top, &path, Kind::NestedRepository);
         }
+        for path in unversioned.covered()? {
+            known.insert(top, &path, Kind::Untracked);
+        }
         if self.has_own_inventory() {
             known.extend(unversioned.inventory_before_attempt()?.unwrap_or_default());
         }
