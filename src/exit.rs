@@ -1,4 +1,4 @@
-//! Exit codes (contract section 2): one table, used by the code, the help and the manual.
+//! Exit codes: one table, used by the code, the help and the manual.
 
 /// How a command ended, as a script sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,24 +1,21 @@
 //! git-ralph drives a coding agent through the stories of a change, with git as the safety net.
 //!
-//! The house, from the top floor down; arrows go down only:
+//! The rooms of the house, from the top floor down; arrows go down only (`docs/architecture.md`):
 //!
-//! - `cli`: what can be typed (clap types; their doc comments are the help and the manual)
-//! - `candidates`: what a shell offers for a word of it
-//! - `commands`: one file a verb: arguments into one engine call, and its result printed
-//! - `ui`: the only place that prints
-//! - `engine`: the loop; `engine::machine` decides (pure), the other files of it do
-//! - `agent`: the agent's process, its output, its promise
-//! - `adapters`: where stories come from and how they are marked done
-//! - `prompt`: what an attempt is told
-//! - `git`: typed verbs over the git binary
-//! - `state`: what is remembered of a loop, saved atomically
-//! - `installation`: manual pages and completions where man and the shells look; `parts`: their texts
-//! - `settings`: git's configuration, section `ralph`
-//! - `async_cmd`: the one door for short child processes; `held`: the locks that those of git hold with us
-//! - `events`, `error`, `exit`, `names`, `refs`, `signal`, `trace`: words that every floor uses
+//! - [`cli`]: what can be typed. [`commands`]: one file a verb: its arguments, one call, and its result printed by [`ui`].
+//! - [`inspect`] looks and changes nothing. [`agent_sessions`]: an agent's own session drives the loop. [`install`]: what
+//!   is put outside of a loop, and taken out again. [`repository_hooks`] report what a person does.
+//! - [`engine`]: the loop. It decides and orders.
+//! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.
+//! - [`agent`]: the agent's process, its output, its promise. [`stories`]: where stories come from and how they are marked
+//!   as done. [`prompt`]: what an attempt is told.
+//! - [`state`]: what is remembered of a loop, saved atomically. [`settings`]: git's configuration, section `ralph`.
+//! - [`git`]: typed verbs over the git binary, and the few files of a repository that are read without it.
+//! - [`async_cmd`]: the one door for short child processes; `held`: the locks that those of git hold with us.
+//! - [`events`], [`error`], [`exit`], [`fs`], [`names`], [`paths`], [`refs`], [`signal`], [`trace`]: words that every floor
+//!   uses.
 //!
-//! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says
-//! more than it knows.
+//! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says more than it knows.
 
 pub mod agent;
 pub mod agent_sessions;
@@ -38,6 +35,7 @@ pub mod install;
 pub mod names;
 pub mod paths;
 pub mod prompt;
+pub mod protect;
 pub mod refs;
 pub mod repository_hooks;
 pub mod settings;

@@ -1,5 +1,5 @@
 //! Which agent is meant: what was given after `--`, a name or a shell line from the settings, or the first
-//! known one on PATH (contract sections 3 and 8).
+//! known one on PATH.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

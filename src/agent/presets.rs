@@ -1,4 +1,4 @@
-//! The agents that git-ralph knows by name: one table (contract section 8), shown by `git ralph doctor` and by
+//! The agents that git-ralph knows by name: one table, shown by `git ralph doctor` and by
 //! the manual.
 //!
 //! Each line of it was worked out by running the program without a person in front of it, unless it says

@@ -1,4 +1,4 @@
-//! One agent process (or gate) from its start until nothing of it is alive (contract section 8).
+//! One agent process (or gate) from its start until nothing of it is alive.
 //!
 //! It runs in a session of its own with `GIT_RALPH_RUN` in its environment. When it ends, or is asked
 //! to by a time limit or a signal, the whole session and every process with that mark are ended: TERM,

@@ -1,4 +1,4 @@
-//! An agent's own session drives the loop (contract section 8): its hooks ask us when it stops, and the answer is
+//! An agent's own session drives the loop: its hooks ask us when it stops, and the answer is
 //! the next prompt, or that it may end. What the session says is judged as an agent's last message is, by the very
 //! functions of `complete` and `fail`; between two stops the loop is at rest, so that a session may die at any time.
 //!
@@ -17,10 +17,10 @@ mod transcript;
 
 use jiff::Timestamp;
 
-use crate::engine::{Engine, Session};
+use crate::engine::{Context, Loop};
 use crate::error::Error;
 use crate::events::Observer;
-use crate::state::{AgentSession, Ended, Given};
+use crate::state::{AgentSession, Ended};
 
 pub use answer::Answer;
 pub use hook_input::HookInput;
@@ -71,121 +71,78 @@ pub async fn answer(
     here: &LoopHere,
     observer: &mut dyn Observer,
 ) -> Result<Answer, Error> {
-    let engine = Engine::open(&here.top, observer).await?;
+    let context = Context::open(&here.top, observer).await?;
     let change = match &here.change {
         Some(change) => change.clone(),
-        None => match engine.change_of_branch() {
+        None => match context.change_of_branch() {
             Some(change) => change,
             None => return Ok(Answer::Nothing),
         },
     };
-    let mut session = Session::open(engine, &change).await?;
-    if !session.state.is_live() {
+    let mut open = Loop::open(context, &change).await?;
+    if !open.state.is_live() {
         return Ok(Answer::Nothing);
     }
     match event {
-        Event::Stop => session.agent_stopped(call).await,
-        Event::StopFailure => session.agent_failed(call),
-        Event::SessionEnd => session.agent_session_ended(call),
+        Event::Stop => stop::agent_stopped(&mut open, call).await,
+        Event::StopFailure => agent_failed(&mut open, call),
+        Event::SessionEnd => agent_session_ended(&mut open, call),
     }
 }
 
-impl Session<'_> {
-    /// The record of the session that calls, made if there is none.
-    fn agent_session(&mut self, id: &str) -> &mut AgentSession {
-        let known = self.state.session.take().filter(|session| session.id == id);
-        self.state
-            .session
-            .insert(known.unwrap_or_else(|| AgentSession::new(id)))
-    }
+/// The record of the session that calls, made if there is none.
+fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
+    let known = open.state.session.take().filter(|session| session.id == id);
+    open.state
+        .session
+        .insert(known.unwrap_or_else(|| AgentSession::new(id)))
+}
 
-    /// Another session that is at work on the loop, as far as can be known: it was heard of lately.
-    fn other_agent_session(&self, id: &str) -> Option<&AgentSession> {
-        let other = self.state.session.as_ref()?;
-        let silent = Timestamp::now().duration_since(other.seen);
-        let is_recent = self
-            .state
-            .settings
-            .idle_timeout
-            .is_none_or(|limit| silent < limit);
-        (other.id != id && other.is_at_work() && is_recent).then_some(other)
-    }
+/// Another session that is at work on the loop, as far as can be known: it was heard of lately.
+fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
+    let other = open.state.session.as_ref()?;
+    let silent = Timestamp::now().duration_since(other.seen);
+    let is_recent = open
+        .state
+        .settings
+        .idle_timeout
+        .is_none_or(|limit| silent < limit);
+    (other.id != id && other.is_at_work() && is_recent).then_some(other)
+}
 
-    /// Whether nothing has happened to the story that a session was given since.
-    pub(super) fn still_stands(&self, given: &Given) -> bool {
-        given.checkpoint == self.state.checkpoint && self.next_attempt_number(&given.story) == given.attempt
+/// The agent's service has ended the turn with an error: the loop rests.
+fn agent_failed(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
+    if other_agent_session(open, &call.session).is_some() {
+        return Ok(Answer::Nothing);
     }
+    let error = call.error.clone().unwrap_or_else(|| "unknown".to_owned());
+    let session = agent_session(open, &call.session);
+    session.seen = Timestamp::now();
+    session.error = Some(error.clone());
+    open.save()?;
+    open.tell(format!("an error has stopped the agent's session: {error}"));
+    Ok(Answer::Nothing)
+}
 
-    /// Whether a session has been given what is under way.
-    pub(super) fn is_given_to_session(&self) -> bool {
-        let given = self
-            .state
-            .session
-            .as_ref()
-            .and_then(|session| session.given.as_ref());
-        let (Some(given), Some(story)) = (given, &self.state.progress.story) else {
-            return false;
-        };
-        given.story == story.id && given.attempt == story.attempt
+/// The session ends; one that was told to go on leaves its story unfinished.
+fn agent_session_ended(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
+    let Some(session) = open
+        .state
+        .session
+        .as_mut()
+        .filter(|session| session.id == call.session)
+    else {
+        return Ok(Answer::Nothing);
+    };
+    let (was_at_work, now) = (session.is_at_work(), Timestamp::now());
+    session.seen = now;
+    session.ended = Some(Ended {
+        at: now,
+        why: call.why.clone(),
+    });
+    open.save()?;
+    if was_at_work {
+        open.tell("the agent's session has ended, although the loop goes on");
     }
-
-    /// An answer to a session was cut off before it changed anything: the attempt is not over, but its number is
-    /// used up. The caller saves.
-    pub(super) fn follow_cut_off_answer(&mut self) {
-        if self.is_given_to_session()
-            && let Some(given) = self
-                .state
-                .session
-                .as_mut()
-                .and_then(|session| session.given.as_mut())
-        {
-            given.attempt = given.attempt.saturating_add(1);
-        }
-    }
-
-    /// Somebody else makes an attempt: of the session that drove the loop only a promise is heard from now on. The
-    /// caller saves.
-    pub(super) fn leave_agent_session(&mut self) {
-        if let Some(session) = &mut self.state.session {
-            session.released = true;
-            (session.ended, session.error) = (None, None);
-        }
-    }
-
-    /// The agent's service has ended the turn with an error: the loop rests.
-    fn agent_failed(&mut self, call: &HookInput) -> Result<Answer, Error> {
-        if self.other_agent_session(&call.session).is_some() {
-            return Ok(Answer::Nothing);
-        }
-        let error = call.error.clone().unwrap_or_else(|| "unknown".to_owned());
-        let session = self.agent_session(&call.session);
-        session.seen = Timestamp::now();
-        session.error = Some(error.clone());
-        self.save()?;
-        self.tell(format!("an error has stopped the agent's session: {error}"));
-        Ok(Answer::Nothing)
-    }
-
-    /// The session ends; one that was told to go on leaves its story unfinished.
-    fn agent_session_ended(&mut self, call: &HookInput) -> Result<Answer, Error> {
-        let Some(session) = self
-            .state
-            .session
-            .as_mut()
-            .filter(|session| session.id == call.session)
-        else {
-            return Ok(Answer::Nothing);
-        };
-        let (was_at_work, now) = (session.is_at_work(), Timestamp::now());
-        session.seen = now;
-        session.ended = Some(Ended {
-            at: now,
-            why: call.why.clone(),
-        });
-        self.save()?;
-        if was_at_work {
-            self.tell("the agent's session has ended, although the loop goes on");
-        }
-        Ok(Answer::Nothing)
-    }
+    Ok(Answer::Nothing)
 }

@@ -1,14 +1,15 @@
 //! `git ralph abort`.
 
-use super::open;
+use super::open_loop;
 use crate::cli;
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
 
 pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let mut session = open(&mut narrator, args.change.as_deref()).await?;
-    session.abort().await?;
+    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    engine::abort(&mut open).await?;
     Ok(Exit::Done)
 }

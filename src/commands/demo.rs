@@ -6,8 +6,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::engine::driver::{self, Stopped};
-use crate::engine::{AttemptOptions, Engine, Finish, StartOptions, start};
+use crate::engine::{
+    self, AttemptOptions, Context, Finish, StartOptions, Stopped, finish, refuse_inside_attempt, start,
+};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Git, GitError};
@@ -45,7 +46,7 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    crate::engine::refuse_inside_attempt()?;
+    refuse_inside_attempt()?;
     let dir = tempfile::Builder::new()
         .prefix("git-ralph-demo-")
         .tempdir()
@@ -63,7 +64,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         &format!("git ralph start {CHANGE}: remembers where we are and makes a branch; no file is touched."),
     );
     let mut narrator = Narrator::new(screen);
-    let engine = Engine::open(&top, &mut narrator).await?;
+    let context = Context::open(&top, &mut narrator).await?;
     let program = env::current_exe().map_err(demo_error)?;
     let agent = vec![program.into_os_string(), OsString::from("demo-agent")];
     let options = StartOptions {
@@ -72,7 +73,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         restart: false,
     };
     let change = Change::new(CHANGE)?;
-    let mut session = Box::pin(start(engine, &change, &options)).await?.session;
+    let mut open = Box::pin(start(context, &change, &options)).await?.open;
     explain(
         screen,
         "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",
@@ -82,26 +83,20 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         settings: None,
         started: 0,
     };
-    let stopped = Box::pin(driver::run(&mut session, &agent)).await?;
+    let stopped = Box::pin(engine::run(&mut open, &agent)).await?;
     if let Stopped::Signal(signal) = stopped {
         return Err(Error::Stopped(signal));
     }
     explain(screen, "The branch has a checkpoint for each story:");
-    show(
-        screen,
-        &git,
-        "log",
-        &["--oneline", "--graph", &session.state.branch],
-    )
-    .await?;
+    show(screen, &git, "log", &["--oneline", "--graph", &open.state.branch]).await?;
     explain(screen, "The failed attempt is not lost. This is what it left:");
-    let failed = session.change().attempt_ref("2", 1);
+    let failed = open.change().attempt_ref("2", 1);
     show(screen, &git, "show", &["--stat", "--format=%B", &failed]).await?;
     explain(
         screen,
         "git ralph finish --cleanup: back on the original branch, with everything uncommitted:",
     );
-    session.finish(Finish::Cleanup { index: false }).await?;
+    finish(&mut open, Finish::Cleanup { index: false }).await?;
     show(screen, &git, "status", &["--short", "--branch"]).await?;
     show(screen, &git, "diff", &[]).await?;
     let complete = stopped == Stopped::Complete;

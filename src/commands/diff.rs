@@ -1,6 +1,6 @@
 //! `git ralph diff`.
 
-use super::{change_and_word, engine, story_and_attempt};
+use super::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::loops_and_attempts;
 use crate::engine::{kept_range, look};
 use crate::error::Error;
@@ -27,18 +27,18 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let engine = engine(&mut narrator).await?;
-    let (change, attempt) = change_and_word(&engine, &args.words)?;
-    let (engine, state) = look(engine, &change).await?;
+    let context = context(&mut narrator).await?;
+    let (change, attempt) = change_and_word(&context, &args.words)?;
+    let (context, state) = look(context, &change).await?;
     let (from, to) = match attempt {
         None => (state.before.initial.to_string(), state.checkpoint.to_string()),
         Some(word) => {
             let (story, number) = story_and_attempt(&word)?;
-            let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
+            let events = Store::new(&context.repo.common_dir, &change).file("events.jsonl");
             match log::range_of(&events, &story, number)? {
                 Some(range) => range,
                 // The events may be of another clone, or lost.
-                None => kept_range(&engine.repo.git, &state, &story, number)
+                None => kept_range(&context.repo.git, &state, &story, number)
                     .await?
                     .ok_or_else(|| Error::UnknownAttempt {
                         change: change.to_string(),
@@ -53,5 +53,5 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
     git_args.extend([from.as_str(), to.as_str(), "--"]);
     // Git takes over: its pager and its colours are the user's.
-    Err(engine.repo.git.take_over(&git_args).into())
+    Err(context.repo.git.take_over(&git_args).into())
 }

@@ -1,8 +1,8 @@
 //! `git ralph fail`.
 
-use super::{change_and_word, engine, step_exit};
+use super::{change_and_word, context, step_exit};
 use crate::cli::complete::loops;
-use crate::engine::Session;
+use crate::engine::{self, Loop};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -21,9 +21,9 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let engine = engine(&mut narrator).await?;
-    let (change, reason) = change_and_word(&engine, &args.words)?;
-    let mut session = Session::open(engine, &change).await?;
-    let end = session.fail(reason).await?;
-    Ok(step_exit(&session, end))
+    let context = context(&mut narrator).await?;
+    let (change, reason) = change_and_word(&context, &args.words)?;
+    let mut open = Loop::open(context, &change).await?;
+    let end = engine::fail(&mut open, reason).await?;
+    Ok(step_exit(&open, end))
 }

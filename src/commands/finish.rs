@@ -1,9 +1,9 @@
 //! `git ralph finish`.
 
-use super::{open, summarise};
+use super::{open_loop, summarise};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
-use crate::engine::{Finish, Session};
+use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::status::Status;
@@ -35,15 +35,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Err(Error::NoChoice(change.unwrap_or_default()));
     }
     let mut narrator = Narrator::new(screen);
-    let mut session = open(&mut narrator, change.as_deref()).await?;
-    if !session.state.is_live() {
-        return Err(Error::LoopFinished(session.change().to_string()));
+    let mut open = open_loop(&mut narrator, change.as_deref()).await?;
+    if !open.state.is_live() {
+        return Err(Error::LoopFinished(open.change().to_string()));
     }
     let choice = match choice {
         Some(choice) => choice,
         None => {
-            let stop = session.engine.stop.clone();
-            match ask(screen, &question(&session).await, &stop).await {
+            let stop = open.context.stop.clone();
+            match ask(screen, &question(&open).await, &stop).await {
                 Some(choice) => choice,
                 None => return Ok(stop.signal().map_or(Exit::Done, Exit::Signal)),
             }
@@ -53,8 +53,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Finish::Cleanup { .. } => Finish::Cleanup { index: args.index },
         Finish::Keep => Finish::Keep,
     };
-    session.finish(choice).await?;
-    summarise(&mut session);
+    engine::finish(&mut open, choice).await?;
+    summarise(&mut open);
     Ok(Exit::Done)
 }
 
@@ -82,12 +82,12 @@ pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
 }
 
 /// What the completion choice is about.
-pub(super) async fn question(session: &Session<'_>) -> Question {
-    let status = Status::of(&session.state, &session.engine.repo.top).await;
+pub(super) async fn question(open: &Loop<'_>) -> Question {
+    let status = Status::of(&open.state, &open.context.repo.top).await;
     Question {
-        change: session.change().to_string(),
-        branch: session.state.branch.clone(),
-        original: session.state.original_name(),
+        change: open.change().to_string(),
+        branch: open.state.branch.clone(),
+        original: open.state.original_name(),
         done: status.stories_done.unwrap_or_default(),
         total: status.stories_total.unwrap_or_default(),
     }

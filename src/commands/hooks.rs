@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{engine, here};
+use super::{context, here};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Repo, discover};
@@ -90,7 +90,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 
 async fn repository() -> Result<Repo, Error> {
     let mut narrator = Narrator::new(Screen::default());
-    Ok(engine(&mut narrator).await?.repo)
+    Ok(context(&mut narrator).await?.repo)
 }
 
 /// Prints what was changed; says what was not.

@@ -1,6 +1,6 @@
 //! `git ralph log`.
 
-use super::engine;
+use super::context;
 use crate::cli::complete::loops;
 use crate::engine::look;
 use crate::error::Error;
@@ -23,10 +23,10 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let engine = engine(&mut narrator).await?;
-    let change = engine.resolve_change(args.change.as_deref())?;
-    let (engine, _) = look(engine, &change).await?;
-    let events = Store::new(&engine.repo.common_dir, &change).file("events.jsonl");
+    let context = context(&mut narrator).await?;
+    let change = context.resolve_change(args.change.as_deref())?;
+    let (context, _) = look(context, &change).await?;
+    let events = Store::new(&context.repo.common_dir, &change).file("events.jsonl");
     let log = Log {
         attempts: log::attempts(&events)?,
         change,
@@ -37,7 +37,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         screen.say("no attempt was made yet\n");
     } else {
         let text = ui::log::table(&log, screen.columns());
-        pager::show(screen, &engine.repo.top, &text).await;
+        pager::show(screen, &context.repo.top, &text).await;
     }
     Ok(Exit::Done)
 }

@@ -39,8 +39,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cli;
-use crate::engine::progress::Step;
-use crate::engine::{AttemptOptions, Engine, Session, StepEnd};
+use crate::engine::{self, AttemptOptions, Context, Loop, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::Event;
 use crate::events::What;
@@ -235,41 +234,41 @@ fn here() -> Result<PathBuf, Error> {
 }
 
 /// Opens the repository around the current directory.
-async fn engine(narrator: &mut Narrator) -> Result<Engine<'_>, Error> {
+async fn context(narrator: &mut Narrator) -> Result<Context<'_>, Error> {
     let screen = narrator.screen();
-    let engine = Engine::open(&here()?, narrator).await?;
-    screen.settle_colours(engine.configuration.colour);
-    Ok(engine)
+    let context = Context::open(&here()?, narrator).await?;
+    screen.settle_colours(context.configuration.colour);
+    Ok(context)
 }
 
 /// Opens the loop that a step is about.
-async fn open<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Session<'o>, Error> {
-    let engine = engine(narrator).await?;
-    let change = engine.resolve_change(change)?;
-    Session::open(engine, &change).await
+async fn open_loop<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Loop<'o>, Error> {
+    let context = context(narrator).await?;
+    let change = context.resolve_change(change)?;
+    Loop::open(context, &change).await
 }
 
 /// One attempt, and its exit code.
 async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
-    crate::engine::refuse_inside_attempt()?;
+    refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
-    let mut session = open(&mut narrator, args.change.as_deref()).await?;
-    let settings = step_settings(&session, &args.settings)?;
+    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let settings = step_settings(&open, &args.settings)?;
     let options = AttemptOptions {
         agent: args.agent,
         settings: Some(settings),
         started: 0,
     };
-    let end = session.attempt(step, &options).await?;
+    let end = engine::attempt(&mut open, step, &options).await?;
     if let StepEnd::Limited(limit) = &end {
-        session.tell(format!("stopped at a limit: {limit}"));
+        open.tell(format!("stopped at a limit: {limit}"));
     }
-    Ok(step_exit(&session, end))
+    Ok(step_exit(&open, end))
 }
 
 /// The frozen settings with what this command line and `git -c` say put in.
-fn step_settings(session: &Session<'_>, given: &cli::Settings) -> Result<Settings, Error> {
-    let mut settings = session.engine.configuration.for_step(&session.state.settings)?;
+fn step_settings(open: &Loop<'_>, given: &cli::Settings) -> Result<Settings, Error> {
+    let mut settings = open.context.configuration.for_step(&open.state.settings)?;
     put_in(&mut settings, given);
     Ok(settings)
 }
@@ -303,8 +302,8 @@ fn put_stories_in(settings: &mut Settings, given: &cli::StoriesFrom) {
 
 /// The exit code of a step. A signal that came while a step was being completed did not cut it off,
 /// but ends the command.
-fn step_exit(session: &Session<'_>, end: StepEnd) -> Exit {
-    match (end, session.engine.stop.signal()) {
+fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
+    match (end, open.context.stop.signal()) {
         (StepEnd::Interrupted(signal), _) | (_, Some(signal)) => Exit::Signal(signal),
         (StepEnd::Checkpointed, None) => Exit::Done,
         (StepEnd::Failed { retries_left: true }, None) => Exit::RetriesLeft,
@@ -314,27 +313,27 @@ fn step_exit(session: &Session<'_>, end: StepEnd) -> Exit {
 }
 
 /// Puts the attempts of the loop on the page of the job that this runs in, if it runs in one.
-fn summarise(session: &mut Session<'_>) {
-    let attempts = attempts(&session.file("events.jsonl")).unwrap_or_default();
+fn summarise(open: &mut Loop<'_>) {
+    let attempts = attempts(&open.file("events.jsonl")).unwrap_or_default();
     let log = Log {
-        change: session.change().clone(),
+        change: open.change().clone(),
         attempts,
     };
     if let Err(error) = github::summarise(|| ui::log::markdown(&log)) {
-        session.tell(format!("cannot write the summary of the job: {error}"));
+        open.tell(format!("cannot write the summary of the job: {error}"));
     }
 }
 
 /// Splits words into the change and the rest: a first word that is a loop, or the first of two, is
 /// the change.
-fn change_and_word(engine: &Engine<'_>, words: &[String]) -> Result<(Change, Option<String>), Error> {
+fn change_and_word(context: &Context<'_>, words: &[String]) -> Result<(Change, Option<String>), Error> {
     match words {
-        [] => Ok((engine.resolve_change(None)?, None)),
-        [word] => match engine.resolve_change(Some(word)) {
+        [] => Ok((context.resolve_change(None)?, None)),
+        [word] => match context.resolve_change(Some(word)) {
             Ok(change) => Ok((change, None)),
-            Err(_) => Ok((engine.resolve_change(None)?, Some(word.clone()))),
+            Err(_) => Ok((context.resolve_change(None)?, Some(word.clone()))),
         },
-        [change, word, ..] => Ok((engine.resolve_change(Some(change))?, Some(word.clone()))),
+        [change, word, ..] => Ok((context.resolve_change(Some(change))?, Some(word.clone()))),
     }
 }
 
@@ -350,10 +349,10 @@ fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
 }
 
 /// Tells the settings that this version does not act upon.
-fn tell_ignored(engine: &mut Engine<'_>, change: &Change) {
-    for key in engine.configuration.ignored.clone() {
+fn tell_ignored(context: &mut Context<'_>, change: &Change) {
+    for key in context.configuration.ignored.clone() {
         let message = format!("the setting {key} has no effect in this version");
-        engine
+        context
             .observer
             .event(&Event::now(change.as_str(), What::Notice { message }));
     }

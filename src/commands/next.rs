@@ -1,7 +1,7 @@
 //! `git ralph next`.
 
 use crate::cli;
-use crate::engine::progress::Step;
+use crate::engine::Step;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Screen;

@@ -1,7 +1,10 @@
 //! `git ralph prompt`.
 
-use super::open;
+use super::open_loop;
 use crate::cli::complete::{loops, stories};
+use crate::engine::prompt_text;
+use crate::engine::stories::{listing_of, story_called, story_to_do};
+use crate::engine::unmarked_stories::refuse_unmarked;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::prompt;
@@ -28,19 +31,19 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let mut narrator = Narrator::new(screen);
-    let session = open(&mut narrator, args.change.as_deref()).await?;
-    if !session.state.is_live() {
-        return Err(Error::LoopFinished(session.change().to_string()));
+    let open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    if !open.state.is_live() {
+        return Err(Error::LoopFinished(open.change().to_string()));
     }
-    let listing = session.listing().await?;
+    let listing = listing_of(&open.state, &open.context.repo.top).await?;
     let story = match &args.story {
         None => {
-            session.refuse_unmarked(&listing)?;
-            session.story_to_do(&listing)?
+            refuse_unmarked(&open.state, &listing)?;
+            story_to_do(&open.state, &listing)?
         }
-        Some(id) => session.story_called(&listing, id)?,
+        Some(id) => story_called(&open.state, &listing, id)?,
     };
-    let settings = session.engine.configuration.for_step(&session.state.settings)?;
-    screen.answer(&session.prompt_text(&story, &settings)?);
+    let settings = open.context.configuration.for_step(&open.state.settings)?;
+    screen.answer(&prompt_text(&open, &story, &settings)?);
     Ok(Exit::Done)
 }

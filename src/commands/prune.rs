@@ -1,7 +1,8 @@
 //! `git ralph prune`.
 
-use super::engine;
+use super::context;
 use crate::cli::complete::loops;
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -17,12 +18,12 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let mut engine = engine(&mut narrator).await?;
+    let mut context = context(&mut narrator).await?;
     let change = match &args.change {
-        Some(name) => Some(engine.resolve_change(Some(name))?),
+        Some(name) => Some(context.resolve_change(Some(name))?),
         None => None,
     };
-    if engine.prune(change.as_ref()).await? == 0 {
+    if engine::prune(&mut context, change.as_ref()).await? == 0 {
         screen.say("nothing is old enough to be removed\n");
     }
     Ok(Exit::Done)

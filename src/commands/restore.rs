@@ -1,8 +1,8 @@
 //! `git ralph restore`.
 
-use super::{change_and_word, engine, story_and_attempt};
+use super::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::loops_and_kept_attempts;
-use crate::engine::Session;
+use crate::engine::{self, Loop};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -23,14 +23,14 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let engine = engine(&mut narrator).await?;
-    let (change, attempt) = change_and_word(&engine, &args.words)?;
+    let context = context(&mut narrator).await?;
+    let (change, attempt) = change_and_word(&context, &args.words)?;
     let Some(attempt) = attempt else {
         return Err(Error::NoAttempt(args.words.concat()));
     };
     let (story, number) = story_and_attempt(&attempt)?;
-    let mut session = Session::open(engine, &change).await?;
-    let number = session.restore(&story, number).await?;
+    let mut open = Loop::open(context, &change).await?;
+    let number = engine::restore(&mut open, &story, number).await?;
     screen.say(&format!(
         "the work of {story}@{number} is back; to make it the story's checkpoint: git ralph complete {change}\n"
     ));

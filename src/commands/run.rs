@@ -1,11 +1,13 @@
 //! `git ralph run`.
 
 use super::finish::{by_flag, question};
-use super::{engine, put_in, put_stories_in, step_settings, summarise, tell_ignored};
+use super::{context, put_in, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
-use crate::engine::driver::{self, Stopped};
-use crate::engine::{AttemptOptions, Engine, Finish, Session, StartOptions, agent_of, start};
+use crate::engine::{
+    self, AttemptOptions, Context, Finish, Loop, StartOptions, Stopped, agent_of, refuse_inside_attempt,
+    start,
+};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
@@ -40,18 +42,18 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    crate::engine::refuse_inside_attempt()?;
+    refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
-    let mut engine = engine(&mut narrator).await?;
+    let mut context = context(&mut narrator).await?;
     let change = match &args.change {
         Some(name) => Change::new(name)?,
-        None => engine.resolve_change(None)?,
+        None => context.resolve_change(None)?,
     };
-    tell_ignored(&mut engine, &change);
-    let mut settings = engine.configuration.settings.clone();
+    tell_ignored(&mut context, &change);
+    let mut settings = context.configuration.settings.clone();
     put_in(&mut settings, &args.settings);
     put_stories_in(&mut settings, &args.stories);
-    if agent_of(&args.agent, &settings, &engine.repo.top).is_none() && !goes_on(&engine, &change) {
+    if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
         return Err(Error::NoAgent(format!("run {change}")));
     }
     let options = StartOptions {
@@ -59,36 +61,36 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         agent: args.agent.clone(),
         restart: false,
     };
-    let mut session = Box::pin(start(engine, &change, &options)).await?.session;
+    let mut open = Box::pin(start(context, &change, &options)).await?.open;
     let step = AttemptOptions {
-        settings: Some(step_settings(&session, &args.settings)?),
+        settings: Some(step_settings(&open, &args.settings)?),
         agent: args.agent,
         started: 0,
     };
-    let exit = match Box::pin(driver::run(&mut session, &step)).await {
-        Ok(stopped) => conclude(screen, &mut session, &stopped, by_flag(args.choice)).await,
+    let exit = match Box::pin(engine::run(&mut open, &step)).await {
+        Ok(stopped) => conclude(screen, &mut open, &stopped, by_flag(args.choice)).await,
         Err(error) => Err(error),
     };
-    summarise(&mut session);
+    summarise(&mut open);
     exit
 }
 
 /// Whether the loop is live already, so that its state may name the agent.
-fn goes_on(engine: &Engine<'_>, change: &Change) -> bool {
-    engine.resolve_change(Some(change.as_str())).is_ok()
+fn goes_on(context: &Context<'_>, change: &Change) -> bool {
+    context.resolve_change(Some(change.as_str())).is_ok()
 }
 
 /// The completion choice: given, set, asked for on a terminal, or left to a later `finish`.
 async fn conclude(
     screen: Screen,
-    session: &mut Session<'_>,
+    open: &mut Loop<'_>,
     stopped: &Stopped,
     given: Option<Finish>,
 ) -> Result<Exit, Error> {
     if let Stopped::Limit(limit) = stopped {
-        session.tell(format!("stopped at a limit: {limit}"));
+        open.tell(format!("stopped at a limit: {limit}"));
     }
-    let set = match session.state.settings.finish {
+    let set = match open.state.settings.finish {
         FinishChoice::Ask => None,
         FinishChoice::Cleanup => Some(Finish::Cleanup { index: false }),
         FinishChoice::Keep => Some(Finish::Keep),
@@ -97,15 +99,15 @@ async fn conclude(
     let at_its_end = matches!(stopped, Stopped::Complete | Stopped::RetriesSpent);
     let mut choice = given.or(set).filter(|_| at_its_end);
     if choice.is_none() && screen.can_ask() {
-        let stop = session.engine.stop.clone();
-        choice = ask(screen, &question(session).await, &stop).await;
+        let stop = open.context.stop.clone();
+        choice = ask(screen, &question(open).await, &stop).await;
     }
     match choice {
-        Some(choice) => session.finish(choice).await?,
-        None if at_its_end => session.emit(What::AwaitingChoice {
+        Some(choice) => engine::finish(open, choice).await?,
+        None if at_its_end => open.emit(What::AwaitingChoice {
             options: vec!["cleanup".to_owned(), "keep".to_owned()],
         }),
-        None => session.tell(format!("to go on: git ralph run {}", session.change())),
+        None => open.tell(format!("to go on: git ralph run {}", open.change())),
     }
     Ok(stopped.exit())
 }

@@ -1,8 +1,8 @@
 //! `git ralph skip`.
 
-use super::{change_and_word, engine};
+use super::{change_and_word, context};
 use crate::cli::complete::loops_and_stories_to_skip;
-use crate::engine::Session;
+use crate::engine::{self, Loop};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -25,10 +25,10 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let engine = engine(&mut narrator).await?;
-    let (change, story) = change_and_word(&engine, &args.words)?;
-    let mut session = Session::open(engine, &change).await?;
-    let id = session.skip(story.as_deref(), args.undo).await?;
+    let context = context(&mut narrator).await?;
+    let (change, story) = change_and_word(&context, &args.words)?;
+    let mut open = Loop::open(context, &change).await?;
+    let id = engine::skip(&mut open, story.as_deref(), args.undo).await?;
     let what = if args.undo {
         "is to be done again"
     } else {

@@ -1,6 +1,6 @@
 //! `git ralph start`.
 
-use super::{engine, put_in, put_stories_in, tell_ignored};
+use super::{context, put_in, put_stories_in, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes;
 use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
@@ -43,9 +43,9 @@ pub struct Args {
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let change = Change::new(&args.change)?;
     let mut narrator = Narrator::new(screen);
-    let mut engine = engine(&mut narrator).await?;
-    tell_ignored(&mut engine, &change);
-    let mut settings = engine.configuration.settings.clone();
+    let mut context = context(&mut narrator).await?;
+    tell_ignored(&mut context, &change);
+    let mut settings = context.configuration.settings.clone();
     put_in(&mut settings, &args.settings);
     put_stories_in(&mut settings, &args.stories);
     let options = StartOptions {
@@ -55,11 +55,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     };
     let previewed = |found: Found| Preview {
         stories: Stories::of(&change, &found.source, found.listing, &[]),
-        agent: agent_of(&options.agent, &options.settings, &engine.repo.top).map(ChosenAgent::of),
+        agent: agent_of(&options.agent, &options.settings, &context.repo.top).map(ChosenAgent::of),
         settings: options.settings.clone(),
     };
     if args.dry_run {
-        return match preview(&engine, &change, &options).await? {
+        return match preview(&context, &change, &options).await? {
             Some(found) if screen.json => {
                 screen.document(&previewed(found));
                 Ok(Exit::Done)
@@ -76,25 +76,28 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             }
         };
     }
-    let lost = args.resume && !Store::new(&engine.repo.common_dir, &change).state_file().exists();
-    let (session, already) = if lost {
-        (resume(engine, &change, &options).await?, false)
+    let lost = args.resume
+        && !Store::new(&context.repo.common_dir, &change)
+            .state_file()
+            .exists();
+    let (open, already) = if lost {
+        (resume(context, &change, &options).await?, false)
     } else {
-        let started = Box::pin(start(engine, &change, &options)).await?;
-        (started.session, started.already)
+        let started = Box::pin(start(context, &change, &options)).await?;
+        (started.open, started.already)
     };
     if already {
         screen.say("the loop goes on already; nothing was changed\n");
-    } else if agent_of(&[], &session.state.settings, &session.engine.repo.top).is_none() {
+    } else if agent_of(&[], &open.state.settings, &open.context.repo.top).is_none() {
         screen.say(
             "no agent is named, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or do it by hand: git ralph complete\n",
         );
     }
     if !screen.json {
-        let status = Status::of(&session.state, &session.engine.repo.top).await;
+        let status = Status::of(&open.state, &open.context.repo.top).await;
         screen.answer(&ui::status::table(&status, screen.columns()));
     }
     // One that came while the gates ran ends the command; the loop has begun all the same.
-    let signal = session.engine.stop.signal();
+    let signal = open.context.stop.signal();
     Ok(signal.map_or(Exit::Done, Exit::Signal))
 }

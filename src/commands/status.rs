@@ -1,6 +1,6 @@
 //! `git ralph status`.
 
-use super::{engine, here};
+use super::{context, here};
 use crate::cli::complete::loops;
 use crate::engine::look;
 use crate::error::Error;
@@ -37,11 +37,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let mut narrator = Narrator::new(screen);
-    let engine = engine(&mut narrator).await?;
+    let context = context(&mut narrator).await?;
     if let Some(name) = &args.change {
-        let change = engine.resolve_change(Some(name))?;
-        let (engine, state) = look(engine, &change).await?;
-        let status = Status::seen_from(&engine.repo, &engine.head, &state).await?;
+        let change = context.resolve_change(Some(name))?;
+        let (context, state) = look(context, &change).await?;
+        let status = Status::seen_from(&context.repo, &context.head, &state).await?;
         if args.json {
             screen.document(&status);
         } else {
@@ -49,19 +49,19 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         return Ok(Exit::Done);
     }
-    let mut engine = engine;
+    let mut context = context;
     let mut all = Vec::new();
     let mut exit = Exit::Done;
-    for change in state::changes(&engine.repo.common_dir)? {
+    for change in state::changes(&context.repo.common_dir)? {
         // One that cannot be read must not hide the others.
-        if let Err(error) = Store::new(&engine.repo.common_dir, &change).load() {
+        if let Err(error) = Store::new(&context.repo.common_dir, &change).load() {
             screen.fail(change.as_str(), &error.into());
             exit = Exit::Error;
             continue;
         }
-        let (back, state) = look(engine, &change).await?;
-        engine = back;
-        all.push(Status::seen_from(&engine.repo, &engine.head, &state).await?);
+        let (back, state) = look(context, &change).await?;
+        context = back;
+        all.push(Status::seen_from(&context.repo, &context.head, &state).await?);
     }
     if args.json {
         screen.document(&all);

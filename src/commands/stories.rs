@@ -1,9 +1,10 @@
 //! `git ralph stories`.
 
-use super::{engine, put_stories_in};
+use super::{context, put_stories_in};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
-use crate::engine::{Engine, listing_of, look, wanted};
+use crate::engine::stories::{listing_of, wanted};
+use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::stories::Stories;
@@ -28,17 +29,17 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let engine = engine(&mut narrator).await?;
+    let context = context(&mut narrator).await?;
     let is_named = args.from.path.is_some() || args.from.adapter.is_some();
-    let stories = match (engine.resolve_change(args.change.as_deref()), &args.change) {
-        (Ok(change), _) if is_named => as_start_would(&engine, &change, &args.from).await?,
+    let stories = match (context.resolve_change(args.change.as_deref()), &args.change) {
+        (Ok(change), _) if is_named => as_start_would(&context, &change, &args.from).await?,
         (Ok(change), _) => {
-            let (engine, state) = look(engine, &change).await?;
-            let listing = listing_of(&state, &engine.repo.top).await?;
+            let (context, state) = look(context, &change).await?;
+            let listing = listing_of(&state, &context.repo.top).await?;
             Stories::of(&change, &state.source, listing, &state.progress.skipped)
         }
         // No loop of this name.
-        (Err(_), Some(name)) => as_start_would(&engine, &Change::new(name)?, &args.from).await?,
+        (Err(_), Some(name)) => as_start_would(&context, &Change::new(name)?, &args.from).await?,
         (Err(error), None) => return Err(error),
     };
     if args.json {
@@ -52,14 +53,14 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 
 /// The list as `start` would find it.
 async fn as_start_would(
-    engine: &Engine<'_>,
+    context: &Context<'_>,
     change: &Change,
     from: &cli::StoriesFrom,
 ) -> Result<Stories, Error> {
-    let mut settings = engine.configuration.settings.clone();
+    let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, from);
     let wanted = wanted(&settings, change);
-    let source = Source::resolve(&engine.repo.top, change.as_str(), &wanted)?;
-    let listing = source.list(&engine.repo.top).await?;
+    let source = Source::resolve(&context.repo.top, change.as_str(), &wanted)?;
+    let listing = source.list(&context.repo.top).await?;
     Ok(Stories::of(change, &source, listing, &[]))
 }

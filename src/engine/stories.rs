@@ -1,12 +1,15 @@
-//! The stories of a loop: what its list says, what the loop itself remembers as done, and which comes next. Pure but
-//! for reading the list.
+//! The stories of a loop: what its list says, what the loop itself remembers as done, and which comes next.
 
 use std::borrow::Cow;
 use std::path::Path;
 
+use super::Loop;
+use super::attempt::watch::{self, Who};
+use crate::error::Error;
 use crate::names::Change;
+use crate::protect::story_backup;
 use crate::settings::{Mark, Settings, to_std};
-use crate::state::{Completed, Listed, State};
+use crate::state::{Completed, Listed, Phase, State};
 use crate::stories::{Commands, Listing, SourceError, Story, Wanted};
 
 /// What stands next in a story list.
@@ -20,8 +23,7 @@ pub enum Upcoming<'a> {
     Nothing,
 }
 
-/// The first story in order that is neither complete nor skipped and waits for none that is not
-/// complete.
+/// Finds the first story in order that is neither complete nor skipped and waits for none that is not complete.
 #[must_use]
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
@@ -49,7 +51,7 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     }
 }
 
-/// How many stories are complete, and how many there are; optional ones count only when complete.
+/// Counts how many stories are complete, and how many there are; optional ones count only when complete.
 #[must_use]
 pub fn progress_of(listing: &Listing) -> (usize, usize) {
     let done = listing.stories.iter().filter(|story| story.done).count();
@@ -61,7 +63,7 @@ pub fn progress_of(listing: &Listing) -> (usize, usize) {
     (done, done + open)
 }
 
-/// The list in short, once `done` is done too.
+/// Returns the list in short, once `done` is done too.
 pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>) -> Listed {
     let mut listing = Cow::Borrowed(listing);
     if let Some(done) = done {
@@ -78,7 +80,7 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
     Listed { done, total, next }
 }
 
-/// What the settings say about where the stories of a change are.
+/// Returns what the settings say about where the stories of a change are.
 #[must_use]
 pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
     Wanted {
@@ -95,7 +97,7 @@ pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
     }
 }
 
-/// The stories of a loop. Where nothing marks them in their source, those with a checkpoint are done.
+/// Reads the stories of a loop. Where nothing marks them in their source, those with a checkpoint are done.
 ///
 /// # Errors
 /// When the source cannot be read.
@@ -103,7 +105,7 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
     Ok(remembering(state, state.source.list(top).await?))
 }
 
-/// The listing with what the loop itself remembers as done.
+/// Adds to the listing what the loop itself remembers as done.
 pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     let is_remembered = state.settings.mark == Mark::Never || !state.source.takes_marks();
     let remembered = if is_remembered {
@@ -118,4 +120,98 @@ pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
             (is_remembered || state.progress.skipped.contains(&story.id)) && remembered.iter().any(is_it);
     }
     listing
+}
+
+/// Reads the list, inside the guard where a command gives it, and lets the progress know what is open.
+pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
+    follow_source(open);
+    let watch = watch::begin(open, Who::Tracker).await?;
+    let listing = listing_of(&open.state, &open.context.repo.top).await;
+    watch::end(open, watch).await?;
+    let listing = listing?;
+    note_open(open, &listing)?;
+    Ok(listing)
+}
+
+/// Lets the progress know what is open; the caller saves.
+pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Error> {
+    let skipped = &open.state.progress.skipped;
+    let incomplete = listing.stories.iter();
+    let incomplete =
+        incomplete.filter(|story| !story.done && !story.optional && !skipped.contains(&story.id));
+    let incomplete: Vec<String> = incomplete.map(|story| story.id.clone()).collect();
+    open.advance(|progress| progress.listed(&incomplete))?;
+    open.state.listed = Some(listed(listing, &open.state.progress.skipped, None));
+    Ok(())
+}
+
+/// Notes where the list has gone when its change was archived; the caller saves.
+pub(super) fn follow_source(open: &mut Loop<'_>) {
+    let found = open.state.source.file(&open.context.repo.top);
+    if let Some(path) = found.filter(|path| **path != open.state.source.path) {
+        open.state.source.path = path.into_owned();
+        open.tell(format!("the stories are now in {}", open.state.source.path));
+    }
+}
+
+/// Reads the stories as they were before an attempt that has been made in the work tree: by the copy from before it, else
+/// as the last checkpoint has them. `None` where neither has the list.
+pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listing>, Error> {
+    let source = &open.state.source;
+    if source.commands.is_some() {
+        return Ok(None);
+    }
+    let bytes = match story_backup::before_attempt(open.site()) {
+        Some(bytes) => Some(bytes),
+        None if Path::new(&source.path).is_absolute() => None,
+        None => {
+            let git = &open.context.repo.git;
+            git.file_of(&open.state.checkpoint, &source.path).await?
+        }
+    };
+    match bytes {
+        Some(bytes) => Ok(Some(remembering(&open.state, source.list_in(&bytes)?))),
+        None => Ok(None),
+    }
+}
+
+/// Returns the story that an attempt would be about: the one that failed, else the first that is ready.
+///
+/// # Errors
+/// When nothing is left (exit 5) or what is left waits for each other (exit 7).
+pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
+    let progress = &state.progress;
+    if matches!(progress.phase, Phase::Failed | Phase::Exhausted) {
+        let current = progress.story.as_ref().map(|story| story.id.as_str());
+        let mut stories = listing.stories.iter();
+        if let Some(story) = stories.find(|story| Some(story.id.as_str()) == current) {
+            return Ok(story.clone());
+        }
+    }
+    match upcoming(listing, &progress.skipped) {
+        Upcoming::Story(story) => Ok(story.clone()),
+        Upcoming::Blocked(knot) => Err(Error::Blocked(knot)),
+        Upcoming::Nothing => {
+            let (done, total) = progress_of(listing);
+            Err(Error::NothingLeft {
+                change: state.change.to_string(),
+                done,
+                total,
+                live: true,
+            })
+        }
+    }
+}
+
+/// Returns the story of this id.
+///
+/// # Errors
+/// When there is none.
+pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story, Error> {
+    let found = listing.stories.iter().find(|story| story.id == id);
+    found.cloned().ok_or_else(|| Error::UnknownStory {
+        id: id.to_owned(),
+        source_file: state.source.path.clone(),
+        known: listing.stories.iter().map(|story| story.id.clone()).collect(),
+    })
 }

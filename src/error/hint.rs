@@ -6,6 +6,7 @@ use crate::agent::process::ProcessError;
 use crate::async_cmd::{CommandError, quoted};
 use crate::git::{GitError, worktree::WorkTreeError};
 use crate::install::agent_settings::SettingsFileError;
+use crate::protect::ProtectError;
 use crate::settings::SettingsError;
 use crate::state::StateError;
 use crate::stories::{Adapter, SourceError};
@@ -125,8 +126,7 @@ impl Error {
             Self::CheckpointGone { branch, checkpoint } => {
                 format!("git branch rescued {branch} && git reset --keep {checkpoint}")
             }
-            Self::RepositoryGone(_) => "bring it back to that place, then: git ralph status".to_owned(),
-            Self::Restless(_) => "end what writes there, then: git ralph revert".to_owned(),
+            Self::Protect(error) => return protect_hint(error),
             Self::NoChoice(change) => format!("git ralph finish --cleanup {change}")
                 .trim_end()
                 .to_owned(),
@@ -215,6 +215,16 @@ impl Error {
         };
         Some(hint)
     }
+}
+
+fn protect_hint(error: &ProtectError) -> Option<String> {
+    let hint = match error {
+        ProtectError::RepositoryGone(_) => "bring it back to that place, then: git ralph status",
+        ProtectError::Restless(_) => "end what writes there, then: git ralph revert",
+        // These are the errors of files and of git themselves.
+        ProtectError::File(_) | ProtectError::Git(_) | ProtectError::WorkTree(_) => return None,
+    };
+    Some(hint.to_owned())
 }
 
 fn git_hint(error: &GitError) -> Option<String> {

@@ -18,6 +18,7 @@ use crate::guard::GuardError;
 use crate::install::agent_settings::SettingsFileError;
 use crate::names::BadChange;
 use crate::prompt::TemplateError;
+use crate::protect::ProtectError;
 use crate::settings::SettingsError;
 use crate::state::{StateError, Verdict};
 use crate::stories::{Adapter, SourceError};
@@ -260,12 +261,9 @@ pub enum Error {
         /// The checkpoint, abbreviated.
         checkpoint: String,
     },
-    /// The git directory is not where it was.
-    #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
-    RepositoryGone(PathBuf),
-    /// The work tree changes while it is put back.
-    #[error("the work tree does not come to rest{}: is something still writing to it?", list(" (", .0, ")"))]
-    Restless(Vec<String>),
+    /// What an attempt can touch could not be recorded or put back.
+    #[error(transparent)]
+    Protect(ProtectError),
     /// `finish` without a choice, where nobody can be asked.
     #[error("say what shall become of the work: --cleanup or --keep")]
     NoChoice(String),
@@ -390,8 +388,19 @@ fn lines(items: &[String]) -> String {
     items.iter().map(|item| format!("\n  {item}")).collect()
 }
 
+impl From<ProtectError> for Error {
+    fn from(error: ProtectError) -> Self {
+        match error {
+            ProtectError::File(error) => Self::File(error),
+            ProtectError::Git(error) => Self::Git(error),
+            ProtectError::WorkTree(error) => Self::WorkTree(error),
+            error => Self::Protect(error),
+        }
+    }
+}
+
 impl Error {
-    /// The exit code that this error ends a command with (contract section 2).
+    /// The exit code that this error ends a command with.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -402,7 +411,7 @@ impl Error {
             Self::NoChoice(_) => Exit::Usage,
             Self::Blocked(_)
             | Self::NothingChanged { .. }
-            | Self::RepositoryGone(_)
+            | Self::Protect(ProtectError::RepositoryGone(_))
             | Self::HeadElsewhere { .. }
             | Self::CheckpointGone { .. }
             | Self::OriginalGone { .. }

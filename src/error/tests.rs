@@ -18,6 +18,7 @@ use crate::guard::GuardError;
 use crate::install::agent_settings::SettingsFileError;
 use crate::names::BadChange;
 use crate::prompt::TemplateError;
+use crate::protect::ProtectError;
 use crate::settings::SettingsError;
 use crate::state::{StateError, Verdict};
 use crate::stories::{Adapter, SourceError};
@@ -338,8 +339,8 @@ fn all() -> Vec<Error> {
             branch: branch(),
             checkpoint: "6db9417f5d".to_owned(),
         },
-        Error::RepositoryGone(path("/r/.git")),
-        Error::Restless(words(&["a.txt"])),
+        Error::Protect(ProtectError::RepositoryGone(path("/r/.git"))),
+        Error::Protect(ProtectError::Restless(words(&["a.txt"]))),
         Error::NoChoice(change()),
         Error::OriginalGone {
             change: change(),

@@ -1,4 +1,4 @@
-//! What happens in a loop, as data (contract section 9): one JSON object a line, the same in
+//! What happens in a loop, as data: one JSON object a line, the same in
 //! `events.jsonl` and on standard output with `--json`. Decides nothing and prints nothing.
 
 pub mod log;

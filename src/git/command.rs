@@ -1,4 +1,4 @@
-//! How git is called: arguments, environment and errors (contract section 4, hazards 2.1).
+//! How git is called: arguments, environment and errors.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;

@@ -36,6 +36,8 @@ pub enum Whose<'a> {
 pub struct Reading {
     /// Everything tracked or untracked, not ignored.
     pub tree: Oid,
+    /// The tree (or commit) that it was compared with.
+    pub base: Oid,
     /// Nested repositories found on the way, relative to the top.
     pub nested: Vec<Vec<u8>>,
     /// How it differs from the tree it was compared with, as `Git::diff_trees` tells it; `None` when
@@ -108,6 +110,7 @@ impl Repo {
         if links.is_empty() && outside.is_empty() {
             return Ok(Reading {
                 tree,
+                base: base.clone(),
                 nested: Vec::new(),
                 changes,
                 unstorable,
@@ -129,6 +132,7 @@ impl Repo {
         }
         Ok(Reading {
             tree: self.git.write_tree(index).await?,
+            base: base.clone(),
             nested: outside,
             changes,
             unstorable,

@@ -1,4 +1,4 @@
-//! The prompt of an attempt (contract section 9): a template and what goes into it.
+//! The prompt of an attempt: a template and what goes into it.
 //!
 //! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt
 //! promises nothing. Knows nothing of git, and of files only the template; it gets all it shows.

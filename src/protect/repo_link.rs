@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::{ProtectError, Site, trash};
+use super::{ProtectError, Site, permissions, trash};
 use crate::events::Notices;
 use crate::fs::file_error;
 use crate::git::Repo;
@@ -40,11 +40,13 @@ impl RepoLink {
     }
 
     /// Detects an agent that moved or deleted `.git`, and restores the link. Comes before anything else when processes
-    /// of the agent's have ended, and after permissions were taken back: behind a closed directory nothing can be seen.
+    /// of the agent's have ended.
     ///
     /// # Errors
     /// [`ProtectError::RepositoryGone`] when the git directory itself is gone: nothing may be touched then.
     pub fn restore(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+        // Behind a closed directory nothing can be seen.
+        permissions::take_back(site, notices);
         if let Some((dir, _)) = self.dirs.iter().find(|(dir, was)| identity(dir) != *was) {
             return Err(ProtectError::RepositoryGone(dir.clone()));
         }

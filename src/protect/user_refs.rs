@@ -23,6 +23,8 @@ const REPLACEMENTS: &str = "refs/replace/";
 const WORK_TREES: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
 /// The stash, whose entries are the log of this ref (git-stash(1)).
 const STASH: &str = "refs/stash";
+/// Who an attempt is, as the subject of a message.
+pub(crate) const ATTEMPT: &str = "the attempt";
 /// The record of an attempt's beginning, in the loop's directory; it is there only during an attempt.
 const RECORD: &str = "refs-before.toml";
 
@@ -59,6 +61,11 @@ impl UserRefs {
         )
     }
 
+    /// Returns where a ref is.
+    pub fn at(&self, name: &str) -> Option<Oid> {
+        self.0.get(name).cloned()
+    }
+
     /// Returns whether there is a stash.
     pub fn has_stash(&self) -> bool {
         self.0.contains_key(STASH)
@@ -82,10 +89,13 @@ impl UserRefs {
     pub fn changes(&self, dir: &Path) -> Vec<RefChange> {
         let text = fs::read_to_string(dir.join(RECORD)).ok();
         let before: Option<Self> = text.and_then(|text| toml::from_str(&text).ok());
-        before.map(|before| self.changes_since(&before)).unwrap_or_default()
+        before
+            .map(|before| self.changes_since(&before))
+            .unwrap_or_default()
     }
 
-    fn changes_since(&self, before: &Self) -> Vec<RefChange> {
+    /// Returns what differs from what the refs were before.
+    pub fn changes_since(&self, before: &Self) -> Vec<RefChange> {
         let names = before
             .0
             .keys()
@@ -117,22 +127,43 @@ pub(crate) fn forget(dir: &Path) {
     let _ = fs::remove_file(dir.join(RECORD));
 }
 
-/// Returns what puts back the refs that keep the work of this loop: whatever came of the attempt, nobody else may move
-/// them.
-pub(crate) fn own_refs_back(changes: &[RefChange], notices: &mut dyn Notices) -> Vec<Update> {
+/// Returns what puts back, whatever came of it, what `who` did to the refs that keep the work of this loop, and to
+/// replacements, by which git would show another history than there is. Values of replacements are kept under names that
+/// begin with `attempt`.
+pub(crate) fn own_refs_back(
+    changes: &[RefChange],
+    attempt: Option<&str>,
+    who: &str,
+    notices: &mut dyn Notices,
+) -> Vec<Update> {
     let mut updates = Vec::new();
-    for change in changes {
-        // Of such refs only the loop's own are looked at.
-        if let (true, Some(was)) = (change.name.starts_with(LOOPS), &change.was) {
-            notices.tell(format!("{}; it is put back to {}", change.told(), was.short()));
-            updates.push(Update::Move {
-                name: change.name.clone(),
-                new: was.clone(),
-                old: change.is.clone(),
-            });
+    for change in changes.iter().filter(|change| change.is_put_back()) {
+        if let (Some(attempt), Some(is)) = (attempt, &change.is)
+            && change.is_replacement()
+        {
+            let keep = Update::Set {
+                name: format!("{attempt}-{}", is.short()),
+                new: is.clone(),
+            };
+            // One object may stand in for many.
+            if !updates.contains(&keep) {
+                updates.push(keep);
+            }
         }
+        notices.tell(match &change.was {
+            Some(was) => format!("{}; it is put back to {}", change.told(who), was.short()),
+            None => format!("{}; it is taken away", change.told(who)),
+        });
+        updates.extend(change.undone());
     }
     updates
+}
+
+/// Tells what `who` did to refs that are not put back.
+pub(crate) fn tell_others(changes: &[RefChange], who: &str, notices: &mut dyn Notices) {
+    for change in changes.iter().filter(|change| !change.is_put_back()) {
+        notices.tell(change.told(who));
+    }
 }
 
 /// Judges an attempt that promised COMPLETE by what it did to the user's refs, which is told. Returns why it cannot be
@@ -144,7 +175,7 @@ pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<
                 "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
             );
         }
-        notices.tell(change.told());
+        notices.tell(change.told(ATTEMPT));
     }
     Ok(())
 }
@@ -166,34 +197,24 @@ pub(crate) async fn put_back(
     let git = &site.repo.git;
     let visited = git.head_history().await?;
     let elsewhere = git.checked_out_refs(&site.repo.top).await?;
-    let mut keep = |oid: &Oid| {
-        kept.push(KeptRef {
-            name: format!("{name}-{}", oid.short()),
-            oid: oid.clone(),
-        });
-    };
     for change in changes {
-        if let (None, Some(is)) = (&change.was, &change.is)
-            && change.name.starts_with(REPLACEMENTS)
-        {
-            notices.tell(format!("{}; it is taken away", change.told()));
-            keep(is);
-            updates.push(Update::Delete {
-                name: change.name,
-                old: is.clone(),
-            });
-            continue;
-        }
         // Somebody may work on other branches meanwhile: what this HEAD was never at is theirs.
         let ours =
             !elsewhere.contains(&change.name) && change.is.as_ref().is_none_or(|is| visited.contains(is));
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
-            notices.tell(change.told());
+            notices.tell(change.told(ATTEMPT));
             continue;
         };
-        notices.tell(format!("{}; it is put back to {}", change.told(), was.short()));
+        notices.tell(format!(
+            "{}; it is put back to {}",
+            change.told(ATTEMPT),
+            was.short()
+        ));
         if let Some(is) = &change.is {
-            keep(is);
+            kept.push(KeptRef {
+                name: format!("{name}-{}", is.short()),
+                oid: is.clone(),
+            });
         }
         updates.push(Update::Move {
             name: change.name,
@@ -206,7 +227,33 @@ pub(crate) async fn put_back(
 }
 
 impl RefChange {
-    fn told(&self) -> String {
+    /// Returns the full name of the ref.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_replacement(&self) -> bool {
+        self.name.starts_with(REPLACEMENTS)
+    }
+
+    /// Returns whether nobody else may move it: it keeps work of the loop, or replaces an object. Of the refs that keep
+    /// work only the loop's own are looked at.
+    fn is_put_back(&self) -> bool {
+        self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
+    }
+
+    /// Returns what brings the ref back to what it was.
+    fn undone(&self) -> Option<Update> {
+        let name = self.name.clone();
+        match (self.was.clone(), self.is.clone()) {
+            (Some(new), old) => Some(Update::Move { name, new, old }),
+            (None, Some(old)) => Some(Update::Delete { name, old }),
+            (None, None) => None,
+        }
+    }
+
+    /// Says what was done to it, by `who`.
+    fn told(&self, who: &str) -> String {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),
             None if self.name == STASH => "the stash".to_owned(),
@@ -216,9 +263,9 @@ impl RefChange {
             None => self.name.clone(),
         };
         match (&self.was, &self.is) {
-            (Some(was), None) => format!("the attempt deleted {name} (it was at {})", was.short()),
-            (None, _) => format!("the attempt made {name}"),
-            (Some(_), Some(is)) => format!("the attempt moved {name} to {}", is.short()),
+            (Some(was), None) => format!("{who} deleted {name} (it was at {})", was.short()),
+            (None, _) => format!("{who} made {name}"),
+            (Some(_), Some(is)) => format!("{who} moved {name} to {}", is.short()),
         }
     }
 }
@@ -244,7 +291,11 @@ mod tests {
     fn what_moved_went_or_came_is_seen() {
         let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
         let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
-        let told: Vec<String> = now.changes_since(&before).iter().map(RefChange::told).collect();
+        let told: Vec<String> = now
+            .changes_since(&before)
+            .iter()
+            .map(|change| change.told(ATTEMPT))
+            .collect();
         assert_eq!(
             told,
             [
@@ -275,7 +326,12 @@ mod tests {
     fn a_loops_own_refs_go_back_and_nobody_elses_do() {
         let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
         let mut told = Vec::new();
-        let updates = own_refs_back(&UserRefs::default().changes_since(&before), &mut told);
+        let updates = own_refs_back(
+            &UserRefs::default().changes_since(&before),
+            None,
+            ATTEMPT,
+            &mut told,
+        );
         let names: Vec<String> = updates.iter().map(Update::line).collect();
         let (zero, one) = ("0".repeat(40), "1".repeat(40));
         assert_eq!(names, [format!("update refs/ralph/c/start {one} {zero}\n")]);

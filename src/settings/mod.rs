@@ -1,4 +1,4 @@
-//! Settings: git's own configuration, section `ralph` (contract section 3), read by one git process.
+//! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
 //! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file.
 //! Knows the keys and their defaults; `table` says what they mean, `values` what they can be.
@@ -16,9 +16,7 @@ use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
 
 pub use table::TABLE;
-use values::{
-    days, dollars, duration, finish_choice, mark, number, text, truth, verify_baseline, wait, wrong,
-};
+use values::{days, dollars, duration, finish_choice, mark, number, text, truth, wait, wrong};
 pub use values::{parse_colour, parse_duration, to_std};
 
 /// What `run` does when the loop has come to its end.
@@ -70,17 +68,6 @@ pub enum Colour {
     Never,
 }
 
-/// What a gate that was red before any work means for a story.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum VerifyBaseline {
-    /// It is not held against the story as long as it is red in the same way.
-    #[default]
-    Same,
-    /// It fails the attempt like any other.
-    Strict,
-}
-
 /// The settings that a loop works with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -104,9 +91,6 @@ pub struct Settings {
     /// Wall time of a gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_timeout: Option<SignedDuration>,
-    /// What a gate means that was red before any work.
-    #[serde(default)]
-    pub verify_baseline: VerifyBaseline,
     /// Wall time of the whole loop, checked between attempts of `run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<SignedDuration>,
@@ -170,7 +154,6 @@ impl Default for Settings {
             idle_timeout: Some(SignedDuration::from_mins(30)),
             verify: Vec::new(),
             verify_timeout: Some(SignedDuration::from_mins(30)),
-            verify_baseline: VerifyBaseline::Same,
             max_duration: None,
             max_wait: Some(SignedDuration::from_hours(6)),
             max_attempts: None,
@@ -191,7 +174,7 @@ impl Default for Settings {
     }
 }
 
-/// Keys of the contract that this version does not act upon, and the values that ask for nothing.
+/// Keys that this version does not act upon, and the values that ask for nothing.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointhooks", &["false", "no", "off", "0"])];
 
 /// The configuration as far as git-ralph cares.
@@ -348,7 +331,6 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.verify" if value.is_empty() => settings.verify.clear(),
         "ralph.verify" => settings.verify.push(value.to_owned()),
         "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
-        "ralph.verifybaseline" => settings.verify_baseline = verify_baseline(key, value)?,
         "ralph.maxduration" => settings.max_duration = duration(key, value)?,
         "ralph.maxwait" => settings.max_wait = wait(key, value)?,
         "ralph.maxattempts" => settings.max_attempts = Some(number(key, value)?),

@@ -35,11 +35,6 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     ),
     ("ralph.verifyTimeout", "30m", "time limit of a gate"),
     (
-        "ralph.verifyBaseline",
-        "same",
-        "a gate that is red before any work: same (it does not fail a story as long as it prints the same) or strict",
-    ),
-    (
         "ralph.maxDuration",
         "none",
         "age of the loop after which git-ralph starts no more attempts (exit code 6)",

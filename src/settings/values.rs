@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{Colour, FinishChoice, Mark, SettingsError, VerifyBaseline};
+use super::{Colour, FinishChoice, Mark, SettingsError};
 
 /// Returns a limit as the runtime wants it.
 #[must_use]
@@ -52,14 +52,6 @@ pub(super) fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
         "agent" => Ok(Mark::Agent),
         "never" => Ok(Mark::Never),
         _ => Err(wrong(key, value, "auto, agent or never")),
-    }
-}
-
-pub(super) fn verify_baseline(key: &str, value: &str) -> Result<VerifyBaseline, SettingsError> {
-    match value {
-        "same" => Ok(VerifyBaseline::Same),
-        "strict" => Ok(VerifyBaseline::Strict),
-        _ => Err(wrong(key, value, "same or strict")),
     }
 }
 

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::State;
 use crate::names::Oid;
 
 /// An agent's session.
@@ -95,4 +96,38 @@ pub struct Ended {
     /// Why, in the agent's word for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+impl State {
+    /// Returns whether an agent's session has been given what is under way.
+    #[must_use]
+    pub fn is_given_to_session(&self) -> bool {
+        let session = self.session.as_ref();
+        let given = session.and_then(|session| session.given.as_ref());
+        let (Some(given), Some(story)) = (given, &self.progress.story) else {
+            return false;
+        };
+        given.story == story.id && given.attempt == story.attempt
+    }
+
+    /// Follows an answer to a session that was cut off before it changed anything: the attempt is not over, but its number
+    /// is used up.
+    pub fn follow_cut_off_answer(&mut self) {
+        if !self.is_given_to_session() {
+            return;
+        }
+        let session = self.session.as_mut();
+        if let Some(given) = session.and_then(|session| session.given.as_mut()) {
+            given.attempt = given.attempt.saturating_add(1);
+        }
+    }
+
+    /// Leaves the session that drove the loop, because somebody else makes an attempt: only a promise of it is heard from
+    /// now on.
+    pub fn leave_session(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.released = true;
+            (session.ended, session.error) = (None, None);
+        }
+    }
 }

@@ -1,7 +1,8 @@
-//! The state of a loop: what is in `.git/ralph/<change>.toml` (contract section 6), how it is saved
+//! The state of a loop: what is in `.git/ralph/<change>.toml`, how it is saved
 //! and locked. Pure data and its file; knows nothing of git processes, agents or output.
 
 mod agent_session;
+mod intent;
 pub mod noted;
 mod store;
 
@@ -12,11 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
-use crate::refs::{KeptRef, Update};
 use crate::settings::Settings;
 use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
+pub use intent::{
+    AbortPlan, CheckpointPlan, CleanupPlan, Intent, KeepPlan, RestorePlan, RevertPlan, StartPlan,
+};
 pub use noted::Noted;
 pub use store::{Lock, StateError, Store, changes};
 
@@ -223,112 +226,6 @@ pub struct Before {
     /// Nested repositories that are left as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nested: Vec<String>,
-}
-
-/// A step that has begun to change things: absolute targets, so that doing all of it again from the
-/// top is right wherever it was cut (journal rules J2 and J3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "step", rename_all = "kebab-case")]
-pub enum Intent {
-    /// `start`: branch and HEAD to the first checkpoint.
-    Start {
-        /// The branch's tip before it; absent when there was none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tip: Option<Oid>,
-        /// What an earlier loop of this name left, to be kept under other names.
-        kept: Vec<KeptRef>,
-    },
-    /// A checkpoint: branch and HEAD to a new commit.
-    Checkpoint {
-        /// The new commit.
-        commit: Oid,
-        /// Its tree.
-        tree: Oid,
-        /// The branch's tip before it; absent when the branch was gone.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tip: Option<Oid>,
-        /// The story that it completes; absent for edits made by a person.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        story: Option<String>,
-        /// The attempt that made it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        attempt: Option<u32>,
-    },
-    /// A revert: branch, HEAD, index and files back to the checkpoint.
-    Revert {
-        /// Directory name in the trash.
-        trash: String,
-        /// The story whose work is undone.
-        story: String,
-        /// The attempt's number.
-        attempt: u32,
-        /// What the attempt came to; absent when no attempt is being judged.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        verdict: Option<Verdict>,
-        /// Why.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        /// What keeps the reverted work; the first is the work tree itself.
-        kept: Vec<KeptRef>,
-        /// What brings the user's branches and tags back.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        put_back: Vec<Update>,
-    },
-    /// `abort`: HEAD, index and files back to what they were before the loop.
-    Abort {
-        /// What was there, kept as `refs/ralph/<change>/finished`.
-        finished: Oid,
-        /// The branch's tip, to be deleted.
-        tip: Oid,
-    },
-    /// `restore`: files to a kept attempt's.
-    Restore {
-        /// The attempt's tree.
-        tree: Oid,
-        /// Directory name in the trash, with the bytes that git would not give back.
-        #[serde(default)]
-        trash: String,
-    },
-    /// `finish --keep`: a ref for where the loop ended.
-    Keep {
-        /// The branch's tip, kept as `refs/ralph/<change>/finished`.
-        finished: Oid,
-        /// The branch that HEAD is on; absent when it is detached.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        head: Option<String>,
-    },
-    /// `finish --cleanup`: HEAD back to where it was, files as the loop left them.
-    Cleanup {
-        /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
-        finished: Oid,
-        /// The branch's tip, to be deleted.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tip: Option<Oid>,
-        /// Where the original branch is now; absent when it has no commit.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        original: Option<Oid>,
-        /// The tree to bring the work tree to, when the original branch has moved on.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        merged: Option<Oid>,
-        /// The tree of an index that brings back what was staged before the loop, when that is wanted.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        staged: Option<Oid>,
-    },
-}
-
-impl Intent {
-    /// The step, for people.
-    #[must_use]
-    pub fn step(&self) -> &'static str {
-        match self {
-            Self::Start { .. } => "start",
-            Self::Checkpoint { .. } => "a checkpoint",
-            Self::Revert { .. } => "going back to the checkpoint",
-            Self::Cleanup { .. } | Self::Keep { .. } => "finish",
-            Self::Abort { .. } => "abort",
-            Self::Restore { .. } => "restore",
-        }
-    }
 }
 
 /// All that is remembered of one loop.

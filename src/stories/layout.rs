@@ -1,5 +1,5 @@
-//! Where tools for changes keep their lists of stories, and which of them is meant by a change's name
-//! (contract section 7).
+//! Where tools for changes keep their lists of stories, and which of them is meant by a change's
+//! name.
 //!
 //! A layout is a rule for paths; the adapters read what is there. Nothing is guessed: two lists for one
 //! name are an error that names both, and none is an error that names what was looked for.

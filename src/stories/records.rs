@@ -1,6 +1,6 @@
 //! Stories written as JSON objects: what their fields mean, and where in the text they are.
 //!
-//! People call the same thing by several names (contract section 7); the first of a list of names that
+//! People call the same thing by several names; the first of a list of names that
 //! an object has counts. Every value is kept as its source, so that one literal can be replaced later
 //! without writing the rest anew.
 //!

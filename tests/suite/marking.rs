@@ -1,4 +1,4 @@
-//! git-ralph decides what is done, whatever the agent did to the list (contract section 7).
+//! git-ralph decides what is done, whatever the agent did to the list.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

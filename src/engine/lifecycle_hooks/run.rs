@@ -8,16 +8,16 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::Hook;
-use crate::agent::process::{self, Ending, Job, ProcessError};
-use crate::engine::Session;
-use crate::engine::gate::GateEars;
-use crate::engine::home::Home;
-use crate::engine::others::Others;
-use crate::engine::output_tail::OutputTail;
-use crate::engine::run_agent::run_name;
+use crate::agent::process::{Job, ProcessError};
+use crate::engine::Loop;
+use crate::engine::attempt::agent_run::{plain_job, run_name};
+use crate::engine::attempt::gate::{Passed, run_command};
+use crate::engine::attempt::output_tail::OutputTail;
+use crate::engine::attempt::watch::{self, Who};
 use crate::error::Error;
 use crate::events::Event;
 use crate::fs::{FileError, file_error, write_private};
+use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
 
@@ -60,162 +60,143 @@ pub(super) enum Said {
     Interrupted(i32),
 }
 
-impl Session<'_> {
-    /// Whether git may find this hook; reads the configuration anew when something may have changed it.
-    pub(super) async fn may_be(&mut self, hook: Hook) -> Result<bool, Error> {
-        if self.engine.configuration.hooks.is_none() {
-            let read = Configuration::read(&self.engine.repo.git).await?;
-            self.engine.configuration.hooks = read.hooks;
-        }
-        let hooks = self.engine.configuration.hooks.as_ref();
-        Ok(hooks.is_some_and(|hooks| hooks.may_be(&self.engine.repo, hook.name())))
+/// Returns whether git may find this hook; reads the configuration anew when something may have changed it.
+pub(super) async fn may_be(open: &mut Loop<'_>, hook: Hook) -> Result<bool, Error> {
+    if open.context.configuration.hooks.is_none() {
+        let read = Configuration::read(&open.context.repo.git).await?;
+        open.context.configuration.hooks = read.hooks;
     }
-
-    /// How this git runs hooks; asked once, and only when a hook may be there.
-    async fn hook_run(&mut self) -> Result<HookRun, Error> {
-        if let Some(known) = self.engine.hook_run {
-            return Ok(known);
-        }
-        let usage = self.engine.repo.git.cmd("hook", ["run", "-h"]).any_exit().await?;
-        let text = [usage.stdout, usage.stderr].concat();
-        let text = String::from_utf8_lossy(&text);
-        let run = if text.contains("allow-unknown-hook-name") {
-            HookRun::Configured
-        } else if text.contains("git hook run") {
-            HookRun::Files
-        } else {
-            HookRun::Missing
-        };
-        self.engine.hook_run = Some(run);
-        Ok(run)
-    }
-
-    /// Whether there is nothing but a configured hook, which this git does not know of yet.
-    fn is_for_newer_git(&self, hook: Hook) -> bool {
-        let hooks = self.engine.configuration.hooks.as_ref();
-        let file = hooks.and_then(|hooks| hooks.file(&self.engine.repo, hook.name()));
-        file.is_some_and(|file| file.symlink_metadata().is_err())
-    }
-
-    /// Runs a hook to its end.
-    pub(super) async fn call(&mut self, call: Call<'_>) -> Result<Said, Error> {
-        let hook = call.hook;
-        if !self.may_be(hook).await? {
-            return Ok(Said::Nothing);
-        }
-        let options: &[&str] = match self.hook_run().await? {
-            HookRun::Configured => &["--allow-unknown-hook-name", "--ignore-missing"],
-            HookRun::Files if self.is_for_newer_git(hook) => {
-                self.tell(format!(
-                    "warning: {} is a hook of the configuration, which needs git 2.54",
-                    hook.name()
-                ));
-                return Ok(Said::Nothing);
-            }
-            HookRun::Files => &["--ignore-missing"],
-            HookRun::Missing => {
-                let why = "git hook run needs git 2.36 or later".to_owned();
-                return Ok(Said::No(why, OutputTail::default()));
-            }
-        };
-        self.tell(format!("hook: {}", hook.name()));
-        write_private(&self.file(EVENT_FILE), &call.event.line())?;
-        let mut log = match call.log {
-            Some(log) => log.try_clone().map_err(ProcessError::Log)?,
-            None => private_log(&self.file(LOG))?,
-        };
-        let alone = self.state.running.is_none() && self.state.is_live();
-        let running = self.state.running.as_ref().map(|running| running.run.clone());
-        let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
-        let job = self.hook_job(&call, options, &run);
-        if alone {
-            // Should this process die, the next command ends what the hook has started.
-            self.state.running = Some(Running::gates(&run));
-            self.save()?;
-        }
-        // Of a loop that is closed there is nothing left to lose.
-        let watched = if self.state.is_live() {
-            Some(self.watch(Others::Hook).await?)
-        } else {
-            None
-        };
-        let said = self.run_hook(job, &mut log).await;
-        if let Some(watched) = watched {
-            self.end_watch(watched).await?;
-        }
-        let said = said?;
-        if alone {
-            self.state.running = None;
-            self.save()?;
-        }
-        Ok(said)
-    }
-
-    fn hook_job(&self, call: &Call<'_>, options: &[&str], run: &str) -> Job {
-        let mut job = self.plain_job(run, Vec::new());
-        // The user's own settings hold, those of git -c included, as for the hooks of git itself.
-        job.env_remove.retain(|name| *name != "GIT_CONFIG_PARAMETERS");
-        job.env
-            .retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG_"));
-        let number = call.attempt.map(|attempt| attempt.to_string());
-        let variables = [
-            ("RALPH_STORY", call.story),
-            ("RALPH_STORY_TITLE", call.title),
-            ("RALPH_ATTEMPT", number.as_deref()),
-        ];
-        for (name, value) in variables {
-            let value = value.map(OsString::from);
-            job.env.extend(value.map(|value| (name.into(), value)));
-        }
-        let event = self.file(EVENT_FILE).into_os_string();
-        job.env.push(("RALPH_EVENT_FILE".into(), event));
-        let words = ["git", "-c", "gc.auto=0", "-c", "maintenance.auto=false"];
-        let words = words
-            .into_iter()
-            .chain(["hook", "run"])
-            .chain(options.iter().copied());
-        let args = [call.hook.name(), "--", self.change().as_str()].into_iter();
-        job.argv = words.chain(args).chain(call.story).map(OsString::from).collect();
-        let frozen = &self.state.settings;
-        let settings = self.engine.configuration.for_step(frozen);
-        let limit = settings.map_or(frozen.command_timeout, |settings| settings.command_timeout);
-        job.timeout = Some(to_std(limit));
-        job
-    }
-
-    async fn run_hook(&mut self, job: Job, log: &mut File) -> Result<Said, Error> {
-        let mut tail = OutputTail::default();
-        // Who has asked the attempt to stop wants its hooks to run; who asks once more does not.
-        let mut stop = self.engine.stop.from_now();
-        let mut ears = GateEars {
-            change: self.state.change.to_string(),
-            observer: &mut *self.engine.observer,
-            tail: &mut tail,
-        };
-        let home = Home::of(&self.engine.repo);
-        let ended = process::run(job, log, &mut stop, &mut ears).await?;
-        self.come_home(&home)?;
-        self.settled = false;
-        self.head_is_known = false;
-        self.refs = None;
-        self.engine.configuration.hooks = None;
-        let why = match ended.ending {
-            Ending::Exited(0) => return Ok(Said::Yes),
-            Ending::Exited(code) => return Ok(Said::No(format!("exit code {code}"), tail)),
-            Ending::Interrupted(signal) => {
-                self.remove_stale_locks().await?;
-                return Ok(Said::Interrupted(signal));
-            }
-            Ending::Killed(signal) => format!("ended by signal {signal}"),
-            Ending::TimedOut(why) => why,
-            Ending::NotStarted(error) => error.to_string(),
-        };
-        self.remove_stale_locks().await?;
-        Ok(Said::No(why, tail))
-    }
+    let hooks = open.context.configuration.hooks.as_ref();
+    Ok(hooks.is_some_and(|hooks| hooks.may_be(&open.context.repo, hook.name())))
 }
 
-/// An empty log for the user alone.
+/// Finds out how this git runs hooks; asked once, and only when a hook may be there.
+async fn hook_run(open: &mut Loop<'_>) -> Result<HookRun, Error> {
+    if let Some(known) = open.context.hook_run {
+        return Ok(known);
+    }
+    let usage = open
+        .context
+        .repo
+        .git
+        .cmd("hook", ["run", "-h"])
+        .any_exit()
+        .await?;
+    let text = [usage.stdout, usage.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let run = if text.contains("allow-unknown-hook-name") {
+        HookRun::Configured
+    } else if text.contains("git hook run") {
+        HookRun::Files
+    } else {
+        HookRun::Missing
+    };
+    open.context.hook_run = Some(run);
+    Ok(run)
+}
+
+/// Returns whether there is nothing but a configured hook, which this git does not know of yet.
+fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> bool {
+    let hooks = open.context.configuration.hooks.as_ref();
+    let file = hooks.and_then(|hooks| hooks.file(&open.context.repo, hook.name()));
+    file.is_some_and(|file| file.symlink_metadata().is_err())
+}
+
+/// Runs a hook to its end.
+pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Error> {
+    let hook = call.hook;
+    if !may_be(open, hook).await? {
+        return Ok(Said::Nothing);
+    }
+    let options: &[&str] = match hook_run(open).await? {
+        HookRun::Configured => &["--allow-unknown-hook-name", "--ignore-missing"],
+        HookRun::Files if is_for_newer_git(open, hook) => {
+            open.tell(format!(
+                "warning: {} is a hook of the configuration, which needs git 2.54",
+                hook.name()
+            ));
+            return Ok(Said::Nothing);
+        }
+        HookRun::Files => &["--ignore-missing"],
+        HookRun::Missing => {
+            let why = "git hook run needs git 2.36 or later".to_owned();
+            return Ok(Said::No(why, OutputTail::default()));
+        }
+    };
+    open.tell(format!("hook: {}", hook.name()));
+    write_private(&open.file(EVENT_FILE), &call.event.line())?;
+    let log = match call.log {
+        Some(log) => log.try_clone().map_err(ProcessError::Log)?,
+        None => private_log(&open.file(LOG))?,
+    };
+    let alone = open.state.running.is_none() && open.state.is_live();
+    let running = open.state.running.as_ref().map(|running| running.run.clone());
+    let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
+    let job = hook_job(open, &call, options, &run);
+    if alone {
+        // Should this process die, the next command ends what the hook has started.
+        open.state.running = Some(Running::gates(&run));
+        open.save()?;
+    }
+    let watch = watch::begin(open, Who::Hook).await?;
+    let said = run_hook(open, job, log).await;
+    watch::end(open, watch).await?;
+    let said = said?;
+    if alone {
+        open.state.running = None;
+        open.save()?;
+    }
+    Ok(said)
+}
+
+fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Job {
+    let mut job = plain_job(open, run, Vec::new());
+    // The user's own settings hold, those of git -c included, as for the hooks of git itself.
+    job.env_remove.retain(|name| *name != "GIT_CONFIG_PARAMETERS");
+    job.env
+        .retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG_"));
+    let number = call.attempt.map(|attempt| attempt.to_string());
+    let variables = [
+        ("RALPH_STORY", call.story),
+        ("RALPH_STORY_TITLE", call.title),
+        ("RALPH_ATTEMPT", number.as_deref()),
+    ];
+    for (name, value) in variables {
+        let value = value.map(OsString::from);
+        job.env.extend(value.map(|value| (name.into(), value)));
+    }
+    let event = open.file(EVENT_FILE).into_os_string();
+    job.env.push(("RALPH_EVENT_FILE".into(), event));
+    let words = ["git", "-c", "gc.auto=0", "-c", "maintenance.auto=false"];
+    let words = words
+        .into_iter()
+        .chain(["hook", "run"])
+        .chain(options.iter().copied());
+    let args = [call.hook.name(), "--", open.change().as_str()].into_iter();
+    job.argv = words.chain(args).chain(call.story).map(OsString::from).collect();
+    let frozen = &open.state.settings;
+    let settings = open.context.configuration.for_step(frozen);
+    let limit = settings.map_or(frozen.command_timeout, |settings| settings.command_timeout);
+    job.timeout = Some(to_std(limit));
+    job
+}
+
+async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
+    // Who has asked the attempt to stop wants its hooks to run; who asks once more does not.
+    let stop = open.context.stop.from_now();
+    let passed = run_command(open, job, log, stop).await?;
+    open.context.configuration.hooks = None;
+    if !matches!(passed, Passed::Yes) {
+        remove_stale_locks(open.site(), &open.state.change).await?;
+    }
+    Ok(match passed {
+        Passed::Yes => Said::Yes,
+        Passed::No(why, tail) => Said::No(why, tail),
+        Passed::Interrupted(signal) => Said::Interrupted(signal),
+    })
+}
+
+/// Makes an empty log for the user alone.
 fn private_log(path: &Path) -> Result<File, FileError> {
     let _ = fs::remove_file(path);
     OpenOptions::new()

@@ -1,4 +1,4 @@
-//! The lifecycle hooks (contract section 9): what the engine runs and what the manual prints.
+//! The lifecycle hooks: what the engine runs and what the manual prints.
 
 use crate::events::What;
 

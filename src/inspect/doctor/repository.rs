@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Notes, locks};
-use crate::engine::prune::outdated;
-use crate::engine::{progress_of, wanted};
+use crate::engine::outdated;
+use crate::engine::stories::{progress_of, wanted};
 use crate::error::Error;
 use crate::git::index::wait_for_locks;
 use crate::git::{Head, RefInfo, Repo, discover};

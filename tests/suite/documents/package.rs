@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 
 use git_ralph::install::manual::bundled;
 
+use super::source;
 use crate::support::{Sandbox, print};
-
-fn source() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 #[test]
 fn make_installs_what_there_is_and_removes_it() {

@@ -1,4 +1,4 @@
-//! What agents do (contract section 5), each a script in the top directory; `g` is git without the
+//! What agents do, each a script in the top directory; `g` is git without the
 //! user's hooks.
 
 /// One misdeed.

@@ -1,4 +1,4 @@
-//! States of a user's tree at the start (contract section 5), each a script in the repository.
+//! States of a user's tree at the start, each a script in the repository.
 
 /// One state.
 pub struct State {

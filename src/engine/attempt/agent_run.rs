@@ -1,0 +1,289 @@
+//! The agent's process: what it is started with, who listens to it, and what came of it.
+
+use std::ffi::OsString;
+use std::fs::File;
+
+use jiff::Timestamp;
+
+use super::output_tail::OutputTail;
+use super::verdict::{Judgement, judge};
+use super::{guard_rail, learnings};
+use crate::agent::Agent;
+use crate::agent::decode::{Decoder, Format, Report};
+use crate::agent::process::{self, Ended, Ending, Job, Listener};
+use crate::agent::process_tree;
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::events::{Attempt, Observer, Stream};
+use crate::fs::write_private;
+use crate::git::REPOSITORY_VARIABLES;
+use crate::protect::RepoLink;
+use crate::settings::{Settings, to_std};
+use crate::state::{State, Store};
+use crate::stories::Story;
+
+/// Runs the agent on a story to its end; returns what came of it.
+pub(super) async fn run_agent(
+    open: &mut Loop<'_>,
+    agent: &Agent,
+    story: &Story,
+    text: &str,
+    settings: &Settings,
+    begun: &Begun,
+) -> Result<Outcome, Error> {
+    let prompt_file = open.file("prompt.md");
+    write_private(&prompt_file, text)?;
+    let (argv, from_file) = agent.command.argv(&prompt_file);
+    let guard = guard_rail::set_up(open, settings.guard).await;
+    let mut job = job(open, story, begun, guard);
+    let variables = agent.env.iter();
+    job.env
+        .extend(variables.map(|(name, value)| variable(name, value)));
+    let job = Job {
+        argv,
+        stdin: if from_file {
+            Vec::new()
+        } else {
+            text.as_bytes().to_vec()
+        },
+        timeout: settings.timeout.map(to_std),
+        idle_timeout: settings.idle_timeout.map(to_std),
+        ..job
+    };
+    let mut decoder = Decoder::new(agent.format, text);
+    let (ended, tail) = run_job(open, job, begun, &mut decoder).await?;
+    let report = decoder.finish();
+    learnings::learn(open, &report.learnings);
+    let judgement = judge(&ended.ending, &report);
+    if ended.left_running > 0 {
+        open.tell(match ended.left_running {
+            1 => "the agent left a process running; it was ended".to_owned(),
+            many => format!("the agent left {many} processes running; they were ended"),
+        });
+    }
+    Ok(Outcome {
+        judgement,
+        exit_code: match ended.ending {
+            Ending::Exited(code) => Some(code),
+            _ => None,
+        },
+        report: Some(report),
+        tail,
+        litter: agent.litter,
+    })
+}
+
+/// Returns what every process of an attempt is started with; `settings` are for its git, beside those that every attempt
+/// has.
+pub(super) fn job(
+    open: &Loop<'_>,
+    story: &Story,
+    begun: &Begun,
+    settings: Vec<(&'static str, OsString)>,
+) -> Job {
+    let mut job = plain_job(open, &begun.run, settings);
+    job.env.extend([
+        variable("RALPH_STORY", &story.id),
+        variable("RALPH_STORY_TITLE", &story.title),
+        variable("RALPH_ATTEMPT", &begun.number.to_string()),
+    ]);
+    job
+}
+
+/// Returns what every process of the loop is started with that is about no story.
+pub(crate) fn plain_job(open: &Loop<'_>, run: &str, settings: Vec<(&'static str, OsString)>) -> Job {
+    let path = |name: &str, file: &str| (OsString::from(name), open.file(file).into_os_string());
+    let mut env_remove = REPOSITORY_VARIABLES.to_vec();
+    env_remove.push("GIT_CONFIG_PARAMETERS");
+    // What an attempt leaves must not be packed or pruned while it is judged.
+    let quiet = [("gc.auto", "0".into()), ("maintenance.auto", "false".into())];
+    Job {
+        argv: Vec::new(),
+        dir: open.context.repo.top.clone(),
+        env: [
+            variable("RALPH_CHANGE", open.change().as_str()),
+            variable("RALPH_BRANCH", &open.state.branch),
+            path("RALPH_PROMPT_FILE", "prompt.md"),
+            path("RALPH_LEARNINGS", "learnings.md"),
+        ]
+        .into_iter()
+        .chain(git_settings(quiet.into_iter().chain(settings)))
+        .collect(),
+        env_remove,
+        stdin: Vec::new(),
+        run: run.to_owned(),
+        timeout: None,
+        idle_timeout: None,
+    }
+}
+
+/// Runs the agent; with how it ended comes the end of its output.
+async fn run_job(
+    open: &mut Loop<'_>,
+    job: Job,
+    begun: &Begun,
+    decoder: &mut Decoder,
+) -> Result<(Ended, String), Error> {
+    open.view.drop_all();
+    let mut log = begun.log.try_clone().map_err(process::ProcessError::Log)?;
+    let mut stop = open.context.stop.clone();
+    let link = RepoLink::of(&open.context.repo);
+    let mut listener = AgentListener {
+        change: open.state.change.to_string(),
+        observer: &mut *open.context.observer,
+        store: &open.store,
+        state: &mut open.state,
+        decoder,
+        tail: OutputTail::default(),
+    };
+    let ended = process::run(job, &mut log, &mut stop, &mut listener).await?;
+    let tail = listener.tail.text();
+    let (site, _, mut recorder) = open.parts();
+    link.restore(site, &mut recorder)?;
+    Ok((ended, tail))
+}
+
+fn variable(name: &str, value: &str) -> (OsString, OsString) {
+    (OsString::from(name), OsString::from(value))
+}
+
+/// Returns the mark of the processes of an attempt that begins now.
+pub(crate) fn run_name(now: Timestamp) -> String {
+    format!("{}-{}", std::process::id(), now.as_nanosecond())
+}
+
+/// Returns settings of git as variables of an environment.
+pub(super) fn git_settings(
+    settings: impl Iterator<Item = (&'static str, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let mut variables = Vec::new();
+    for (number, (key, value)) in settings.enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
+    }
+    let count = (variables.len() / 2).to_string();
+    variables.push(("GIT_CONFIG_COUNT".into(), count.into()));
+    variables.into_iter()
+}
+
+/// An attempt that has begun.
+pub(crate) struct Begun {
+    pub number: u32,
+    pub since: Timestamp,
+    pub log: File,
+    pub run: String,
+}
+
+impl Begun {
+    /// Returns what is recorded of it at its end.
+    pub fn ended(&self, story: &Story, outcome: &Outcome) -> Attempt {
+        let report = outcome.report.as_ref();
+        Attempt {
+            story: story.id.clone(),
+            attempt: self.number,
+            verdict: outcome.judgement.verdict,
+            reason: outcome.judgement.reason.clone(),
+            started: self.since,
+            duration: Timestamp::now().duration_since(self.since).as_secs_f64(),
+            exit_code: outcome.exit_code,
+            cost_usd: report.and_then(|report| report.cost_usd),
+            input_tokens: report.and_then(|report| report.input_tokens),
+            output_tokens: report.and_then(|report| report.output_tokens),
+        }
+    }
+}
+
+/// What came of the agent, before gates and git have their say.
+pub(crate) struct Outcome {
+    pub judgement: Judgement,
+    exit_code: Option<i32>,
+    report: Option<Report>,
+    /// The last lines of what the agent printed.
+    pub tail: String,
+    /// How the names of files begin that the agent leaves in the top directory for itself.
+    pub litter: Option<&'static str>,
+}
+
+impl Outcome {
+    /// Returns the tools that the agent was not allowed to use.
+    pub fn denied(&self) -> &[String] {
+        self.report.as_ref().map_or(&[], |report| &report.denied)
+    }
+
+    /// Returns what an agent said whose process is not ours.
+    pub fn said(judgement: Judgement, report: Report, tail: String) -> Self {
+        Self {
+            report: Some(report),
+            tail,
+            ..Self::by_hand(judgement)
+        }
+    }
+
+    /// Returns what a person said.
+    pub fn by_hand(judgement: Judgement) -> Self {
+        Self {
+            judgement,
+            exit_code: None,
+            report: None,
+            tail: String::new(),
+            litter: None,
+        }
+    }
+}
+
+/// Listens to the agent: decodes it, shows it, and records its process.
+struct AgentListener<'a> {
+    change: String,
+    observer: &'a mut dyn Observer,
+    store: &'a Store,
+    state: &'a mut State,
+    decoder: &'a mut Decoder,
+    /// The end of what people would read of its output.
+    tail: OutputTail,
+}
+
+impl Listener for AgentListener<'_> {
+    fn started(&mut self, pid: i32) {
+        if let Some(running) = &mut self.state.running {
+            running.pid = Some(pid);
+            running.started = process_tree::started_at(pid);
+        }
+        // Without it the mark in the environment still finds the process.
+        if let Err(error) = self.store.save(self.state) {
+            tracing::warn!("cannot record the agent's process: {error}");
+        }
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let decoder = &mut *self.decoder;
+        match stream {
+            Stream::Stdout => decoder.push(bytes),
+            Stream::Stderr => decoder.push_stderr(bytes),
+        }
+        let for_people = matches!(decoder.format(), Format::Text | Format::Auto);
+        if for_people && stream == Stream::Stdout {
+            self.tail.push(bytes);
+        }
+        if for_people || stream == Stream::Stderr {
+            self.observer.output(&self.change, stream, bytes);
+        }
+        for line in decoder.take_activity() {
+            self.tail.push(line.as_bytes());
+            self.tail.push(b"\n");
+            self.observer.activity(&line);
+        }
+    }
+
+    fn tick(&mut self) {
+        self.observer.tick();
+    }
+
+    fn stopping(&mut self) {
+        self.observer
+            .activity("asked it to stop; once more (Ctrl-C) kills it");
+    }
+
+    fn made_progress(&mut self) -> bool {
+        self.decoder.made_progress()
+    }
+}

@@ -1,0 +1,153 @@
+//! Waiting for an agent's service that cannot answer now: until the time that it named, else with a growing delay. Such
+//! attempts do not count. Nothing waits longer than `ralph.maxWait` in a row, or past `ralph.maxDuration`.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::sleep;
+
+use crate::engine::Loop;
+use crate::events::What;
+use crate::settings::{Settings, to_std};
+
+/// The first delay when the service names no time; each one is twice the one before it.
+const FIRST: Duration = Duration::from_secs(10);
+/// The longest of those.
+const LONGEST: Duration = Duration::from_secs(300);
+/// Seconds beyond which it does not matter how long something takes.
+const FOREVER: u64 = 10 * 365 * 86_400;
+/// How often the countdown moves.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What the agent said of its service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unavailable {
+    /// In its words.
+    pub reason: String,
+    /// In how many seconds it is over, if that was told.
+    pub retry_after: Option<u64>,
+}
+
+/// What came of waiting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Waited {
+    /// It is time to try again.
+    Over,
+    /// It would take too long; why, in words.
+    TooLong(String),
+    /// We were asked to stop by this signal.
+    Interrupted(i32),
+}
+
+/// How often and how long one attempt has been waited for.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    times: u32,
+    waited: Duration,
+}
+
+/// Waits until it is worth trying again.
+pub(crate) async fn wait_for_service(
+    open: &mut Loop<'_>,
+    backoff: &mut Backoff,
+    unavailable: &Unavailable,
+    settings: &Settings,
+) -> Waited {
+    let delay = delay(unavailable.retry_after, backoff.times, fastrand::f64());
+    let words = format!("{:#}", rounded(delay));
+    if let Some(longest) = settings.max_wait
+        && backoff.waited.saturating_add(delay) > to_std(longest)
+    {
+        return Waited::TooLong(format!(
+            "the agent's service cannot answer ({}), and would have to be waited for {words} (ralph.maxWait)",
+            unavailable.reason
+        ));
+    }
+    let now = Timestamp::now();
+    if let Some(longest) = settings.max_duration
+        && now.duration_since(open.state.started) + rounded(delay) > longest
+    {
+        return Waited::TooLong(format!(
+            "the agent's service would have to be waited for {words}, longer than the loop may take (ralph.maxDuration)"
+        ));
+    }
+    backoff.times += 1;
+    backoff.waited += delay;
+    let until = now.checked_add(delay).unwrap_or(now);
+    open.state.waits_until = Some(until);
+    if let Err(error) = open.save() {
+        open.tell(format!("cannot note the waiting: {error}"));
+    }
+    open.emit(What::Waiting {
+        reason: unavailable.reason.clone(),
+        seconds: delay.as_secs(),
+        until,
+    });
+    count_down(open, until).await
+}
+
+/// Counts down by the clock on the wall, which goes on while a machine sleeps.
+async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
+    let mut stop = open.context.stop.clone();
+    loop {
+        let left: Duration = until
+            .duration_since(Timestamp::now())
+            .try_into()
+            .unwrap_or_default();
+        open.context.observer.countdown(left);
+        if left.is_zero() {
+            // Meanwhile the work tree was anybody's.
+            open.view.drop_all();
+            return Waited::Over;
+        }
+        tokio::select! {
+            biased;
+            signal = stop.asked(1) => {
+                open.context.observer.countdown(Duration::ZERO);
+                return Waited::Interrupted(signal);
+            }
+            () = sleep(left.min(TICK)) => {}
+        }
+    }
+}
+
+/// Returns how long to wait; `chance` (0 to 1) spreads those who wait for the same thing.
+fn delay(told: Option<u64>, times: u32, chance: f64) -> Duration {
+    match told {
+        // A little later than told, never earlier.
+        Some(seconds) => {
+            let told = Duration::from_secs(seconds.clamp(1, FOREVER));
+            told + (told / 20).min(Duration::from_secs(10)).mul_f64(chance)
+        }
+        None => FIRST
+            .saturating_mul(2u32.saturating_pow(times))
+            .min(LONGEST)
+            .mul_f64(0.75 + chance / 2.0),
+    }
+}
+
+/// Rounds to whole seconds, for people and for sums.
+fn rounded(delay: Duration) -> SignedDuration {
+    SignedDuration::from_secs(i64::try_from(delay.as_secs()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_was_told_is_kept_and_others_grow() {
+        let seconds = |told, times| {
+            let spread = [0.0, 1.0].map(|chance| delay(told, times, chance).as_secs_f64());
+            (spread[0], spread[1])
+        };
+        assert_eq!(seconds(Some(60), 7), (60.0, 63.0));
+        assert_eq!(seconds(Some(0), 0), (1.0, 1.05));
+        assert_eq!(seconds(Some(86_400), 0), (86_400.0, 86_410.0));
+        assert_eq!(seconds(None, 0), (7.5, 12.5));
+        assert_eq!(seconds(None, 2), (30.0, 50.0));
+        assert_eq!(seconds(None, 5), (225.0, 375.0));
+        assert_eq!(seconds(None, 4_000_000_000), (225.0, 375.0));
+        assert!(delay(Some(u64::MAX), 0, 0.5) >= Duration::from_secs(FOREVER));
+    }
+}

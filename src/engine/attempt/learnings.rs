@@ -1,0 +1,76 @@
+//! What agents wrote down for later stories: a file of the loop that attempts and reverts leave alone.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::engine::Loop;
+
+/// The file, in the loop's directory.
+const FILE: &str = "learnings.md";
+
+/// How much of its end is read, in bytes: more than a prompt takes.
+const READ: i64 = 64 * 1024;
+
+/// Reads the newest learnings; none when there are none, or when something else is in its place.
+pub(super) fn newest(open: &Loop<'_>) -> String {
+    read_end(&open.file(FILE)).unwrap_or_default()
+}
+
+/// Appends what an agent said in its final message. The loop goes on when that fails.
+pub(crate) fn learn(open: &mut Loop<'_>, learned: &[String]) {
+    if learned.is_empty() {
+        return;
+    }
+    if let Err(error) = append(&open.file(FILE), learned) {
+        open.tell(format!("what the agent learned cannot be kept: {error}"));
+    }
+}
+
+/// Returns whether the file is there. Agents may put anything in its place: a pipe would wait for ever, a link may lead
+/// anywhere.
+fn is_ours(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(true),
+        Ok(_) => Err(io::Error::other("learnings.md is no file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_end(path: &Path) -> io::Result<String> {
+    if !is_ours(path)? {
+        return Ok(String::new());
+    }
+    let mut file = File::open(path)?;
+    let length = i64::try_from(file.metadata()?.len()).unwrap_or(i64::MAX);
+    file.seek(SeekFrom::End(-length.min(READ)))?;
+    let mut end = Vec::new();
+    file.take(READ.unsigned_abs()).read_to_end(&mut end)?;
+    Ok(String::from_utf8_lossy(&end).into_owned())
+}
+
+fn append(path: &Path, learned: &[String]) -> io::Result<()> {
+    is_ours(path)?;
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .read(true)
+        .mode(0o600)
+        .open(path)?;
+    let mut text = String::new();
+    if file.metadata()?.len() > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            text.push('\n');
+        }
+    }
+    for learning in learned {
+        text.push_str(learning);
+        text.push('\n');
+    }
+    file.write_all(text.as_bytes())
+}

@@ -1,0 +1,43 @@
+//! Limits that the user set for the loop: time, attempts, cost. They are looked at between attempts and before a wait; the
+//! loop can go on later.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::events::log;
+use crate::settings::Settings;
+
+/// Returns the limit that was reached, in words; `started` is how many attempts this command has begun.
+pub(crate) fn limit_reached(
+    open: &Loop<'_>,
+    settings: &Settings,
+    started: u32,
+) -> Result<Option<String>, Error> {
+    if let Some(most) = settings.max_attempts
+        && started >= most
+    {
+        return Ok(Some(format!("{most} attempts (ralph.maxAttempts)")));
+    }
+    if let Some(longest) = settings.max_duration {
+        let age = Timestamp::now().duration_since(open.state.started);
+        if age >= longest {
+            let age = SignedDuration::from_secs(age.as_secs());
+            return Ok(Some(format!(
+                "the loop is {age:#} old; with another limit: git -c ralph.maxDuration=<time> ralph run"
+            )));
+        }
+    }
+    if let Some(most) = settings.max_cost {
+        let spent: f64 = log::attempts(&open.file("events.jsonl"))?
+            .iter()
+            .filter_map(|entry| entry.attempt.cost_usd)
+            .sum();
+        if spent >= most {
+            return Ok(Some(format!(
+                "${spent:.2} spent; with another limit: git -c ralph.maxCost=<dollars> ralph run"
+            )));
+        }
+    }
+    Ok(None)
+}

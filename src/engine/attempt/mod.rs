@@ -1,0 +1,242 @@
+//! One attempt at a story, from the look before it to its end.
+//!
+//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` are what it is told.
+//! - `verdict` judges what it said (pure); `accept` goes from there to a checkpoint, by way of `gates`, or back.
+//! - `guard_rail` and `watch` are around every process that is not git-ralph's own.
+//! - `numbers`: which attempt it is. `limits` and `backoff`: whether and when there is another.
+
+mod accept;
+pub(crate) mod agent_run;
+mod backoff;
+pub(crate) mod gate;
+pub(crate) mod gates;
+pub(crate) mod guard_rail;
+pub(crate) mod learnings;
+pub(crate) mod limits;
+pub(crate) mod numbers;
+pub(crate) mod output_tail;
+mod prompting;
+pub(crate) mod verdict;
+pub(crate) mod watch;
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use self::agent_run::{Begun, run_name};
+use self::backoff::{Backoff, Waited};
+use super::steps::manual_edits::commit_manual_edits;
+use super::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories, unmarked_stories};
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::events::What;
+use crate::fs::file_error;
+use crate::protect::AttemptRecord;
+use crate::settings::Settings;
+use crate::state::{Phase, Running};
+use crate::stories::{Listing, Story};
+
+pub use accept::StepEnd;
+pub(crate) use accept::{Concluded, conclude, revert_own_refs};
+pub use prompting::prompt_text;
+
+/// What may be said on the command line of a step.
+#[derive(Clone, Debug, Default)]
+pub struct AttemptOptions {
+    /// The agent given after `--`.
+    pub agent: Vec<OsString>,
+    /// Settings that hold for this step; `None`: the frozen ones.
+    pub settings: Option<Settings>,
+    /// How many attempts this command has begun before.
+    pub started: u32,
+}
+
+/// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`).
+///
+/// # Errors
+/// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all, or
+/// git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
+pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
+    refuse_inside_attempt()?;
+    let settings = step_settings(open, options);
+    let frozen_retries = open.state.progress.max_retries;
+    open.advance(|progress| progress.limit(settings.max_retries))?;
+    let end = attempt_with_backoff(open, step, options, &settings).await;
+    if settings.max_retries != frozen_retries && open.state.progress.phase != Phase::Running {
+        open.advance(|progress| progress.limit(frozen_retries))?;
+        open.save()?;
+    }
+    end
+}
+
+/// Returns the settings of a step: its own, else those of the loop.
+pub(crate) fn step_settings(open: &Loop<'_>, options: &AttemptOptions) -> Settings {
+    let given = options.settings.clone();
+    given.unwrap_or_else(|| open.state.settings.clone())
+}
+
+/// Chooses the agent of a step or of a loop that begins: the command given, else what the settings name.
+#[must_use]
+pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<Agent> {
+    Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
+}
+
+/// Attempts until the agent's service answers, or is not to be waited for.
+async fn attempt_with_backoff(
+    open: &mut Loop<'_>,
+    step: Step,
+    options: &AttemptOptions,
+    settings: &Settings,
+) -> Result<StepEnd, Error> {
+    let mut backoff = Backoff::default();
+    loop {
+        let unavailable = match Box::pin(attempt_once(open, step, options, settings)).await? {
+            Concluded::End(end) => return Ok(end),
+            Concluded::Unavailable(unavailable) => unavailable,
+        };
+        match backoff::wait_for_service(open, &mut backoff, &unavailable, settings).await {
+            Waited::Over => {}
+            Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
+            Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
+        }
+    }
+}
+
+async fn attempt_once(
+    open: &mut Loop<'_>,
+    step: Step,
+    options: &AttemptOptions,
+    settings: &Settings,
+) -> Result<Concluded, Error> {
+    let (mut listing, mut story) = choose_story(open, step, settings).await?;
+    if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
+        return Ok(Concluded::End(StepEnd::Limited(limit)));
+    }
+    let agent = require_agent(open, step, &options.agent, settings)?;
+    match lifecycle_hooks::before_attempt(open, &story, &listing).await? {
+        Err(signal) => return Ok(Concluded::End(StepEnd::Interrupted(signal))),
+        Ok(true) => (listing, story) = choose_story(open, step, settings).await?,
+        Ok(false) => {}
+    }
+    commit_manual_edits(open, &story.id).await?;
+    if lifecycle_hooks::tell_hooks(open, None).await? {
+        // What such a hook changes is no work of the attempt either; nobody is told of that.
+        commit_manual_edits(open, &story.id).await?;
+        open.due.clear();
+    }
+    // All that can fail comes before the attempt is said to run.
+    let text = prompt_text(open, &story, settings)?;
+    take_record(open).await?;
+    let begun = begin(open, step, &story, &listing)?;
+    let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
+    conclude(open, &story, &listing, outcome, settings, begun).await
+}
+
+/// Takes the record of what an attempt that begins now can touch. One scan of the work tree.
+pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
+    open.view.at_checkpoint = false;
+    let refs = open.user_refs().await?;
+    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
+    let (site, state, _) = open.parts();
+    let record = AttemptRecord {
+        site,
+        change: &state.change,
+        checkpoint: &checkpoint,
+        name: &name,
+    };
+    Ok(record.take(&state.source, &refs).await?)
+}
+
+/// Reads the list and finds the story that this step is about. What is complete has to be marked as that first; but for
+/// that, nothing is saved yet.
+pub(crate) async fn choose_story(
+    open: &mut Loop<'_>,
+    step: Step,
+    settings: &Settings,
+) -> Result<(Listing, Story), Error> {
+    let listing = stories::read_list(open).await?;
+    let listing = unmarked_stories::require_marks(open, listing, settings).await?;
+    // Before anything else: the phase may not allow the step at all. A list may have got another story since.
+    if open.state.progress.phase != Phase::Complete {
+        open.advance(|progress| progress.may_begin(step))?;
+    }
+    let story = stories::story_to_do(&open.state, &listing)?;
+    Ok((listing, story))
+}
+
+fn require_agent(
+    open: &Loop<'_>,
+    step: Step,
+    given: &[OsString],
+    settings: &Settings,
+) -> Result<Agent, Error> {
+    let command = if step == Step::Retry { "retry" } else { "next" };
+    let top = &open.context.repo.top;
+    let agent = agent_of(given, settings, top).ok_or_else(|| Error::NoAgent(command.to_owned()))?;
+    match agent.command.missing_program(top) {
+        Some(missing) => Err(Error::AgentMissing(missing)),
+        None => Ok(agent),
+    }
+}
+
+/// Opens the attempt: number, log, mark; the state says `running` from here on.
+pub(crate) fn begin(
+    open: &mut Loop<'_>,
+    step: Step,
+    story: &Story,
+    listing: &Listing,
+) -> Result<Begun, Error> {
+    open.state.leave_session();
+    begin_at(open, Timestamp::now(), step, story, listing)
+}
+
+/// Opens an attempt that has been made since that time.
+pub(crate) fn begin_at(
+    open: &mut Loop<'_>,
+    since: Timestamp,
+    step: Step,
+    story: &Story,
+    listing: &Listing,
+) -> Result<Begun, Error> {
+    let number = numbers::next_number(open, &story.id);
+    let log_path = numbers::log_of(open, &story.id, number);
+    let log = OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&log_path)
+        .map_err(|error| file_error("make", &log_path, error))?;
+    let begun = Begun {
+        number,
+        since,
+        log,
+        run: run_name(Timestamp::now()),
+    };
+    open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
+    open.state.waits_until = None;
+    open.state.noted = None;
+    open.state.running = Some(Running {
+        run: begun.run.clone(),
+        since,
+        by_hand: step == Step::Manual,
+        pid: None,
+        started: None,
+    });
+    open.save()?;
+    let current = open.state.progress.story.as_ref();
+    let failures = current.map_or(0, |story| story.failures);
+    let (done, total) = stories::progress_of(listing);
+    open.emit(What::AttemptStarted {
+        story: story.id.clone(),
+        title: story.title.clone(),
+        attempt: number,
+        retries: failures,
+        max_retries: open.state.progress.max_retries,
+        done,
+        total,
+    });
+    Ok(begun)
+}

@@ -1,0 +1,209 @@
+//! From how the agent ended and what it said to what the attempt came to.
+//!
+//! The order decides: time limit or interruption, not started, an error that the agent reports, a missing end, and only
+//! then the promise. Pure.
+
+use crate::agent::decode::{Fault, FaultKind, Report};
+use crate::agent::process::Ending;
+use crate::agent::promise::{Heard, Promise};
+use crate::state::Verdict;
+
+/// Exit codes by which a shell says that a program is not there or cannot be run.
+const NOT_FOUND: &[i32] = &[126, 127];
+
+/// What an attempt came to, gates and git aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    pub verdict: Verdict,
+    /// Why; for `no signal` it is told and logged, but not put into the next prompt.
+    pub reason: Option<String>,
+    /// In how many seconds the agent's service answers again, if that was told.
+    pub retry_after: Option<u64>,
+    /// The signal that asked us to stop.
+    pub signal: Option<i32>,
+    /// What a person can do about it, where no retry helps.
+    pub advice: Option<&'static str>,
+    /// Whether the agent promised something, but in a form that does not count: it is told why.
+    pub wrong_form: bool,
+}
+
+impl Judgement {
+    /// Returns a judgement with its reason.
+    pub fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self {
+            reason: Some(reason.into()),
+            ..Self::bare(verdict)
+        }
+    }
+
+    /// Returns that the story is complete.
+    pub fn complete() -> Self {
+        Self::bare(Verdict::Complete)
+    }
+
+    /// Returns that a signal asked us to stop.
+    pub fn interrupted(signal: i32) -> Self {
+        Self {
+            signal: Some(signal),
+            ..Self::new(Verdict::Interrupted, format!("stopped by signal {signal}"))
+        }
+    }
+
+    /// Returns a judgement without a reason.
+    pub fn bare(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            reason: None,
+            retry_after: None,
+            signal: None,
+            advice: None,
+            wrong_form: false,
+        }
+    }
+}
+
+/// Judges an attempt by how the agent ended and what it said.
+pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
+    match ending {
+        Ending::Interrupted(signal) => return Judgement::interrupted(*signal),
+        Ending::TimedOut(why) => return Judgement::new(Verdict::TimedOut, why.clone()),
+        Ending::NotStarted(error) => return Judgement::new(Verdict::NotStarted, error.to_string()),
+        Ending::Exited(code) if NOT_FOUND.contains(code) && !is_promise(report) => {
+            let why = format!("exit code {code}: the command was not found or cannot be run");
+            return Judgement::new(Verdict::NotStarted, why);
+        }
+        Ending::Killed(signal) => {
+            return Judgement::new(
+                Verdict::AgentError,
+                format!("the agent was ended by signal {signal}"),
+            );
+        }
+        Ending::Exited(_) => {}
+    }
+    if let Some(fault) = &report.fault {
+        return fault_verdict(fault);
+    }
+    let exit = match ending {
+        Ending::Exited(code) if *code != 0 => format!(" (exit code {code})"),
+        _ => String::new(),
+    };
+    if !report.ended {
+        let why = format!("the agent's output ends in the middle{exit}");
+        return Judgement::new(Verdict::Interrupted, why);
+    }
+    match &report.heard {
+        Heard::Promise(Promise::Complete) => Judgement::complete(),
+        Heard::Promise(Promise::Failed(reason)) if reason.is_empty() => {
+            Judgement::new(Verdict::Failed, "the agent gave no reason")
+        }
+        Heard::Promise(Promise::Failed(reason)) => Judgement::new(Verdict::Failed, reason.clone()),
+        Heard::InSentence => Judgement {
+            wrong_form: true,
+            ..Judgement::new(
+                Verdict::NoSignal,
+                format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
+            )
+        },
+        Heard::Unknown(text) => Judgement {
+            wrong_form: true,
+            ..Judgement::new(
+                Verdict::NoSignal,
+                format!("the promise was neither COMPLETE nor FAILED but '{text}'{exit}"),
+            )
+        },
+        Heard::Nothing => Judgement::new(Verdict::NoSignal, format!("the agent promised nothing{exit}")),
+    }
+}
+
+fn is_promise(report: &Report) -> bool {
+    matches!(report.heard, Heard::Promise(_))
+}
+
+fn fault_verdict(fault: &Fault) -> Judgement {
+    let (verdict, advice) = match fault.kind {
+        FaultKind::Auth => (Verdict::Auth, Some("sign in to the agent")),
+        // A plan's limit that says when it ends is waited for like any other.
+        FaultKind::Billing if fault.retry_after.is_some() => (Verdict::RateLimited, None),
+        FaultKind::Billing => (
+            Verdict::Auth,
+            Some("see to the plan or the credit of the agent's account"),
+        ),
+        FaultKind::RateLimited => (Verdict::RateLimited, None),
+        FaultKind::Overloaded | FaultKind::Network => (Verdict::Overloaded, None),
+        FaultKind::UnknownModel => (
+            Verdict::NotStarted,
+            Some("name a model that the agent's account can use"),
+        ),
+        FaultKind::Setup => (
+            Verdict::NotStarted,
+            Some("start the agent once by hand in this directory, and do what it asks for"),
+        ),
+        FaultKind::ContextTooLong | FaultKind::Other => (Verdict::AgentError, None),
+    };
+    Judgement {
+        retry_after: fault.retry_after,
+        advice,
+        ..Judgement::new(verdict, fault.message.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::decode::{Decoder, Format};
+
+    fn report(text: &str) -> Report {
+        let mut decoder = Decoder::new(Format::Text, "");
+        decoder.push(text.as_bytes());
+        decoder.finish()
+    }
+
+    const COMPLETE: &str = "<promise>COMPLETE</promise>\n";
+
+    #[test]
+    fn a_limit_or_a_signal_beats_whatever_was_printed() {
+        let said = report(COMPLETE);
+        let verdict = |ending: Ending| judge(&ending, &said).verdict;
+        assert_eq!(verdict(Ending::Interrupted(2)), Verdict::Interrupted);
+        assert_eq!(verdict(Ending::TimedOut("late".to_owned())), Verdict::TimedOut);
+        assert_eq!(verdict(Ending::Killed(9)), Verdict::AgentError);
+        assert_eq!(verdict(Ending::Exited(0)), Verdict::Complete);
+        assert_eq!(verdict(Ending::Exited(3)), Verdict::Complete);
+    }
+
+    #[test]
+    fn a_stream_without_its_end_is_interrupted() {
+        let mut said = report(COMPLETE);
+        said.ended = false;
+        assert_eq!(judge(&Ending::Exited(0), &said).verdict, Verdict::Interrupted);
+    }
+
+    #[test]
+    fn what_no_retry_mends_is_not_a_failed_attempt() {
+        assert_eq!(
+            judge(&Ending::Exited(127), &report("")).verdict,
+            Verdict::NotStarted
+        );
+        let mut said = report(COMPLETE);
+        said.fault = Some(Fault {
+            kind: FaultKind::Auth,
+            message: "sign in".to_owned(),
+            retry_after: None,
+        });
+        let judged = judge(&Ending::Exited(0), &said);
+        assert_eq!(
+            (judged.verdict, judged.reason.as_deref()),
+            (Verdict::Auth, Some("sign in"))
+        );
+    }
+
+    #[test]
+    fn no_promise_says_why_it_was_none() {
+        let reason = |text: &str| judge(&Ending::Exited(1), &report(text)).reason.unwrap();
+        assert_eq!(reason(""), "the agent promised nothing (exit code 1)");
+        assert!(
+            reason("I will print <promise>COMPLETE</promise> when I am done.\nMore.").contains("sentence")
+        );
+        assert!(reason("<promise>DONE</promise>\n").contains("'DONE'"));
+    }
+}

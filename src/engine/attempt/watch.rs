@@ -1,0 +1,119 @@
+//! Gates, hooks and the commands of trackers: what they run may have been written by the agent, and none of it runs in the
+//! attempt. So git's own files and the refs are compared after them as after an attempt: the files and what keeps the
+//! loop's work are put back, the rest is told. Gates, and the commands that list and mark stories, run inside the guard
+//! too; a hook is the user's, and may push.
+
+use super::agent_run::git_settings;
+use super::guard_rail;
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::protect::{AttemptRecord, ControlFiles, UserRefs, user_refs};
+
+/// Whose processes run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// `ralph.verify`.
+    Gates,
+    /// A lifecycle hook.
+    Hook,
+    /// What lists and marks stories.
+    Tracker,
+}
+
+impl Who {
+    /// Returns their name, as the subject of a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gates => "a gate",
+            Self::Hook => "a hook",
+            Self::Tracker => "a command of the tracker",
+        }
+    }
+}
+
+/// The repository before they ran. It is not written down: who kills one that hangs may mend it, or the configuration,
+/// before the next command.
+pub(crate) struct Watch {
+    files: ControlFiles,
+    refs: UserRefs,
+    who: Who,
+}
+
+/// Looks at the repository before such processes run. `None` where there is nothing to look at: the stories come from no
+/// command, or the loop is closed and has nothing to lose.
+pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>, Error> {
+    let is_needed = match who {
+        Who::Gates => true,
+        Who::Hook => open.state.is_live(),
+        Who::Tracker => open.state.source.commands.is_some(),
+    };
+    if !is_needed {
+        return Ok(None);
+    }
+    let files = ControlFiles::read(open.site())?;
+    let refs = open.user_refs().await?;
+    if who == Who::Tracker {
+        let is_wanted = open.context.configuration.settings.guard;
+        let guard = guard_rail::set_up(open, is_wanted).await;
+        if let Some(commands) = &mut open.state.source.commands {
+            commands.env = git_settings(guard.into_iter()).collect();
+        }
+    }
+    Ok(Some(Watch { files, refs, who }))
+}
+
+/// Compares the repository with what it was, once nothing of them is alive. Nothing that was known of the repository is
+/// relied upon after that.
+pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
+    let Some(Watch { files, refs, who }) = watch else {
+        return Ok(());
+    };
+    if who == Who::Tracker
+        && let Some(commands) = &mut open.state.source.commands
+    {
+        commands.env = Vec::new();
+    }
+    if who != Who::Hook {
+        guard_rail::take_away(open, None, who.name());
+    }
+    open.view.drop_refs();
+    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
+    let (site, state, mut recorder) = open.parts();
+    let record = AttemptRecord {
+        site,
+        change: &state.change,
+        checkpoint: &checkpoint,
+        name: &name,
+    };
+    let trash = record.control_trash();
+    let restored = files.restore(site, &checkpoint, who.name(), &trash, &mut recorder);
+    if restored.await? {
+        // Read before, it may have been theirs.
+        open.context.configuration.hooks = None;
+    }
+    open.position().await?;
+    let mut changes = open.user_refs().await?.changes_since(&refs);
+    // A hook that pushes moves what is known of the remote.
+    changes.retain(|change| who != Who::Hook || !change.name().starts_with("refs/remotes/"));
+    put_own_refs_back(open, &changes, None, who.name()).await?;
+    user_refs::tell_others(&changes, who.name(), &mut open.parts().2);
+    Ok(())
+}
+
+/// Puts back what `who` did to the refs that keep the loop's work, and to replacements; values of replacements are kept
+/// under names that begin with `attempt`.
+pub(crate) async fn put_own_refs_back(
+    open: &mut Loop<'_>,
+    changes: &[user_refs::RefChange],
+    attempt: Option<&str>,
+    who: &str,
+) -> Result<(), Error> {
+    let (site, _, mut recorder) = open.parts();
+    let updates = user_refs::own_refs_back(changes, attempt, who, &mut recorder);
+    if !updates.is_empty() {
+        let why = "ralph: what keeps the work of loops is put back";
+        site.repo.git.update_refs(&updates, why).await?;
+        open.view.refs = None;
+    }
+    Ok(())
+}

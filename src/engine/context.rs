@@ -1,0 +1,148 @@
+//! What every command begins with: the repository, its configuration, signals, and who watches.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::lifecycle_hooks::HookRun;
+use crate::agent::process_tree;
+use crate::error::Error;
+use crate::events::Observer;
+use crate::git::{Git, GitError, Head, Repo, discover};
+use crate::names::Change;
+use crate::settings::{Configuration, to_std};
+use crate::signal::Stop;
+use crate::state::{self, Store};
+
+/// A repository, its configuration, and who watches: what every command begins with.
+pub struct Context<'o> {
+    /// The repository.
+    pub repo: Repo,
+    /// HEAD when the command began.
+    pub head: Head,
+    /// The configuration.
+    pub configuration: Configuration,
+    /// Who watches.
+    pub observer: &'o mut dyn Observer,
+    /// Signals that ask us to stop.
+    pub stop: Stop,
+    /// How this git runs hooks, when it was asked.
+    pub(super) hook_run: Option<HookRun>,
+}
+
+impl<'o> Context<'o> {
+    /// Finds the repository around `dir` and reads the configuration: two git processes at once.
+    ///
+    /// # Errors
+    /// When `dir` is not inside a work tree, or a setting cannot be understood.
+    pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+        let stop = Stop::listen().map_err(|source| Error::System {
+            what: "listen for signals",
+            source,
+        })?;
+        // Git finds the same configuration from here as from the top.
+        let here = Git::at(dir);
+        let (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        let (mut repo, head) = match found {
+            Ok(found) => found,
+            Err(GitError::Failed { words, .. }) => {
+                return Err(Error::NoWorkTree(words.trim().to_owned()));
+            }
+            Err(other) => return Err(other.into()),
+        };
+        refuse_other_git_dir(&repo, dir)?;
+        let configuration = configuration?;
+        repo.converts = configuration.converts;
+        let has_identity = configuration.has_identity || identity_in_environment();
+        repo.git = repo
+            .git
+            .clone()
+            .with_limit(to_std(configuration.settings.command_timeout))
+            .with_own_identity(!has_identity);
+        Ok(Self {
+            repo,
+            head,
+            configuration,
+            observer,
+            stop,
+            hook_run: None,
+        })
+    }
+
+    /// The change whose branch HEAD is on, whether there is such a loop or not.
+    #[must_use]
+    pub fn change_of_branch(&self) -> Option<Change> {
+        let branch = self.head.branch.as_deref()?;
+        Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()
+    }
+
+    /// The change that a command is about: the one named, else the one of the current branch, else
+    /// the only live loop, else the only loop.
+    ///
+    /// # Errors
+    /// When there is none, or when several are possible.
+    pub fn resolve_change(&self, name: Option<&str>) -> Result<Change, Error> {
+        let known = state::changes(&self.repo.common_dir)?;
+        if let Some(name) = name {
+            let change = Change::new(name)?;
+            return if known.contains(&change) {
+                Ok(change)
+            } else {
+                Err(Error::UnknownLoop {
+                    name: name.to_owned(),
+                    known: known.iter().map(ToString::to_string).collect(),
+                })
+            };
+        }
+        if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {
+            return Ok(change);
+        }
+        // A file that cannot be read is still a loop; naming it gives the reason.
+        let is_live = |change: &Change| match Store::new(&self.repo.common_dir, change).load() {
+            Ok(state) => state.is_some_and(|state| state.is_live()),
+            Err(_) => true,
+        };
+        let live: Vec<Change> = known.iter().filter(|change| is_live(change)).cloned().collect();
+        let names = |changes: &[Change]| changes.iter().map(ToString::to_string).collect();
+        match (live.as_slice(), known.as_slice()) {
+            ([one], _) | ([], [one]) => Ok(one.clone()),
+            ([], finished) => Err(Error::NoLoop(names(finished))),
+            (several, _) => Err(Error::SeveralLoops(names(several))),
+        }
+    }
+}
+
+/// Refuses to begin an attempt inside an attempt.
+///
+/// # Errors
+/// When the mark of an attempt is in the environment.
+pub fn refuse_inside_attempt() -> Result<(), Error> {
+    if env::var_os(process_tree::VARIABLE).is_some() {
+        Err(Error::InsideAttempt)
+    } else {
+        Ok(())
+    }
+}
+
+/// `git --git-dir=<elsewhere> ralph` must not quietly work on the repository of the current directory.
+fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
+    let Some(named) = env::var_os("GIT_DIR").filter(|named| !named.is_empty()) else {
+        return Ok(());
+    };
+    let named = dir.join(PathBuf::from(named));
+    let resolve = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if resolve(&named) == resolve(&repo.git_dir) {
+        Ok(())
+    } else {
+        Err(Error::OtherGitDir {
+            named,
+            found: repo.git_dir.clone(),
+        })
+    }
+}
+
+fn identity_in_environment() -> bool {
+    let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    ["AUTHOR", "COMMITTER"]
+        .iter()
+        .all(|role| set(&format!("GIT_{role}_NAME")) && (set(&format!("GIT_{role}_EMAIL")) || set("EMAIL")))
+}

@@ -1,0 +1,187 @@
+//! The mark of a complete story in its list: git-ralph decides what is done.
+
+use super::Loop;
+use super::stories::{follow_source, listed, listing_of};
+use crate::settings::{Mark, Settings};
+use crate::stories::{Listing, Marked, News, Story, find_again};
+
+/// Marks the story as done in its list, which is read again for that; `before` is the list as it was when the attempt
+/// began. What the agent ticked elsewhere is accepted and told, what it unticked without adding work is ticked again.
+///
+/// # Errors
+/// Why the list cannot be used, as a reason for the next prompt.
+pub(super) async fn mark_done(
+    open: &mut Loop<'_>,
+    story: &Story,
+    before: &Listing,
+    settings: &Settings,
+    attempt: u32,
+) -> Result<(), String> {
+    let top = open.context.repo.top.clone();
+    follow_source(open);
+    let listing = listing_of(&open.state, &top).await;
+    let listing = listing.map_err(|error| error.to_string())?;
+    match settings.mark {
+        Mark::Auto => mark_in_source(open, story, &listing, attempt).await?,
+        Mark::Agent => require_ticked(story, &listing, &open.state.source.path)?,
+        Mark::Never => {}
+    }
+    tell_others(open, story, before, &listing);
+    if settings.mark == Mark::Auto && open.state.source.commands.is_none() {
+        tick_again(open, story, before, &listing)?;
+    }
+    let skipped = &open.state.progress.skipped;
+    open.state.listed = Some(listed(&listing, skipped, Some(story)));
+    Ok(())
+}
+
+/// Tells what the agent did to other stories of the list.
+fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) {
+    let gone = before.stories.iter();
+    let gone = gone.filter(|other| !other.done && !other.optional && other.id != story.id);
+    let gone = gone.filter(|other| find_again(&now.stories, other).is_none());
+    let gone: Vec<&str> = gone.map(|other| other.id.as_str()).collect();
+    if !gone.is_empty() {
+        open.tell(format!(
+            "warning: the agent took stories off the list that nobody has worked on: {}",
+            gone.join(", ")
+        ));
+    }
+    let was_open = |id: &str| before.stories.iter().any(|story| story.id == id && !story.done);
+    let done = now.stories.iter();
+    let done = done.filter(|other| other.done && other.id != story.id && was_open(&other.id));
+    let done: Vec<&str> = done.map(|other| other.id.as_str()).collect();
+    if !done.is_empty() {
+        open.tell(format!("the agent also ticked off: {}", done.join(", ")));
+    }
+}
+
+/// Ticks again what the agent unticked.
+fn tick_again(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) -> Result<(), String> {
+    let mut again = Vec::new();
+    for unticked in unticked(before, now, story) {
+        let marked = open.state.source.mark_done(&open.context.repo.top, unticked);
+        marked.map_err(|error| error.to_string())?;
+        again.push(unticked.id.as_str());
+    }
+    if !again.is_empty() {
+        open.tell(format!(
+            "the agent unticked stories that were complete; they are ticked again: {}",
+            again.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Marks a story in its source, or tells its command; `now` is the list.
+pub(super) async fn mark_in_source(
+    open: &mut Loop<'_>,
+    story: &Story,
+    now: &Listing,
+    attempt: u32,
+) -> Result<(), String> {
+    let env = command_environment(open, story, attempt);
+    let top = open.context.repo.top.clone();
+    let source = &open.state.source;
+    let Some(commands) = &source.commands else {
+        let marked = source.mark_done(&top, story).map_err(|error| error.to_string())?;
+        if marked == Marked::Vanished {
+            tell_vanished(open, story);
+        }
+        return Ok(());
+    };
+    match find_again(&now.stories, story).and_then(|index| now.stories.get(index)) {
+        None => tell_vanished(open, story),
+        Some(found) if found.done => {}
+        // A command that fails is not the agent's fault: its work gets its checkpoint, and what is
+        // still open then stops the loop.
+        Some(found) => {
+            let mut commands = commands.clone();
+            if let Some(line) = open.context.configuration.given("ralph.donecommand") {
+                commands.done = (!line.is_empty()).then(|| line.to_owned());
+            }
+            if let Err(error) = commands.tell(&top, News::Done, found, &env).await {
+                open.tell(error.to_string());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tell_vanished(open: &mut Loop<'_>, story: &Story) {
+    open.tell(format!(
+        "the story {} is no longer in {}; it counts as done",
+        story.id, open.state.source.path
+    ));
+}
+
+/// Tells the user's command that the checkpoint of a story is made. It may be told twice after a crash, and the loop goes
+/// on when it fails.
+pub(super) async fn tell_closed(open: &mut Loop<'_>, story: &str, title: &str, attempt: u32) {
+    let story = Story {
+        id: story.to_owned(),
+        title: title.to_owned(),
+        body: String::new(),
+        done: true,
+        optional: false,
+        depends_on: Vec::new(),
+        line: 0,
+        tasks: Vec::new(),
+    };
+    let env = command_environment(open, &story, attempt);
+    let top = &open.context.repo.top;
+    let Some(commands) = &open.state.source.commands else {
+        return;
+    };
+    if let Err(error) = commands.tell(top, News::Closed, &story, &env).await {
+        open.tell(error.to_string());
+    }
+}
+
+fn command_environment(open: &Loop<'_>, story: &Story, attempt: u32) -> Vec<(&'static str, String)> {
+    vec![
+        ("RALPH_STORY", story.id.clone()),
+        ("RALPH_STORY_TITLE", story.title.clone()),
+        ("RALPH_ATTEMPT", attempt.to_string()),
+        ("RALPH_BRANCH", open.state.branch.clone()),
+    ]
+}
+
+/// Refuses a story that its list does not call done: with `ralph.mark=agent`, a story with open tasks is not complete.
+fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), String> {
+    let found = find_again(&listing.stories, story).and_then(|index| listing.stories.get(index));
+    let Some(found) = found.filter(|found| !found.done) else {
+        return Ok(());
+    };
+    let open: Vec<&str> = found
+        .tasks
+        .iter()
+        .filter(|task| !task.done && !task.optional)
+        .map(|task| task.text.as_str())
+        .collect();
+    let which = if open.is_empty() { "" } else { ":\n" };
+    Err(format!(
+        "the promise was COMPLETE, but {path} does not say so; tick off what is done{which}{}",
+        open.join("\n")
+    ))
+}
+
+/// Finds the stories of `before` that were complete, and are open now though no task came to them.
+fn unticked<'a>(before: &'a Listing, now: &Listing, current: &Story) -> Vec<&'a Story> {
+    let texts = |story: &Story| {
+        story
+            .tasks
+            .iter()
+            .map(|task| task.text.clone())
+            .collect::<Vec<_>>()
+    };
+    before
+        .stories
+        .iter()
+        .filter(|story| story.done && story.id != current.id)
+        .filter(|story| {
+            let found = find_again(&now.stories, story).and_then(|index| now.stories.get(index));
+            found.is_some_and(|found| !found.done && texts(found) == texts(story))
+        })
+        .collect()
+}

@@ -1,0 +1,317 @@
+//! An open loop: its state, its lock, its events, and what is known of the repository. What can be done with it is in
+//! `steps` and `attempt`.
+
+use std::path::{Path, PathBuf};
+
+use super::lifecycle_hooks::Hook;
+use super::position::{self, Position, View};
+use super::progress::Refusal;
+use super::{Context, recover};
+use crate::error::Error;
+use crate::events::{Event, Notices, Observer, What};
+use crate::fs::append_private;
+use crate::git::worktree::Reading;
+use crate::git::{Head, operations_in_progress};
+use crate::names::{Change, ref_component};
+use crate::paths::percent_decode;
+use crate::protect::{Moment, Savepoint, Site, UserRefs};
+use crate::refs::Update;
+use crate::state::{Lock, Phase, Progress, State, StateError, Store};
+
+/// A loop that this process may change.
+pub struct Loop<'o> {
+    /// The repository and who watches.
+    pub context: Context<'o>,
+    /// The loop's state as last saved.
+    pub state: State,
+    pub(super) store: Store,
+    /// What is known of the repository.
+    pub(super) view: View,
+    /// What happened in this step, for hooks that are told when nothing is under way.
+    pub(super) due: Vec<Event>,
+    dir: PathBuf,
+    _lock: Lock,
+}
+
+impl<'o> Loop<'o> {
+    /// Opens a loop for a step: takes its lock, and completes what a crash left.
+    ///
+    /// # Errors
+    /// When there is no such loop, another process holds it, or it cannot be read.
+    pub async fn open(context: Context<'o>, change: &Change) -> Result<Self, Error> {
+        let store = Store::new(&context.repo.common_dir, change);
+        let lock = store.lock()?;
+        let Some(state) = store.load()? else {
+            return Err(Error::UnknownLoop {
+                name: change.to_string(),
+                known: Vec::new(),
+            });
+        };
+        let head = context.head.clone();
+        let mut open = Self::new(context, state, store, lock);
+        open.require_own_work_tree()?;
+        let at_rest = open.state.intent.is_none() && open.state.running.is_none();
+        recover::recover(&mut open).await?;
+        if at_rest {
+            open.view = View::of_head(&head);
+        }
+        Ok(open)
+    }
+
+    /// Makes an open loop of its parts; nothing is known of the repository yet.
+    pub(super) fn new(context: Context<'o>, state: State, store: Store, lock: Lock) -> Self {
+        Self {
+            dir: store.dir(),
+            context,
+            state,
+            store,
+            view: View::default(),
+            due: Vec::new(),
+            _lock: lock,
+        }
+    }
+
+    /// Returns the change.
+    #[must_use]
+    pub fn change(&self) -> &Change {
+        &self.state.change
+    }
+
+    /// Returns a file in the loop's own directory.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Returns the repository and the loop's own directory.
+    pub(crate) fn site(&self) -> Site<'_> {
+        Site {
+            repo: &self.context.repo,
+            dir: &self.dir,
+        }
+    }
+
+    /// Lends what deeper code works on, the state to read, and the record of what it tells.
+    pub(crate) fn parts(&mut self) -> (Site<'_>, &State, Recorder<'_>) {
+        let site = Site {
+            repo: &self.context.repo,
+            dir: &self.dir,
+        };
+        let recorder = Recorder {
+            change: &self.state.change,
+            dir: &self.dir,
+            observer: &mut *self.context.observer,
+            due: &mut self.due,
+        };
+        (site, &self.state, recorder)
+    }
+
+    /// Records an event and shows it.
+    pub fn emit(&mut self, what: What) {
+        self.parts().2.emit(what);
+    }
+
+    /// Tells a person something that the loop goes on after.
+    pub fn tell(&mut self, message: impl Into<String>) {
+        self.parts().2.tell(message.into());
+    }
+
+    /// Saves the state.
+    pub(crate) fn save(&self) -> Result<(), Error> {
+        Ok(self.store.save(&self.state)?)
+    }
+
+    /// Changes the progress; the caller saves.
+    pub(super) fn advance<T>(
+        &mut self,
+        change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
+        change(&mut self.state.progress).map_err(|refusal| self.refusal(refusal))
+    }
+
+    fn refusal(&self, refusal: Refusal) -> Error {
+        let change = self.change().to_string();
+        let progress = &self.state.progress;
+        let story = progress.story.as_ref();
+        let id = story.map(|story| story.id.clone()).unwrap_or_default();
+        match refusal {
+            Refusal::RetryFirst => Error::RetryFirst {
+                change,
+                story: id,
+                left: progress
+                    .max_retries
+                    .saturating_sub(story.map_or(0, |story| story.retries)),
+            },
+            Refusal::RetriesSpent => Error::RetriesSpent { change, story: id },
+            Refusal::NothingFailed => Error::NothingFailed(change),
+            Refusal::Finished => Error::LoopFinished(change),
+            Refusal::NoStory => Error::NothingLeft {
+                change,
+                done: progress.completed.len(),
+                total: progress.completed.len(),
+                live: true,
+            },
+            Refusal::Running | Refusal::NotRunning => Error::WrongPhase(change),
+        }
+    }
+
+    /// Refuses a loop that is closed.
+    pub(super) fn require_live(&self) -> Result<(), Error> {
+        if self.state.is_live() {
+            Ok(())
+        } else {
+            Err(Error::LoopFinished(self.change().to_string()))
+        }
+    }
+
+    /// Returns the savepoint of the last checkpoint.
+    pub(crate) fn checkpoint(&self) -> Savepoint {
+        let state = &self.state;
+        let running = state.running.as_ref();
+        let nested = state.before.nested.iter();
+        Savepoint {
+            tree: state.checkpoint_tree.clone(),
+            commit: state.checkpoint.clone(),
+            moment: Moment::Checkpoint,
+            nested: nested.map(|path| percent_decode(path)).collect(),
+            since: running.map_or(state.started, |running| running.since),
+            has_own_inventory: running.is_some_and(|running| !running.by_hand),
+        }
+    }
+
+    /// Returns the name of the present attempt's trash.
+    pub(crate) fn trash_name(&self) -> String {
+        match &self.state.progress.story {
+            Some(story) => format!("{}.{}", ref_component(&story.id), story.attempt),
+            None => "between".to_owned(),
+        }
+    }
+
+    /// Reads the work tree as it is now, compared with the checkpoint. One scan.
+    pub(crate) async fn read_work_tree(&mut self) -> Result<Reading, Error> {
+        let checkpoint = self.checkpoint();
+        let (site, _, mut recorder) = self.parts();
+        Ok(checkpoint.read(site, &mut recorder).await?)
+    }
+
+    /// Reads whether the work tree is at the checkpoint, and no operation of git's is in progress. One scan.
+    pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
+        let reading = self.read_work_tree().await?;
+        let same = reading.tree == self.state.checkpoint_tree && reading.unstorable.is_empty();
+        Ok(same && operations_in_progress(&self.context.repo).is_empty())
+    }
+
+    /// Returns where HEAD and the branch are; git is asked only when something may have moved them since it was last
+    /// asked.
+    pub(crate) async fn position(&mut self) -> Result<Position, Error> {
+        let repo = &self.context.repo;
+        if let Some(head) = &self.view.head {
+            let tip = position::branch_tip(&repo.git, &self.state, head).await?;
+            return Ok(Position {
+                head: head.clone(),
+                tip,
+            });
+        }
+        let own = self.state.change.branch_ref();
+        let (refs, head) = repo.refs_and_head(&UserRefs::PATTERNS).await?;
+        let tip = refs.iter().find(|found| found.name == own);
+        let tip = tip.map(|found| found.oid.clone());
+        self.view.refs = Some(UserRefs::of(&refs, &self.state.change));
+        self.view.head = Some(head.clone());
+        self.context.head = head.clone();
+        Ok(Position { head, tip })
+    }
+
+    /// Returns the user's refs: those last read, where nothing can have changed them since.
+    pub(crate) async fn user_refs(&self) -> Result<UserRefs, Error> {
+        match &self.view.refs {
+            Some(known) => Ok(known.clone()),
+            None => self.read_user_refs().await,
+        }
+    }
+
+    /// Reads the user's refs.
+    pub(crate) async fn read_user_refs(&self) -> Result<UserRefs, Error> {
+        let refs = self.context.repo.git.refs(&UserRefs::PATTERNS).await?;
+        Ok(UserRefs::of(&refs, &self.state.change))
+    }
+
+    /// Moves refs, and HEAD from where it is to where it should be, in one transaction; what was known of them is dropped.
+    pub(super) async fn move_refs(
+        &mut self,
+        updates: &[Update],
+        from: &Head,
+        to: &Head,
+        why: &str,
+    ) -> Result<(), Error> {
+        self.view.drop_refs();
+        let repo = &self.context.repo;
+        Ok(repo.update_refs_and_head(updates, from, to, why).await?)
+    }
+
+    /// Refuses to work on the files of another work tree.
+    fn require_own_work_tree(&self) -> Result<(), Error> {
+        if self.state.worktree.as_path() == self.context.repo.top || !self.state.is_live() {
+            return Ok(());
+        }
+        Err(Error::OtherWorkTree {
+            change: self.change().to_string(),
+            path: self.state.worktree.to_string(),
+        })
+    }
+}
+
+/// Records what happens in a loop, and shows it.
+pub(crate) struct Recorder<'a> {
+    change: &'a Change,
+    dir: &'a Path,
+    observer: &'a mut dyn Observer,
+    due: &'a mut Vec<Event>,
+}
+
+impl Recorder<'_> {
+    /// Records an event and shows it.
+    pub fn emit(&mut self, what: What) {
+        let event = Event::now(self.change.as_str(), what);
+        if let Err(error) = append_private(&self.dir.join("events.jsonl"), &event.line()) {
+            tracing::warn!("cannot record an event: {error}");
+        }
+        self.observer.event(&event);
+        if Hook::after(&event.what).is_some() {
+            self.due.push(event);
+        }
+    }
+}
+
+impl Notices for Recorder<'_> {
+    fn tell(&mut self, message: String) {
+        self.emit(What::Notice { message });
+    }
+}
+
+/// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as by every
+/// command.
+///
+/// # Errors
+/// When there is no such loop, or it cannot be read or completed.
+pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
+    let store = Store::new(&context.repo.common_dir, change);
+    let Some(state) = store.load()? else {
+        return Err(Error::UnknownLoop {
+            name: change.to_string(),
+            known: Vec::new(),
+        });
+    };
+    let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
+    let here = state.worktree.as_path() == context.repo.top;
+    let is_held = || {
+        let busy =
+            |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
+        store.lock().is_err_and(|error| busy(&error))
+    };
+    if !cut_off || !here || is_held() {
+        return Ok((context, state));
+    }
+    let open = Loop::open(context, change).await?;
+    Ok((open.context, open.state))
+}

@@ -1,0 +1,150 @@
+//! `abort`: back to exactly what was before `start`; what the loop made stays in a ref.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use super::finish::original_now;
+use crate::engine::position::{branch_tip, original_head};
+use crate::engine::{Context, Loop, journal, lifecycle_hooks};
+use crate::error::Error;
+use crate::events::What;
+use crate::fs::{file_error, remove_file};
+use crate::git::worktree::Reading;
+use crate::git::{Git, index, operations_in_progress};
+use crate::names::Oid;
+use crate::protect::{Moment, Savepoint};
+use crate::refs::Update;
+use crate::state::{AbortPlan, Intent, Progress, Store};
+
+/// The user's index file as it was before the loop, in the loop's directory.
+pub(super) const ORIGINAL_INDEX: &str = "original.index";
+
+/// Aborts a live loop so that it can begin anew, and gives the repository back as it is then.
+pub(super) async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
+    if open.state.is_live() {
+        abort(&mut open).await?;
+    }
+    let mut context = open.context;
+    context.head = context.repo.head().await?;
+    Ok(context)
+}
+
+/// Brings HEAD, index and work tree back to what they were before the loop, and closes it. What is there now is kept as
+/// `refs/ralph/<change>/finished`. Two scans of the work tree.
+///
+/// # Errors
+/// When a person is needed (exit 7): HEAD is elsewhere, or the original branch has moved, is gone or is checked out
+/// elsewhere. Nothing is changed then.
+pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
+    open.require_live()?;
+    let position = open.position().await?;
+    let tip = position.require_tip(&open.state)?;
+    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
+        return Err(Error::OperationInProgress((*operation).to_owned()));
+    }
+    if original_now(&open.context.repo.git, &open.state).await? != open.state.original_head {
+        return Err(Error::OriginalMoved {
+            change: open.change().to_string(),
+            branch: open.state.original_name(),
+        });
+    }
+    let now = open.read_work_tree().await?;
+    let git = &open.context.repo.git;
+    let finished = if now.tree == git.tree_of(&tip).await? {
+        tip.clone()
+    } else {
+        git.commit_tree(&now.tree, &[&tip], "what was there when the loop was aborted")
+            .await?
+    };
+    let plan = AbortPlan { finished, tip };
+    journal::begin(open, Intent::Abort(plan.clone()))?;
+    apply(open, &plan, Some(now)).await?;
+    lifecycle_hooks::tell_hooks(open, None).await?;
+    Ok(())
+}
+
+/// Applies the plan of `abort`. `now` is the work tree when the working index was just read from it.
+pub(crate) async fn apply(open: &mut Loop<'_>, plan: &AbortPlan, now: Option<Reading>) -> Result<(), Error> {
+    let why = format!("ralph: abort {}", open.state.change);
+    let kept = open.state.change.ralph_ref("finished");
+    let keep = Update::Set {
+        name: kept.clone(),
+        new: plan.finished.clone(),
+    };
+    let git = &open.context.repo.git;
+    git.update_refs(&[keep], &why).await?;
+    let initial = open.state.before.initial.clone();
+    let start = Savepoint {
+        tree: git.tree_of(&initial).await?,
+        commit: initial,
+        moment: Moment::Start,
+        ..open.checkpoint()
+    };
+    let (site, _, mut recorder) = open.parts();
+    let trash = site.trash().join("abort");
+    start.go_to(site, now, &trash, &kept, &mut recorder).await?;
+    open.view.drop_all();
+    let original = original_head(&open.state);
+    let repo = &open.context.repo;
+    if repo.head().await? != original {
+        repo.set_head(&original, &why).await?;
+    }
+    install_original_index(open).await?;
+    let git = &open.context.repo.git;
+    let head = open.context.repo.head().await?;
+    if branch_tip(git, &open.state, &head).await?.as_ref() == Some(&plan.tip) {
+        let delete = Update::Delete {
+            name: open.state.change.branch_ref(),
+            old: plan.tip.clone(),
+        };
+        git.update_refs(&[delete], &why).await?;
+    }
+    open.advance(Progress::close)?;
+    journal::end(open)?;
+    open.emit(What::Finished {
+        how: "abort".to_owned(),
+        branch: open.state.original_branch.clone(),
+        kept,
+    });
+    Ok(())
+}
+
+/// Installs the user's index, byte for byte.
+async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
+    let copy = open.file(ORIGINAL_INDEX);
+    let repo = &open.context.repo;
+    if !copy.exists() && open.state.before.index {
+        restore_original_index(&repo.git, open.state.before.anchor.as_ref(), &open.store).await?;
+    }
+    if copy.exists() {
+        return Ok(repo.install_index(&copy).await?);
+    }
+    if open.state.before.index {
+        // The loop's directory was lost: what was staged is in the snapshot all the same.
+        let staged = format!("{}^2", open.state.before.snapshot);
+        let work = open.site().work_index();
+        index::discard(&work)?;
+        repo.git.cmd("read-tree", [staged]).index(&work).done().await?;
+        return Ok(Savepoint::install_working_index(open.site()).await?);
+    }
+    Ok(remove_file(&repo.index())?)
+}
+
+/// Restores the user's index byte for byte from the commit that keeps it.
+pub(super) async fn restore_original_index(
+    git: &Git,
+    anchor: Option<&Oid>,
+    store: &Store,
+) -> Result<(), Error> {
+    let Some(anchor) = anchor else { return Ok(()) };
+    // There was none if the repository had none.
+    if let Some(bytes) = git.file_of(anchor, "index").await? {
+        let path = store.file(ORIGINAL_INDEX);
+        // As old as can be: git then looks at the content of every file that it names.
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        fs::write(&path, bytes)
+            .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))
+            .map_err(|error| file_error("write", &path, error))?;
+    }
+    Ok(())
+}

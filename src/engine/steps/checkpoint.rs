@@ -1,0 +1,135 @@
+//! Checkpoints: the commit of a complete story, or of edits that a person made.
+
+use crate::engine::attempt::watch::{self, Who};
+use crate::engine::position::{Position, own_head};
+use crate::engine::{Loop, journal, marks};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::worktree::Reading;
+use crate::names::Oid;
+use crate::protect::{Savepoint, story_backup};
+use crate::refs::Update;
+use crate::state::{CheckpointPlan, Intent, Verdict};
+
+/// What to make a checkpoint of.
+pub(crate) struct NewCheckpoint {
+    /// The story that it completes; `None` for edits made by a person.
+    pub story: Option<String>,
+    /// The attempt that made it.
+    pub attempt: Option<u32>,
+    /// The commit below it.
+    pub parent: Oid,
+    /// Its subject.
+    pub subject: String,
+    /// The names of the tools that the agent was not allowed to use.
+    pub denied: String,
+}
+
+/// Makes a checkpoint of the work tree as it is. One scan of the work tree.
+pub(crate) async fn save(open: &mut Loop<'_>, new: NewCheckpoint, position: &Position) -> Result<(), Error> {
+    let reading = open.read_work_tree().await?;
+    count_unchanged(open, &new, &reading);
+    if !reading.unstorable.is_empty() {
+        let names = reading.unstorable.iter().take(5);
+        let names: Vec<_> = names.map(|path| String::from_utf8_lossy(path)).collect();
+        let told = format!("not committed, because git cannot store it: {}", names.join(", "));
+        open.tell(told);
+    }
+    commit(open, new, position, reading.tree).await
+}
+
+/// Counts complete stories of agents that changed nothing but the story list.
+fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) {
+    let state = &open.state;
+    let list = state.source.path.as_bytes();
+    let only_list = match &reading.changes {
+        Some(changes) => changes.iter().all(|(_, path)| path == list),
+        None => reading.tree == state.checkpoint_tree,
+    };
+    let running = state.running.as_ref();
+    let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
+    if !(by_agent && only_list) {
+        open.state.unchanged = 0;
+        return;
+    }
+    open.state.unchanged += 1;
+    let story = new.story.as_deref().unwrap_or_default();
+    let why = match new.denied.as_str() {
+        "" => String::new(),
+        tools => format!("; the agent was not allowed to use {tools}"),
+    };
+    open.tell(format!(
+        "warning: {story} is said to be complete, but nothing was changed for it{why}"
+    ));
+}
+
+/// Makes a checkpoint of a tree that the working index was just read into.
+pub(super) async fn commit(
+    open: &mut Loop<'_>,
+    new: NewCheckpoint,
+    position: &Position,
+    tree: Oid,
+) -> Result<(), Error> {
+    let git = &open.context.repo.git;
+    let plan = CheckpointPlan {
+        commit: git.commit_tree(&tree, &[&new.parent], &new.subject).await?,
+        tree,
+        tip: position.tip.clone(),
+        story: new.story,
+        attempt: new.attempt,
+    };
+    journal::begin(open, Intent::Checkpoint(plan.clone()))?;
+    apply(open, plan).await
+}
+
+/// Applies the plan of a checkpoint.
+pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(), Error> {
+    let position = open.position().await?;
+    let why = match &plan.story {
+        Some(story) => format!("ralph: checkpoint: {story}"),
+        None => "ralph: checkpoint: edits".to_owned(),
+    };
+    let update = (position.tip.as_ref() != Some(&plan.commit)).then(|| Update::Move {
+        name: open.state.change.branch_ref(),
+        new: plan.commit.clone(),
+        old: plan.tip,
+    });
+    let own = own_head(&open.state);
+    open.move_refs(update.as_slice(), &position.head, &own, &why)
+        .await?;
+    let site = open.site();
+    Savepoint::install_working_index(site).await?;
+    open.checkpoint().record(site, open.state.started).await?;
+    open.state.checkpoint = plan.commit.clone();
+    open.state.checkpoint_tree = plan.tree;
+    open.state.noted = None;
+    open.state.intent = None;
+    if let (Some(id), Some(number)) = (&plan.story, plan.attempt)
+        && open.state.source.commands.is_some()
+    {
+        let title = open.state.progress.story.as_ref();
+        let title = title.map_or_else(String::new, |story| story.title.clone());
+        let watch = watch::begin(open, Who::Tracker).await?;
+        marks::tell_closed(open, id, &title, number).await;
+        watch::end(open, watch).await?;
+    }
+    if plan.story.is_some() {
+        // Left behind it would be put back over the list of this checkpoint.
+        story_backup::forget(open.site())?;
+        open.state.running = None;
+        open.advance(|progress| progress.end(Verdict::Complete, None))?;
+        // A command is believed only when the list says the same.
+        if open.state.source.commands.is_some() {
+            let done = open.state.progress.completed.last().cloned();
+            open.state.unmarked.extend(done);
+        }
+    }
+    journal::end(open)?;
+    open.view.at_checkpoint = true;
+    open.emit(What::Checkpoint {
+        story: plan.story,
+        attempt: plan.attempt,
+        oid: plan.commit,
+    });
+    Ok(())
+}

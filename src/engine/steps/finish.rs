@@ -1,0 +1,304 @@
+//! `finish`: the work comes back to the original branch as uncommitted changes, or stays on the loop's branch.
+
+use super::prune::prune;
+use crate::engine::position::original_head;
+use crate::engine::{Loop, journal, lifecycle_hooks};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::{Git, Repo, index, operations_in_progress};
+use crate::names::{Oid, short_branch};
+use crate::protect::{Site, hide_again};
+use crate::refs::Update;
+use crate::state::{CleanupPlan, Intent, KeepPlan, Progress, State};
+
+/// What becomes of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// Back to the original branch, uncommitted; the loop's branch is deleted.
+    Cleanup {
+        /// Whether what was staged before the loop is staged again, where the loop has not changed it.
+        index: bool,
+    },
+    /// Stay on the loop's branch.
+    Keep,
+}
+
+/// Closes the loop.
+///
+/// # Errors
+/// When a person is needed (exit 7): HEAD is elsewhere, the original branch is gone, checked out elsewhere, or has moved
+/// on and conflicts. Nothing is changed then.
+pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
+    open.require_live()?;
+    lifecycle_hooks::before_finish(open, how).await?;
+    match how {
+        Finish::Cleanup { index } => cleanup(open, index).await?,
+        Finish::Keep => keep(open).await?,
+    }
+    lifecycle_hooks::tell_hooks(open, None).await?;
+    // The loop is closed; what could not be cleared away now goes with a later one.
+    if let Err(error) = prune(&mut open.context, None).await {
+        open.tell(format!("what older loops left could not be removed: {error}"));
+    }
+    Ok(())
+}
+
+async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
+    let position = open.position().await?;
+    let plan = KeepPlan {
+        finished: position.tip.unwrap_or_else(|| open.state.checkpoint.clone()),
+        head: position.head.branch,
+    };
+    journal::begin(open, Intent::Keep(plan.clone()))?;
+    apply_keep(open, plan).await
+}
+
+/// Applies the plan of `finish --keep`.
+pub(crate) async fn apply_keep(open: &mut Loop<'_>, plan: KeepPlan) -> Result<(), Error> {
+    let name = open.state.change.ralph_ref("finished");
+    let update = Update::Set {
+        name: name.clone(),
+        new: plan.finished,
+    };
+    let why = format!("ralph: finish --keep {}", open.state.change);
+    open.context.repo.git.update_refs(&[update], &why).await?;
+    open.advance(Progress::close)?;
+    journal::end(open)?;
+    open.emit(What::Finished {
+        how: "keep".to_owned(),
+        branch: plan.head.map(|branch| short_branch(&branch).to_owned()),
+        kept: name,
+    });
+    Ok(())
+}
+
+async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
+    let position = open.position().await?;
+    let tip = position.require_tip(&open.state)?;
+    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
+        return Err(Error::OperationInProgress((*operation).to_owned()));
+    }
+    let original = original_now(&open.context.repo.git, &open.state).await?;
+    let mut read = None;
+    let (finished, merged) = match (open.state.original_head.clone(), original.clone()) {
+        (Some(was), Some(now)) if was != now => {
+            let ours = work_tree_now(open).await?;
+            let repo = &open.context.repo;
+            let merged = merge_with_original(repo, &open.state, &was, &now, &ours).await?;
+            read = Some(ours.clone());
+            (
+                final_state(&repo.git, &open.state, &tip, &ours).await?,
+                Some(merged),
+            )
+        }
+        _ => (tip.clone(), None),
+    };
+    let staged = match &original {
+        Some(original) if index => Some(staged_again(open.site(), &open.state, original, &finished).await?),
+        _ => None,
+    };
+    let plan = CleanupPlan {
+        finished,
+        tip: Some(tip),
+        original,
+        merged,
+        staged,
+    };
+    journal::begin(open, Intent::Cleanup(plan.clone()))?;
+    apply_cleanup(open, &plan, read).await
+}
+
+/// Makes the tree of an index in which what was staged before the loop is staged upon `original`, except for files that
+/// the loop changed.
+async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &Oid) -> Result<Oid, Error> {
+    let git = &site.repo.git;
+    let snapshot = &state.before.snapshot;
+    let was_staged = git.tree_of_name(&format!("{snapshot}^2")).await?;
+    let was = match &state.original_head {
+        Some(head) => git.tree_of(head).await?,
+        None => git.empty_tree().await?,
+    };
+    let before = git.tree_of(snapshot).await?;
+    let after = git.tree_of(finished).await?;
+    let changed = git.diff_trees(&before, &after).await?;
+    let mut staged = git.staged_between(&was, &was_staged).await?;
+    staged.retain(|entry| !changed.iter().any(|(_, path)| *path == entry.path));
+    let scratch = site.file("staged.index");
+    index::discard(&scratch)?;
+    git.cmd("read-tree", [original.as_str()])
+        .index(&scratch)
+        .done()
+        .await?;
+    site.repo.set_entries(&scratch, &staged).await?;
+    let tree = git.write_tree(&scratch).await?;
+    index::discard(&scratch)?;
+    Ok(tree)
+}
+
+/// Returns where the original branch is now; `None` when it has no commit yet.
+///
+/// # Errors
+/// When it is gone, checked out elsewhere, or got its first commit meanwhile.
+pub(super) async fn original_now(git: &Git, state: &State) -> Result<Option<Oid>, Error> {
+    let Some(branch) = &state.original_branch else {
+        return Ok(state.original_head.clone());
+    };
+    let name = format!("refs/heads/{branch}");
+    let refs = git.refs(&[&name]).await?;
+    let found = refs.into_iter().find(|found| found.name == name);
+    match (found, &state.original_head) {
+        (Some(found), _) if found.checked_out.is_some() => Err(Error::OriginalElsewhere {
+            branch: branch.clone(),
+            path: found.checked_out.unwrap_or_default(),
+        }),
+        (Some(_), None) => Err(Error::OriginalBorn {
+            change: state.change.to_string(),
+            branch: branch.clone(),
+        }),
+        (Some(found), Some(_)) => Ok(Some(found.oid)),
+        (None, None) => Ok(None),
+        (None, Some(was)) => Err(Error::OriginalGone {
+            change: state.change.to_string(),
+            branch: branch.clone(),
+            oid: was.to_string(),
+        }),
+    }
+}
+
+/// Reads the tree of the work tree as it is now, which the working index then describes. One scan.
+async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
+    let checkpoint = open.checkpoint();
+    let (site, _, mut recorder) = open.parts();
+    if checkpoint.is_as_left(site).await? {
+        checkpoint.working_index(site, &mut recorder).await?;
+        return Ok(checkpoint.tree);
+    }
+    Ok(checkpoint.read(site, &mut recorder).await?.tree)
+}
+
+/// Makes the commit that keeps what the loop came to: its tip, or one above it with what came after.
+async fn final_state(git: &Git, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
+    let of_tip = if *tip == state.checkpoint {
+        state.checkpoint_tree.clone()
+    } else {
+        git.tree_of(tip).await?
+    };
+    if of_tip == *tree {
+        return Ok(tip.clone());
+    }
+    Ok(git.commit_tree(tree, &[tip], "final state").await?)
+}
+
+/// Merges what the loop did into the original branch, which has moved on from `was` to `now`, in the object database.
+async fn merge_with_original(
+    repo: &Repo,
+    state: &State,
+    was: &Oid,
+    now: &Oid,
+    ours: &Oid,
+) -> Result<Oid, Error> {
+    let git = &repo.git;
+    let branch = state.original_branch.clone().unwrap_or_default();
+    let text = |paths: Vec<Vec<u8>>| {
+        let paths = paths.iter();
+        paths
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect()
+    };
+    let merged = match git.merge_trees(was, now, ours).await? {
+        Ok(merged) => merged,
+        Err(paths) => {
+            return Err(Error::Conflict {
+                change: state.change.to_string(),
+                branch,
+                paths: text(paths),
+            });
+        }
+    };
+    let in_the_way = repo.in_the_way(&git.diff_trees(ours, &merged).await?);
+    if !in_the_way.is_empty() {
+        return Err(Error::InTheWay {
+            of: format!("what {branch} got meanwhile"),
+            paths: text(in_the_way),
+        });
+    }
+    Ok(merged)
+}
+
+/// Applies the plan of `finish --cleanup`. No file is touched when the original branch has not moved. `read` is the tree
+/// that the working index was just read from.
+pub(crate) async fn apply_cleanup(
+    open: &mut Loop<'_>,
+    plan: &CleanupPlan,
+    read: Option<Oid>,
+) -> Result<(), Error> {
+    let why = format!("ralph: finish {}", open.state.change);
+    let kept = open.state.change.ralph_ref("finished");
+    let keep = Update::Set {
+        name: kept.clone(),
+        new: plan.finished.clone(),
+    };
+    let position = open.position().await?;
+    let mut head = original_head(&open.state);
+    head.oid.clone_from(&plan.original);
+    let is_there = head.branch.is_some() && position.head.branch == head.branch;
+    if plan.merged.is_some() || is_there {
+        open.context.repo.git.update_refs(&[keep], &why).await?;
+    } else {
+        open.move_refs(&[keep], &position.head, &head, &why).await?;
+    }
+    let work = open.site().work_index();
+    // The tree that the working index holds, where that is certain.
+    let held = match &plan.merged {
+        Some(merged) => {
+            let now = match read {
+                Some(read) => read,
+                None => work_tree_now(open).await?,
+            };
+            let repo = &open.context.repo;
+            repo.switch_work_tree(&work, &now, merged).await?;
+            if !is_there {
+                repo.set_head(&head, &why).await?;
+            }
+            Some(merged.clone())
+        }
+        None => {
+            let repo = &open.context.repo;
+            repo.private_index(&repo.index(), &work, plan.original.as_ref())
+                .await?;
+            index::held_tree(&work, repo.oid_length)
+        }
+    };
+    open.view.drop_all();
+    let repo = &open.context.repo;
+    match (plan.staged.as_ref().or(plan.original.as_ref()), held) {
+        // Only what differs: a tree of many files takes long to read.
+        (Some(content), Some(held)) => {
+            let entries = repo.git.staged_between(&held, content).await?;
+            repo.set_entries(&work, &entries).await?;
+        }
+        (Some(content), None) => {
+            let args = ["--no-sparse-checkout", "--reset", content.as_str()];
+            repo.git.cmd("read-tree", args).index(&work).done().await?;
+        }
+        (None, _) => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,
+    }
+    hide_again(open.site(), &work).await?;
+    repo.install_index(&work).await?;
+    index::discard(&work)?;
+    if let Some(old) = plan.tip.clone().filter(|tip| position.tip.as_ref() == Some(tip)) {
+        let delete = Update::Delete {
+            name: open.state.change.branch_ref(),
+            old,
+        };
+        repo.git.update_refs(&[delete], &why).await?;
+    }
+    open.advance(Progress::close)?;
+    journal::end(open)?;
+    open.emit(What::Finished {
+        how: "cleanup".to_owned(),
+        branch: open.state.original_branch.clone(),
+        kept,
+    });
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! What a person, or a driver of somebody else's, says about a story: complete, fail, revert, skip.
+
+use super::revert::{Undoing, undo};
+use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::verdict::Judgement;
+use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude, numbers};
+use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
+use crate::engine::{Loop, Step, lifecycle_hooks};
+use crate::error::Error;
+use crate::fs::write_private;
+use crate::protect::{AttemptRecord, story_backup};
+use crate::settings::Settings;
+use crate::state::Verdict;
+use crate::stories::{Listing, Story};
+
+/// Takes the work tree for the finished story, because a person or a driver says so.
+///
+/// # Errors
+/// As [`attempt`](crate::engine::attempt()).
+pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
+    let settings = attempt::step_settings(open, options);
+    let (listing, story, begun) = begin(open, &settings).await?;
+    let (site, state, _) = open.parts();
+    story_backup::take_judged(site, &state.source)?;
+    let outcome = Outcome::by_hand(Judgement::complete());
+    conclude_by_hand(open, &story, &listing, outcome, &settings, begun).await
+}
+
+/// Counts the story as failed, because a person or a driver says so: kept, and undone.
+///
+/// # Errors
+/// As [`attempt`](crate::engine::attempt()).
+pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd, Error> {
+    let settings = open.state.settings.clone();
+    let (listing, story, begun) = begin(open, &settings).await?;
+    let outcome = Outcome::by_hand(Judgement {
+        reason,
+        ..Judgement::bare(Verdict::Failed)
+    });
+    conclude_by_hand(open, &story, &listing, outcome, &settings, begun).await
+}
+
+async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story, Begun), Error> {
+    open.position().await?.require_on_branch(&open.state)?;
+    forget_record(open)?;
+    let (listing, story) = attempt::choose_story(open, Step::Manual, settings).await?;
+    let begun = attempt::begin(open, Step::Manual, &story, &listing)?;
+    Ok((listing, story, begun))
+}
+
+/// Concludes an attempt that no process of git-ralph's has made.
+pub(crate) async fn conclude_by_hand(
+    open: &mut Loop<'_>,
+    story: &Story,
+    listing: &Listing,
+    outcome: Outcome,
+    settings: &Settings,
+    begun: Begun,
+) -> Result<StepEnd, Error> {
+    match conclude(open, story, listing, outcome, settings, begun).await? {
+        Concluded::End(end) => Ok(end),
+        // No agent has run whose service could be limited.
+        Concluded::Unavailable(unavailable) => Ok(StepEnd::Limited(unavailable.reason)),
+    }
+}
+
+/// Goes back to the checkpoint without a new attempt; returns whether there was anything to undo.
+///
+/// # Errors
+/// When git fails, or the work tree does not come to rest.
+pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
+    open.require_live()?;
+    forget_record(open)?;
+    let position = open.position().await?;
+    let at_tip = position.tip.as_ref() == Some(&open.state.checkpoint);
+    if at_tip && position.is_on_branch(&open.state) && open.is_at_checkpoint().await? {
+        return Ok(false);
+    }
+    let listing = listing_of(&open.state, &open.context.repo.top).await.ok();
+    let story = listing
+        .and_then(|listing| story_to_do(&open.state, &listing).ok())
+        .map(|story| story.id)
+        .or_else(|| open.state.progress.story.as_ref().map(|story| story.id.clone()))
+        .unwrap_or_else(|| "work".to_owned());
+    let attempt = numbers::next_number(open, &story);
+    write_private(&numbers::log_of(open, &story, attempt), "reverted by hand\n")?;
+    let undoing = Undoing {
+        story,
+        attempt,
+        verdict: None,
+        reason: None,
+    };
+    undo(open, undoing, &position).await?;
+    lifecycle_hooks::tell_hooks(open, None).await?;
+    Ok(true)
+}
+
+/// Forgets what was recorded for an attempt that never began: a person's own doing is not measured by it.
+pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
+    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
+    let (site, state, _) = open.parts();
+    let record = AttemptRecord {
+        site,
+        change: &state.change,
+        checkpoint: &checkpoint,
+        name: &name,
+    };
+    Ok(record.forget()?)
+}
+
+/// Has the loop pass over a story, or no longer; returns its id.
+///
+/// # Errors
+/// When there is no such story.
+pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Result<String, Error> {
+    let listing = read_list(open).await?;
+    let skipped = &open.state.progress.skipped;
+    let id = match story {
+        Some(id) if skipped.iter().any(|skipped| skipped == id) => id.to_owned(),
+        Some(id) => story_called(&open.state, &listing, id)?.id,
+        None if undo => match skipped.last() {
+            Some(last) => last.clone(),
+            None => return Err(Error::NothingSkipped),
+        },
+        None => story_to_do(&open.state, &listing)?.id,
+    };
+    open.advance(|progress| {
+        if undo {
+            progress.unskip(&id)
+        } else {
+            progress.skip(&id)
+        }
+    })?;
+    read_list(open).await?;
+    open.save()?;
+    Ok(id)
+}

@@ -1,0 +1,84 @@
+//! Edits and commits that a person made since the last checkpoint become a checkpoint of their own before an attempt, so
+//! that a failed attempt cannot take them along.
+
+use super::checkpoint::{self, NewCheckpoint};
+use crate::engine::Loop;
+use crate::engine::attempt::numbers;
+use crate::engine::position::own_head;
+use crate::error::Error;
+use crate::git::operations_in_progress;
+
+/// Brings the loop to its checkpoint before an attempt: the branch is checked out there, and the work tree is the
+/// checkpoint's. One scan of the work tree, none when this process has just made the checkpoint or gone back to it.
+///
+/// # Errors
+/// When a person is needed: HEAD is elsewhere, an operation of git's is in progress, a submodule is dirty, or the branch
+/// has lost its checkpoint.
+pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
+    if open.view.at_checkpoint {
+        return Ok(());
+    }
+    let mut position = open.position().await?;
+    if !position.is_on_branch(&open.state) {
+        let own = own_head(&open.state);
+        let is_only_detached =
+            position.head.branch.is_none() && position.head.oid == own.oid && position.tip == own.oid;
+        if !is_only_detached {
+            return position.require_on_branch(&open.state);
+        }
+        let why = "ralph: back on the branch";
+        open.context.repo.set_head(&own, why).await?;
+        open.view.drop_refs();
+        open.tell(format!(
+            "HEAD was detached and is put back to {}",
+            open.state.branch
+        ));
+        position.head = own;
+    }
+    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
+        return Err(Error::OperationInProgress((*operation).to_owned()));
+    }
+    let checkpoint = open.checkpoint();
+    let (site, _, mut recorder) = open.parts();
+    if let Some(dirty) = checkpoint.dirty_submodule(site, &mut recorder).await? {
+        return Err(Error::DirtySubmodule(dirty));
+    }
+    let git = &open.context.repo.git;
+    let tip = match &position.tip {
+        Some(tip) if git.is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),
+        _ => {
+            return Err(Error::CheckpointGone {
+                branch: open.state.branch.clone(),
+                checkpoint: checkpoint.commit.short().to_owned(),
+            });
+        }
+    };
+    // What an attempt does to the user's refs is measured from here; git can be asked for both side by side.
+    let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(open.site()), open.user_refs());
+    open.view.refs = Some(refs?);
+    if tip == checkpoint.commit && is_as_left? {
+        return Ok(());
+    }
+    let reading = open.read_work_tree().await?;
+    if tip == checkpoint.commit && reading.tree == checkpoint.tree {
+        let started = open.state.started;
+        return Ok(checkpoint.record_unseen_edits(open.site(), started).await?);
+    }
+    let session = open.state.session.as_ref();
+    let given = session.and_then(|session| session.given.as_ref());
+    let whose = match given.filter(|given| numbers::still_stands(open, given)) {
+        Some(given) => format!(" (an agent's session was given story {})", given.story),
+        None => String::new(),
+    };
+    open.tell(format!(
+        "edits made since the last checkpoint{whose} are kept as a checkpoint before {story}"
+    ));
+    let new = NewCheckpoint {
+        story: None,
+        attempt: None,
+        parent: tip,
+        subject: format!("checkpoint: edits before {story}"),
+        denied: String::new(),
+    };
+    checkpoint::commit(open, new, &position, reading.tree).await
+}

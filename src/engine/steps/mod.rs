@@ -1,0 +1,16 @@
+//! One file a step. A step looks, makes what can fail as objects, writes its plan down, and applies it by sub-steps that
+//! may be repeated.
+
+pub(super) mod abort;
+pub(crate) mod checkpoint;
+pub(super) mod finish;
+pub(crate) mod manual;
+pub(crate) mod manual_edits;
+pub(super) mod preflight;
+pub(crate) mod prune;
+pub(super) mod restore;
+pub(super) mod resume;
+pub(crate) mod revert;
+pub(super) mod run;
+mod snapshot;
+pub(super) mod start;

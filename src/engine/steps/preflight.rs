@@ -1,0 +1,231 @@
+//! What `start` looks at before anything is changed, and what it refuses.
+
+use std::env;
+use std::ffi::OsString;
+
+use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
+use crate::engine::{Context, agent_of};
+use crate::error::Error;
+use crate::git::index::{self, Entries};
+use crate::git::{GitError, RefInfo, operations_in_progress};
+use crate::names::{Change, Oid};
+use crate::prompt::{self, Template};
+use crate::settings::{Mark, Settings};
+use crate::state::{self, Store};
+use crate::stories::{Listing, Source};
+
+/// What may be said on the command line of `start` and `run`.
+#[derive(Clone, Debug, Default)]
+pub struct StartOptions {
+    /// Settings, with what the command line says put in.
+    pub settings: Settings,
+    /// The agent given after `--`, only to see whether it is there.
+    pub agent: Vec<OsString>,
+    /// A live loop is aborted first.
+    pub restart: bool,
+}
+
+/// What the checks found that the procedure needs.
+pub struct Found {
+    /// Where the stories are.
+    pub source: Source,
+    /// The stories.
+    pub listing: Listing,
+    /// The tip of a branch of this name that no live loop owns.
+    pub leftover: Option<Oid>,
+    /// The refs of an earlier loop of this name.
+    pub(super) earlier: Vec<RefInfo>,
+    /// The commits that the user's branches, tags and stash name.
+    pub(super) tips: Vec<Oid>,
+}
+
+/// Makes all the checks of `start`.
+///
+/// # Errors
+/// Everything that it refuses.
+pub(super) async fn check(
+    context: &Context<'_>,
+    change: &Change,
+    options: &StartOptions,
+) -> Result<Found, Error> {
+    let repo = &context.repo;
+    refuse_home_or_root(context)?;
+    refuse_other_loops(context, change)?;
+    if let Some(operation) = operations_in_progress(repo).first() {
+        return Err(Error::OperationInProgress((*operation).to_owned()));
+    }
+    let lock = index::lock_of(&repo.index());
+    if lock.exists() {
+        return Err(GitError::IndexLocked(lock).into());
+    }
+    if let Some(branch) = &context.head.branch {
+        if *branch == change.branch_ref() {
+            let state = Store::new(&repo.common_dir, change).load()?;
+            return Err(match state {
+                Some(_) => Error::OnFinishedBranch(change.branch()),
+                None => Error::OnLoopBranch(change.branch()),
+            });
+        }
+        if !branch.starts_with("refs/heads/") {
+            return Err(Error::OddHead(branch.clone()));
+        }
+    }
+    let loop_refs = change.ralph_ref("");
+    let refs = repo.git.refs(&["refs"]).await?;
+    let leftover = check_branch(change, &refs)?;
+    let wanted = wanted(&options.settings, change);
+    let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
+    let listing = source.list(&repo.top).await?;
+    if listing.stories.is_empty() {
+        return Err(Error::NoStories {
+            source_file: source.path,
+            adapter: source.adapter,
+        });
+    }
+    if options.settings.mark == Mark::Auto && source.commands.is_none() {
+        source.target(&repo.top)?;
+    }
+    match upcoming(&listing, &[]) {
+        Upcoming::Story(_) => {}
+        Upcoming::Blocked(knot) => return Err(Error::Blocked(knot)),
+        Upcoming::Nothing => {
+            let (done, total) = progress_of(&listing);
+            return Err(Error::NothingLeft {
+                change: change.to_string(),
+                done,
+                total,
+                live: false,
+            });
+        }
+    }
+    check_template(context, change, &options.settings, &source, &listing)?;
+    let agent = agent_of(&options.agent, &options.settings, &repo.top);
+    if let Some(missing) = agent.and_then(|agent| agent.command.missing_program(&repo.top)) {
+        return Err(Error::AgentMissing(missing));
+    }
+    let mut tips: Vec<Oid> = refs
+        .iter()
+        .filter(|found| !found.name.starts_with("refs/ralph/"))
+        .filter_map(|found| found.commit.clone())
+        .collect();
+    if refs.iter().any(|found| found.name == "refs/stash") {
+        tips.extend(repo.git.stash_entries().await?);
+    }
+    tips.sort();
+    tips.dedup();
+    Ok(Found {
+        source,
+        listing,
+        leftover,
+        tips,
+        earlier: refs
+            .into_iter()
+            .filter(|found| found.name.starts_with(&loop_refs))
+            .collect(),
+    })
+}
+
+/// Checks the template: a mistake in it is told now, not at the story that it is about.
+fn check_template(
+    context: &Context<'_>,
+    change: &Change,
+    settings: &Settings,
+    source: &Source,
+    listing: &Listing,
+) -> Result<(), Error> {
+    let template = Template::load(&context.repo.top, settings.prompt.as_deref())?;
+    for story in listing.stories.iter().filter(|story| !story.done).take(1) {
+        let inputs = prompt::Inputs {
+            change: change.as_str(),
+            branch: &change.branch(),
+            story,
+            source: &source.path,
+            adapter: source.adapter.name(),
+            mark: settings.mark.name(),
+            attempt: 1,
+            reason: None,
+            context: &[],
+            learnings: "",
+            gates: &settings.verify,
+        };
+        prompt::check(&template, &inputs)?;
+    }
+    Ok(())
+}
+
+fn refuse_home_or_root(context: &Context<'_>) -> Result<(), Error> {
+    let top = context
+        .repo
+        .top
+        .canonicalize()
+        .unwrap_or_else(|_| context.repo.top.clone());
+    let home = env::home_dir().and_then(|home| home.canonicalize().ok());
+    if top.parent().is_none() || Some(&top) == home.as_ref() {
+        Err(Error::TooMuch(top))
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses while another loop is live in this work tree.
+pub(super) fn refuse_other_loops(context: &Context<'_>, change: &Change) -> Result<(), Error> {
+    for other in state::changes(&context.repo.common_dir)? {
+        if other == *change {
+            continue;
+        }
+        let state = Store::new(&context.repo.common_dir, &other).load()?;
+        if state.is_some_and(|state| state.is_live() && state.worktree.as_path() == context.repo.top) {
+            return Err(Error::OtherLoop(other.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the tip of a leftover branch of this name, after seeing that no branch is in the way.
+fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error> {
+    let wanted = change.branch_ref();
+    let below = format!("{wanted}/");
+    let mut leftover = None;
+    for found in refs.iter().filter(|found| found.name.starts_with("refs/heads/")) {
+        if found.name == "refs/heads/ralph" || found.name.starts_with(&below) {
+            return Err(Error::BranchInTheWay {
+                branch: found.name.trim_start_matches("refs/heads/").to_owned(),
+                wanted: change.branch(),
+            });
+        }
+        if found.name == wanted {
+            if let Some(path) = &found.checked_out {
+                return Err(Error::CheckedOutElsewhere {
+                    branch: change.branch(),
+                    path: path.clone(),
+                });
+            }
+            leftover = Some(found.oid.clone());
+        }
+    }
+    Ok(leftover)
+}
+
+/// Refuses what the index says must not be worked on.
+pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries) -> Result<(), Error> {
+    let shown = |paths: &[Vec<u8>]| -> Vec<String> {
+        let mut names: Vec<String> = paths
+            .iter()
+            .map(|p| String::from_utf8_lossy(p).into_owned())
+            .collect();
+        names.dedup();
+        names.truncate(5);
+        names
+    };
+    if !entries.unmerged.is_empty() {
+        return Err(Error::Unmerged(shown(&entries.unmerged)));
+    }
+    if !entries.submodules.is_empty()
+        && let Some(dirty) = context.repo.dirty_submodule().await?
+    {
+        return Err(Error::DirtySubmodule(
+            String::from_utf8_lossy(&dirty).into_owned(),
+        ));
+    }
+    Ok(())
+}

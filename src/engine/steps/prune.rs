@@ -1,0 +1,134 @@
+//! `prune`: attempts, replaced branches, snapshots and trash of loops that are finished go once they are older than
+//! `ralph.keepAttempts`. Says what it removes; a live loop loses nothing.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::engine::Context;
+use crate::error::Error;
+use crate::events::{Event, What};
+use crate::fs::remove;
+use crate::git::{Git, GitError, RefInfo};
+use crate::names::Change;
+use crate::refs::Update;
+use crate::settings::to_std;
+use crate::state::{StateError, Store, changes};
+
+/// Directories below a loop's own whose entries grow old.
+const AGING: [&str; 2] = ["attempts", "trash"];
+/// The date of every anchor.
+const ANCHORED: u64 = 0;
+
+/// Prunes one finished loop, or all of them; returns how many refs and files went.
+///
+/// # Errors
+/// When the loop is live, or something cannot be removed.
+pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result<usize, Error> {
+    let Some(age) = context.configuration.settings.keep_attempts.map(to_std) else {
+        return Ok(0);
+    };
+    let all = match change {
+        Some(change) => vec![change.clone()],
+        None => changes(&context.repo.common_dir)?,
+    };
+    let mut removed = 0;
+    for change_found in all {
+        let store = Store::new(&context.repo.common_dir, &change_found);
+        let _lock = match store.lock() {
+            Ok(lock) => lock,
+            // A loop that somebody works on is not finished.
+            Err(StateError::Busy { .. } | StateError::Outlived { .. }) if change.is_none() => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let live = store.load()?.is_none_or(|state| state.is_live());
+        if live && change.is_some() {
+            return Err(Error::LoopLive(change_found.to_string()));
+        }
+        if !live {
+            removed += prune_refs(context, &change_found, age).await?;
+            for dir in AGING {
+                removed += prune_files(context, &change_found, &store.file(dir), age)?;
+            }
+        }
+    }
+    Ok(removed)
+}
+
+async fn prune_refs(context: &mut Context<'_>, change: &Change, age: Duration) -> Result<usize, Error> {
+    let old: Vec<Update> = outdated(&context.repo.git, change, age)
+        .await?
+        .into_iter()
+        .map(|found| Update::Delete {
+            name: found.name,
+            old: found.oid,
+        })
+        .collect();
+    for update in &old {
+        tell_removed(context, change, &update.line().replace("delete ", ""));
+    }
+    let why = format!("ralph: prune {change}");
+    context.repo.git.update_refs(&old, &why).await?;
+    Ok(old.len())
+}
+
+fn prune_files(
+    context: &mut Context<'_>,
+    change: &Change,
+    dir: &Path,
+    age: Duration,
+) -> Result<usize, Error> {
+    let mut removed = 0;
+    for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        let is_old = path
+            .symlink_metadata()
+            .and_then(|metadata| metadata.modified())
+            .is_ok_and(|modified| modified.elapsed().is_ok_and(|since| since > age));
+        if !is_old {
+            continue;
+        }
+        tell_removed(context, change, &path.display().to_string());
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        remove(&path, is_dir)?;
+        removed += 1;
+    }
+    Ok(removed)
+}
+
+fn tell_removed(context: &mut Context<'_>, change: &Change, what: &str) {
+    let message = format!("removed {}", what.trim());
+    context
+        .observer
+        .event(&Event::now(change.as_str(), What::Notice { message }));
+}
+
+/// Lists the refs of a finished loop that are older than `age`.
+///
+/// # Errors
+/// When git cannot list them.
+pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Result<Vec<RefInfo>, GitError> {
+    let prefix = change.ralph_ref("");
+    let refs = git.refs_with_dates(prefix.trim_end_matches('/')).await?;
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
+    // An anchor has no date of its own: it goes with the snapshots of its kind.
+    let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
+    let replaced = change.ralph_ref("replaced/");
+    let is_replaced = |found: &RefInfo| found.name.starts_with(&replaced);
+    let stays = |like: &dyn Fn(&RefInfo) -> bool| {
+        refs.iter()
+            .any(|(found, date)| like(found) && *date != ANCHORED && !is_old(*date))
+    };
+    let start_stays = stays(&|found| found.name == start);
+    let replaced_stay = stays(&is_replaced);
+    let is_outdated = |(found, date): &(RefInfo, u64)| match *date {
+        ANCHORED if found.name == anchor => !start_stays,
+        ANCHORED if is_replaced(found) => !replaced_stay,
+        date => is_old(date),
+    };
+    let old = refs.into_iter().filter(is_outdated);
+    Ok(old.map(|(found, _)| found).collect())
+}

@@ -1,0 +1,68 @@
+//! `restore`: a kept attempt's work back in the work tree, for a person to go on with.
+
+use crate::engine::attempt::numbers::kept_attempt;
+use crate::engine::{Loop, journal};
+use crate::error::Error;
+use crate::git::index;
+use crate::names::ref_component;
+use crate::protect::restore_from_trash;
+use crate::state::{Intent, RestorePlan};
+
+/// Puts what an attempt left back into the work tree; the latest attempt at the story when no number is given. Index and
+/// HEAD stay at the checkpoint. Returns the attempt's number.
+///
+/// # Errors
+/// When there is no such attempt, the work tree is not at the checkpoint, or a file is in the way; nothing is changed
+/// then.
+pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<u32, Error> {
+    open.require_live()?;
+    let position = open.position().await?;
+    position.require_on_branch(&open.state)?;
+    let found = kept_attempt(&open.context.repo.git, open.change(), story, attempt).await?;
+    let (attempt, kept) = found.ok_or_else(|| Error::UnknownAttempt {
+        change: open.change().to_string(),
+        attempt: match attempt {
+            Some(number) => format!("{story}@{number}"),
+            None => story.to_owned(),
+        },
+    })?;
+    if !open.is_at_checkpoint().await? {
+        return Err(Error::NotAtCheckpoint(open.change().to_string()));
+    }
+    let repo = &open.context.repo;
+    let tree = repo.git.tree_of(&kept).await?;
+    let changes = repo.git.diff_trees(&open.state.checkpoint_tree, &tree).await?;
+    let in_the_way = repo.in_the_way(&changes);
+    if !in_the_way.is_empty() {
+        let paths = in_the_way.iter();
+        return Err(Error::InTheWay {
+            of: format!("what the attempt {story}@{attempt} left"),
+            paths: paths
+                .map(|path| String::from_utf8_lossy(path).into_owned())
+                .collect(),
+        });
+    }
+    let plan = RestorePlan {
+        tree,
+        trash: format!("{}.{attempt}", ref_component(story)),
+    };
+    journal::begin(open, Intent::Restore(plan.clone()))?;
+    apply(open, &plan).await?;
+    Ok(attempt)
+}
+
+/// Applies the plan of `restore`.
+pub(crate) async fn apply(open: &mut Loop<'_>, plan: &RestorePlan) -> Result<(), Error> {
+    open.view.at_checkpoint = false;
+    let now = open.read_work_tree().await?.tree;
+    let site = open.site();
+    let work = site.work_index();
+    // Git looks at every file before it writes the first: a refusal has changed nothing.
+    let switched = site.repo.switch_work_tree(&work, &now, &plan.tree).await;
+    index::discard(&work)?;
+    if switched.is_ok() && !plan.trash.is_empty() {
+        restore_from_trash(site, &site.trash().join(&plan.trash))?;
+    }
+    journal::end(open)?;
+    Ok(switched?)
+}

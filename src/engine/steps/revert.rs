@@ -1,0 +1,198 @@
+//! Reverts: everything an attempt left is kept, then branch, HEAD, index and files are the checkpoint's again.
+
+use crate::engine::attempt::numbers::take_numbers;
+use crate::engine::position::{Position, own_head};
+use crate::engine::progress::Outlook;
+use crate::engine::{Loop, journal};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::worktree::Reading;
+use crate::git::{Head, clear_operations};
+use crate::names::{Oid, ref_component};
+use crate::protect::{UserRefs, story_backup, user_refs};
+use crate::refs::{KeptRef, Update, free_names};
+use crate::state::{Intent, RevertPlan, Verdict};
+
+/// What is being undone.
+pub(crate) struct Undoing {
+    /// The story whose attempt it was.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// What the attempt came to; `None` when no attempt is judged (`git ralph revert`).
+    pub verdict: Option<Verdict>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
+pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Position) -> Result<(), Error> {
+    let now = open.read_work_tree().await?;
+    let mut kept = keep(open, &undoing, position, &now.tree).await?;
+    let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
+    let changes = ref_changes(open).await?;
+    let (site, _, mut recorder) = open.parts();
+    let put_back = user_refs::put_back(site, changes, &name, &mut kept, &mut recorder).await?;
+    let plan = RevertPlan {
+        trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
+        story: undoing.story,
+        attempt: undoing.attempt,
+        verdict: undoing.verdict,
+        reason: undoing.reason,
+        kept,
+        put_back,
+    };
+    journal::begin(open, Intent::Revert(plan.clone()))?;
+    apply(open, plan, Some(now)).await
+}
+
+/// Returns what the present attempt did to the user's refs, without what is kept of the attempt itself.
+pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<crate::protect::RefChange>, Error> {
+    let mut changes = open.user_refs().await?.changes(open.site().dir);
+    let kept = open.state.progress.story.as_ref();
+    let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
+    changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
+    Ok(changes)
+}
+
+/// Makes the commit that keeps the work tree, and names the refs that keep it and every commit that would else be lost.
+async fn keep(
+    open: &Loop<'_>,
+    undoing: &Undoing,
+    position: &Position,
+    now: &Oid,
+) -> Result<Vec<KeptRef>, Error> {
+    let git = &open.context.repo.git;
+    let below = position.head.oid.as_ref().unwrap_or(&open.state.checkpoint);
+    let what = match undoing.verdict {
+        Some(verdict) => verdict.words(),
+        None => "reverted by hand",
+    };
+    let message = format!(
+        "attempt {} at {}: {what}\n\n{}\n",
+        undoing.attempt,
+        undoing.story,
+        undoing.reason.as_deref().unwrap_or_default()
+    );
+    let commit = git.commit_tree(now, &[below], message.trim_end()).await?;
+    let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
+    let mut kept = vec![KeptRef {
+        name: name.clone(),
+        oid: commit.clone(),
+    }];
+    if let Some(tip) = &position.tip
+        && tip != below
+        && !git.is_ancestor(tip, &commit).await?
+    {
+        kept.push(KeptRef {
+            name: format!("{name}-{}", tip.short()),
+            oid: tip.clone(),
+        });
+    }
+    Ok(kept)
+}
+
+/// Applies the plan of a revert. `now` is the work tree when the working index was just read from it; without it a
+/// crash has cut an earlier revert off.
+pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Reading>) -> Result<(), Error> {
+    let position = open.position().await?;
+    let checkpoint = open.checkpoint();
+    let was_cut_off = now.is_none();
+    let is_at_checkpoint = |oid: &Option<Oid>| oid.as_ref().is_some_and(|oid| *oid == checkpoint.commit);
+    let moved = !is_at_checkpoint(&position.tip) || !is_at_checkpoint(&position.head.oid);
+    let mut moves = Vec::new();
+    if !is_at_checkpoint(&position.tip) {
+        moves.push(Update::Move {
+            name: open.state.change.branch_ref(),
+            new: checkpoint.commit.clone(),
+            old: position.tip,
+        });
+    }
+    if !plan.put_back.is_empty() {
+        moves.extend(open.read_user_refs().await?.still_possible(plan.put_back));
+    }
+    // Where they are not known, none of such a name is expected.
+    let known = open.view.refs.take();
+    let known = known.or_else(|| (!was_cut_off).then(UserRefs::default));
+    let why = format!("ralph: revert {}@{}", plan.story, plan.attempt);
+    let kept = keep_and_move(open, &plan.kept, known, &moves, &position.head, &why).await?;
+    clear_operations(&open.context.repo)?;
+    let name = match kept.first() {
+        Some(kept) => kept.name.clone(),
+        None => open.state.change.attempt_ref(&plan.story, plan.attempt),
+    };
+    let (site, state, mut recorder) = open.parts();
+    let trash = site.trash().join(&plan.trash);
+    let touched = checkpoint.go_to(site, now, &trash, &name, &mut recorder).await?;
+    story_backup::put_back(site, &checkpoint, &state.source)?;
+    user_refs::forget(site.dir);
+    let changed = was_cut_off || moved || !touched.is_empty() || kept.len() > 1 || trash.exists();
+    open.state.running = None;
+    let outlook = match plan.verdict {
+        Some(verdict) => open.advance(|progress| progress.end(verdict, plan.reason))?,
+        None => Outlook::Uncounted,
+    };
+    journal::end(open)?;
+    open.view.at_checkpoint = true;
+    open.emit(What::Reverted {
+        story: Some(plan.story.clone()),
+        attempt: Some(plan.attempt),
+        oid: checkpoint.commit,
+        kept: kept.first().map(|kept| kept.name.clone()),
+        changed,
+    });
+    if outlook == Outlook::RetriesSpent {
+        open.emit(What::MaxRetriesExceeded {
+            story: plan.story,
+            max_retries: open.state.progress.max_retries,
+        });
+    }
+    Ok(())
+}
+
+/// Keeps what is to be kept under names that are free, and moves the other refs and HEAD in the same transaction;
+/// returns those names. `known` are the refs, where they are known.
+pub(super) async fn keep_and_move(
+    open: &mut Loop<'_>,
+    wanted: &[KeptRef],
+    known: Option<UserRefs>,
+    moves: &[Update],
+    from: &Head,
+    why: &str,
+) -> Result<Vec<KeptRef>, Error> {
+    let own = own_head(&open.state);
+    let mut refs = match known {
+        Some(known) => known,
+        None => open.read_user_refs().await?,
+    };
+    loop {
+        let (mut updates, kept) = free_names(wanted, |name| refs.at(name));
+        updates.extend_from_slice(moves);
+        match open.move_refs(&updates, from, &own, why).await {
+            Ok(()) => {
+                tell_other_names(open, wanted, &kept);
+                let names = kept.iter().map(|kept| kept.name.as_str());
+                take_numbers(&open.store, &open.state.change, names)?;
+                return Ok(kept);
+            }
+            Err(error) => {
+                refs = open.read_user_refs().await?;
+                // A ref of such a name may have come in between.
+                if free_names(wanted, |name| refs.at(name)).1 == kept {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+fn tell_other_names(open: &mut Loop<'_>, wanted: &[KeptRef], kept: &[KeptRef]) {
+    for (wanted, kept) in wanted.iter().zip(kept) {
+        if wanted.name != kept.name {
+            open.tell(format!(
+                "{} is another commit already, and stays; this one is kept as {}",
+                wanted.name, kept.name
+            ));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `run`: the very steps that the commands are, one after the other, until a stop.
+
+use crate::engine::stories::{listing_of, progress_of};
+use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt};
+use crate::error::Error;
+use crate::events::What;
+use crate::exit::Exit;
+use crate::state::Phase;
+
+/// Why the driver stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stopped {
+    /// No story is left to do.
+    Complete,
+    /// A story has no retries left.
+    RetriesSpent,
+    /// A limit that the user set, in words; or the agent's service limits us.
+    Limit(String),
+    /// We were asked to stop by this signal.
+    Signal(i32),
+}
+
+impl Stopped {
+    /// Returns the exit code when nobody chooses how to finish.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Complete => Exit::Done,
+            Self::RetriesSpent => Exit::RetriesSpent,
+            Self::Limit(_) => Exit::Limit,
+            Self::Signal(signal) => Exit::Signal(*signal),
+        }
+    }
+}
+
+/// Drives a loop until it stops.
+///
+/// # Errors
+/// What a step fails with; the loop can be resumed by the same command.
+pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
+    let mut options = options.clone();
+    loop {
+        if let Some(signal) = open.context.stop.signal() {
+            return Ok(Stopped::Signal(signal));
+        }
+        let step = match open.state.progress.phase {
+            Phase::Failed => Step::Retry,
+            _ => Step::Next,
+        };
+        let end = attempt(open, step, &options).await;
+        options.started += 1;
+        match end {
+            Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => {}
+            Ok(StepEnd::Failed { retries_left: false }) | Err(Error::RetriesSpent { .. }) => {
+                return Ok(Stopped::RetriesSpent);
+            }
+            Ok(StepEnd::Limited(limit)) => return Ok(Stopped::Limit(limit)),
+            Ok(StepEnd::Interrupted(signal)) => return Ok(Stopped::Signal(signal)),
+            Err(Error::NothingLeft { .. }) => {
+                let listing = listing_of(&open.state, &open.context.repo.top).await?;
+                let (done, total) = progress_of(&listing);
+                open.save()?;
+                open.emit(What::Complete { done, total });
+                return Ok(Stopped::Complete);
+            }
+            // The list was changed meanwhile so that another story is to be done first.
+            Err(Error::NothingFailed(_)) if step == Step::Retry => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The snapshot of what the user has when a loop begins, as commits that refs keep. With the work tree as its tree, HEAD
+//! and what was staged as its parents, it has the shape of a stash. What an earlier loop of this name left stays.
+
+use crate::engine::Context;
+use crate::error::Error;
+use crate::git::{Head, RefInfo};
+use crate::names::{Change, Oid};
+use crate::refs::KeptRef;
+
+/// Makes the two commits below the snapshot: HEAD (or one in its place), and what was staged.
+pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
+    let git = &context.repo.git;
+    let head = match &context.head.oid {
+        Some(head) => head.clone(),
+        None => {
+            let empty = git.empty_tree().await?;
+            git.commit_tree(&empty, &[], "no commit yet").await?
+        }
+    };
+    let index = git.commit_tree(staged, &[&head], "what was staged").await?;
+    Ok((head, index))
+}
+
+/// Makes the commit that keeps what was named when the loop began, with the index file itself as its tree.
+pub(super) async fn anchor(context: &Context<'_>, has_index: bool, tips: &[Oid]) -> Result<Oid, Error> {
+    let git = &context.repo.git;
+    let tree = if has_index {
+        git.store_file(&context.repo.index(), "index").await?
+    } else {
+        git.empty_tree().await?
+    };
+    Ok(git.anchor(&tree, tips).await?)
+}
+
+/// Returns the message of the snapshot, from which `start --resume` knows where HEAD was.
+pub(super) fn snapshot_message(context: &Context<'_>, change: &Change) -> String {
+    let Head { branch, oid } = &context.head;
+    format!(
+        "before the loop {change}\n\noriginal-branch: {}\noriginal-head: {}\n",
+        branch.as_deref().unwrap_or("(detached)"),
+        oid.as_ref().map_or("(none)", Oid::as_str),
+    )
+}
+
+/// Returns the names of these refs.
+pub(super) fn names(refs: &[RefInfo]) -> impl Iterator<Item = &str> {
+    refs.iter().map(|found| found.name.as_str())
+}
+
+/// Names what an earlier loop of this name left and this one would write over: `old`, and the refs of these `roles`. They
+/// go to `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
+pub(super) async fn kept_from_before(
+    context: &Context<'_>,
+    change: &Change,
+    mut old: Vec<Oid>,
+    earlier: &[RefInfo],
+    roles: &[&str],
+    checkpoint: &Oid,
+) -> Result<Vec<KeptRef>, Error> {
+    let replaced = change.ralph_ref("replaced/");
+    let overwritten: Vec<String> = roles.iter().map(|role| change.ralph_ref(role)).collect();
+    old.extend(
+        earlier
+            .iter()
+            .filter(|earlier| overwritten.contains(&earlier.name))
+            .map(|earlier| earlier.oid.clone()),
+    );
+    old.dedup();
+    let number_of = |earlier: &RefInfo| earlier.name.strip_prefix(&replaced)?.parse::<u32>().ok();
+    let mut last = earlier.iter().filter_map(number_of).max().unwrap_or(0);
+    let mut kept = Vec::new();
+    for oid in old {
+        let is_kept = earlier
+            .iter()
+            .any(|earlier| earlier.name.starts_with(&replaced) && earlier.oid == oid);
+        if !is_kept && !context.repo.git.is_ancestor(&oid, checkpoint).await? {
+            last += 1;
+            kept.push(KeptRef {
+                name: format!("{replaced}{last}"),
+                oid,
+            });
+        }
+    }
+    Ok(kept)
+}

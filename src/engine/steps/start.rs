@@ -1,0 +1,258 @@
+//! `start`: from the user's state to the first checkpoint, without touching a file.
+//!
+//! Everything that can fail comes first and changes nothing but objects and private files; then the plan is written,
+//! then applied.
+
+use jiff::Timestamp;
+
+use super::abort::{ORIGINAL_INDEX, abort_for_restart};
+use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
+use super::revert::keep_and_move;
+use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};
+use crate::engine::attempt::{gates, numbers::take_numbers};
+use crate::engine::position::View;
+use crate::engine::stories::{listed, progress_of};
+use crate::engine::{Context, Loop, agent_of, journal, refuse_inside_attempt};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::index;
+use crate::git::worktree::Whose;
+use crate::names::{Change, Oid};
+use crate::paths::{WorkTreePath, percent_encode};
+use crate::protect::{Savepoint, Site, UserRefs};
+use crate::refs::Update;
+use crate::state::{Before, Intent, Progress, StartPlan, State, Store, VERSION};
+
+/// What `start` came to.
+pub struct Started<'o> {
+    /// The loop.
+    pub open: Loop<'o>,
+    /// Whether it was live already, and nothing was changed.
+    pub already: bool,
+}
+
+/// Begins a loop, or finds it live already.
+///
+/// # Errors
+/// Everything that `start` refuses; nothing is changed then.
+pub async fn start<'o>(
+    mut context: Context<'o>,
+    change: &Change,
+    options: &StartOptions,
+) -> Result<Started<'o>, Error> {
+    refuse_inside_attempt()?;
+    let store = Store::new(&context.repo.common_dir, change);
+    if store.load()?.is_some_and(|state| state.is_live()) {
+        let open = Loop::open(context, change).await?;
+        if open.state.is_live() && !options.restart {
+            return Ok(Started { open, already: true });
+        }
+        context = abort_for_restart(open).await?;
+    }
+    // Nothing may be written before the refusals that need no lock.
+    let found = check(&context, change, options).await?;
+    let _alone = store.lock_work_tree(&context.repo.git_dir)?;
+    refuse_other_loops(&context, change)?;
+    let lock = store.lock()?;
+    take_numbers(&store, change, names(&found.earlier))?;
+    let (state, plan) = compute(&context, &store, change, options, &found).await?;
+    store.save(&state)?;
+    let head = context.head.clone();
+    let mut open = Loop::new(context, state, store, lock);
+    open.view = View::of_head(&head);
+    open.emit(What::Started {
+        branch: open.state.branch.clone(),
+        original_branch: open.state.original_branch.clone(),
+        original_head: open.state.original_head.clone(),
+        checkpoint: open.state.checkpoint.clone(),
+        source: open.state.source.path.clone(),
+    });
+    // A loop that begins just now has seen the branch already, and has chosen names that are free.
+    apply(&mut open, &plan, Some(UserRefs::default())).await?;
+    open.view.at_checkpoint = true;
+    let (done, total) = progress_of(&found.listing);
+    open.emit(What::StoryProgress { done, total });
+    for warning in &found.listing.warnings {
+        open.tell(format!(
+            "{}:{}: {}",
+            found.source.path, warning.line, warning.message
+        ));
+    }
+    tell_nested(&mut open);
+    tell_agent(&mut open, options);
+    gates::run_at_start(&mut open, &options.settings).await?;
+    Ok(Started { open, already: false })
+}
+
+/// Makes all the checks of `start` and changes nothing; `None` because the loop is live already.
+///
+/// # Errors
+/// As [`start`].
+pub async fn preview(
+    context: &Context<'_>,
+    change: &Change,
+    options: &StartOptions,
+) -> Result<Option<Found>, Error> {
+    refuse_inside_attempt()?;
+    let store = Store::new(&context.repo.common_dir, change);
+    if store.load()?.is_some_and(|state| state.is_live()) {
+        return Ok(None);
+    }
+    Ok(Some(check(context, change, options).await?))
+}
+
+/// Makes the snapshot and the first checkpoint as objects, and the state that points to them.
+async fn compute(
+    context: &Context<'_>,
+    store: &Store,
+    change: &Change,
+    options: &StartOptions,
+    found: &Found,
+) -> Result<(State, StartPlan), Error> {
+    let repo = &context.repo;
+    let git = &repo.git;
+    let head = context.head.oid.as_ref();
+    let work = store.file("work.index");
+    let made = repo.private_index(&repo.index(), &work, head).await?;
+    refuse_index_state(context, &made.entries).await?;
+    let base = match head {
+        Some(head) => head.clone(),
+        None => git.empty_tree().await?,
+    };
+    let staged = match index::held_tree(&work, repo.oid_length) {
+        Some(staged) => staged,
+        None => git.write_tree(&work).await?,
+    };
+    // What git is told not to look at is the user's work all the same.
+    repo.show_paths(&work, &made.entries.hidden()).await?;
+    index::discard(&store.file(ORIGINAL_INDEX))?;
+    index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;
+    let dir = store.dir();
+    let site = Site { repo, dir: &dir };
+    // What does not wait for the reading goes on beside it.
+    let users_index = repo.index();
+    let (reading, staged, recorded, anchor) = tokio::join!(
+        repo.read_work_tree(&work, &base, None, Whose::Users),
+        staged_commit(context, &staged),
+        Savepoint::begin_records(site, &users_index, &made.entries),
+        anchor(context, made.sound, &found.tips),
+    );
+    let (reading, (below, staged), anchor) = (reading?, staged?, anchor?);
+    recorded?;
+    let parents: Vec<&Oid> = head.into_iter().collect();
+    let message = snapshot_message(context, change);
+    let both = [&below, &staged];
+    let (recorded, snapshot, checkpoint) = tokio::join!(
+        Savepoint::begin_exact_bytes(site, &work),
+        git.commit_tree(&reading.tree, &both, &message),
+        git.commit_tree(&reading.tree, &parents, "initial state"),
+    );
+    recorded?;
+    let (snapshot, checkpoint) = (snapshot?, checkpoint?);
+    let initial = checkpoint.clone();
+    let old: Vec<Oid> = found.leftover.iter().cloned().collect();
+    let roles = ["finished", "start", "anchor"];
+    let kept = kept_from_before(context, change, old, &found.earlier, &roles, &checkpoint).await?;
+    let original_branch = context.head.branch.as_deref();
+    let original_branch = original_branch.and_then(|branch| branch.strip_prefix("refs/heads/"));
+    let plan = StartPlan {
+        tip: found.leftover.clone(),
+        kept,
+    };
+    let state = State {
+        version: VERSION,
+        change: change.clone(),
+        branch: change.branch(),
+        original_branch: original_branch.map(ToOwned::to_owned),
+        original_head: context.head.oid.clone(),
+        checkpoint,
+        checkpoint_tree: reading.tree.clone(),
+        worktree: WorkTreePath::new(&repo.top),
+        started: Timestamp::now(),
+        progress: Progress::new(options.settings.max_retries, Vec::new()),
+        settings: options.settings.clone(),
+        source: found.source.clone(),
+        unmarked: Vec::new(),
+        before: Before {
+            snapshot,
+            initial,
+            anchor: Some(anchor),
+            index: made.sound,
+            nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
+        },
+        running: None,
+        session: None,
+        unchanged: 0,
+        listed: Some(listed(&found.listing, &[], None)),
+        waits_until: None,
+        noted: None,
+        intent: Some(Intent::Start(plan.clone())),
+    };
+    Ok((state, plan))
+}
+
+/// Says which repositories inside the work tree are no part of the loop.
+fn tell_nested(open: &mut Loop<'_>) {
+    let nested = open.checkpoint().nested;
+    let names: Vec<_> = nested.iter().map(|path| String::from_utf8_lossy(path)).collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        open.tell(format!(
+            "repositories of their own, neither kept nor put back: {names}"
+        ));
+    }
+}
+
+/// Says which agent will work, where nobody has just typed it, and what it is allowed.
+fn tell_agent(open: &mut Loop<'_>, options: &StartOptions) {
+    let Some(agent) = agent_of(&options.agent, &options.settings, &open.context.repo.top) else {
+        return;
+    };
+    if options.agent.is_empty() {
+        open.tell(format!("agent: {}", agent.described()));
+    }
+    if let Some(argument) = agent.unasked {
+        open.tell(format!(
+            "with {argument} it acts without asking, and may do whatever its process may do"
+        ));
+    }
+}
+
+/// Applies the plan of `start`. `known` are the refs, where they are known.
+pub(crate) async fn apply(
+    open: &mut Loop<'_>,
+    plan: &StartPlan,
+    known: Option<UserRefs>,
+) -> Result<(), Error> {
+    let change = open.state.change.clone();
+    let mut updates = vec![Update::Set {
+        name: change.ralph_ref("start"),
+        new: open.state.before.snapshot.clone(),
+    }];
+    if let Some(anchor) = &open.state.before.anchor {
+        updates.push(Update::Set {
+            name: change.ralph_ref("anchor"),
+            new: anchor.clone(),
+        });
+    }
+    let (head, tip) = match &known {
+        Some(_) => (open.context.head.clone(), plan.tip.clone()),
+        None => {
+            let position = open.position().await?;
+            (position.head, position.tip)
+        }
+    };
+    if tip.as_ref() != Some(&open.state.checkpoint) {
+        updates.push(Update::Move {
+            name: change.branch_ref(),
+            new: open.state.checkpoint.clone(),
+            old: plan.tip.clone(),
+        });
+    }
+    let why = format!("ralph: start {change}");
+    keep_and_move(open, &plan.kept, known, &updates, &head, &why).await?;
+    let site = open.site();
+    Savepoint::install_working_index(site).await?;
+    open.checkpoint().record_start(site).await?;
+    journal::end(open)
+}

@@ -1,0 +1,146 @@
+//! Git's own files that an agent can use to hide work or to change what git does: configuration, exclude and attribute
+//! rules, hooks, the list of a shallow repository. They are put back after an attempt, and what was there instead is in
+//! the trash. A damaged index is replaced.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{ProtectError, Savepoint, Site, hidden_files};
+use crate::events::Notices;
+use crate::fs::file_error;
+use crate::git::{OwnFiles, PutBack, Shallow, is_intact};
+
+/// The copy of git's own files, in the loop's directory.
+const OWN_FILES: &str = "git-files";
+/// The copy of the list of commits without parents.
+const SHALLOW: &str = "shallow-before";
+
+/// Git's own files at one moment.
+pub(crate) struct ControlFiles {
+    files: OwnFiles,
+    shallow: Shallow,
+}
+
+impl ControlFiles {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When one is there but cannot be read.
+    pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
+        Ok(Self {
+            files: OwnFiles::read(site.repo)?,
+            shallow: Shallow::read(&site.repo.shallow_file()),
+        })
+    }
+
+    /// Puts them back to what they were before `who` ran; returns whether any had changed. What was there instead goes
+    /// to the directory `trash`, or the next free one of such a name.
+    ///
+    /// # Errors
+    /// When a file cannot be moved or written.
+    pub async fn restore(
+        &self,
+        site: Site<'_>,
+        checkpoint: &Savepoint,
+        who: &str,
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let repo = site.repo;
+        let differed = self.files.restore(repo, &free_dir(trash))?;
+        for PutBack { path, instead } in &differed {
+            let path = path.display();
+            // A person or an editor may have written it as well.
+            notices.tell(match instead {
+                Some(instead) => format!(
+                    "{path} was changed during {who}; it is put back, and what was there is kept as {}",
+                    instead.display()
+                ),
+                None => format!("{path} was removed during {who}; it is put back"),
+            });
+        }
+        let (config, rules) = (
+            repo.common_dir.join("config"),
+            repo.common_dir.join("info/exclude"),
+        );
+        for PutBack { path, instead } in &differed {
+            let Some(instead) = instead.as_ref().filter(|file| file.is_file()) else {
+                continue;
+            };
+            if *path == config {
+                let kept = repo.git.keep_harmless_settings(instead, path).await?;
+                if !kept.is_empty() {
+                    notices.tell(format!("settings that run nothing stay: {}", kept.join(", ")));
+                }
+            } else if *path == rules {
+                hidden_files::leave_out(site, checkpoint, instead, notices).await?;
+            }
+        }
+        let whole = repo.restore_history(&self.shallow).await?;
+        if whole > 0 {
+            notices.tell(format!(
+                "git was told during {who} to end history at {whole} of the commits that go on (git fetch --depth); it \
+                 shows all of it again"
+            ));
+        }
+        Ok(!differed.is_empty())
+    }
+}
+
+/// Keeps a copy before an attempt.
+pub(super) fn save(site: Site<'_>) -> Result<(), ProtectError> {
+    let now = ControlFiles::read(site)?;
+    now.shallow.write(&site.file(SHALLOW))?;
+    Ok(now.files.save(&site.file(OWN_FILES))?)
+}
+
+/// Loads the copy from before the attempt, if there is one.
+pub(super) fn load(site: Site<'_>) -> Result<Option<ControlFiles>, ProtectError> {
+    let copy = site.file(OWN_FILES);
+    if !copy.exists() {
+        return Ok(None);
+    }
+    Ok(Some(ControlFiles {
+        files: OwnFiles::load(&copy)?,
+        shallow: Shallow::read(&site.file(SHALLOW)),
+    }))
+}
+
+/// Forgets the copy.
+pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+    Ok(OwnFiles::discard(&site.file(OWN_FILES))?)
+}
+
+/// Puts the index of the checkpoint in place of one that is not as git wrote it: git would read it, and take what is
+/// missing in it for deleted.
+pub(super) async fn mend_index(
+    site: Site<'_>,
+    checkpoint: &Savepoint,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let (real, saved) = (site.repo.index(), checkpoint.index(site));
+    let oid = site.repo.oid_length;
+    if !real.is_file() || is_intact(&real, oid) {
+        return Ok(());
+    }
+    if is_intact(&saved, oid) {
+        site.repo.install_index(&saved).await?;
+        notices.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
+        return Ok(());
+    }
+    // Where there is none, one is made from the checkpoint.
+    Ok(fs::remove_file(&real).map_err(|error| file_error("remove", &real, error))?)
+}
+
+/// Returns this directory, or the next of such a name that nothing has yet.
+fn free_dir(wanted: &Path) -> PathBuf {
+    let mut dir = wanted.to_owned();
+    let mut more = 1;
+    while dir.symlink_metadata().is_ok() {
+        more += 1;
+        let mut name = wanted.as_os_str().to_owned();
+        name.push(format!("-{more}"));
+        dir = name.into();
+    }
+    dir
+}

@@ -1,0 +1,203 @@
+//! Files whose bytes do not survive git: a filter, a line-ending or an encoding rule makes something
+//! else of them when git writes them. Their bytes are kept beside git, and come back
+//! after a revert. Only repositories that have such rules pay for it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::savepoint::Moment;
+use super::stat_changes::{parents, tracked_paths};
+use super::{ProtectError, Site};
+use crate::events::Notices;
+use crate::fs::{copy_file, file_error, remove_dir};
+use crate::git::Repo;
+use crate::git::index_file::Index;
+
+/// The directory of the copies; that of the start of the loop is beside it.
+const RAW: &str = "raw";
+
+/// The bytes that are kept, as files.
+#[derive(Clone, Debug)]
+pub(super) struct ExactBytes {
+    /// Copies, by path.
+    kept: PathBuf,
+    /// Where git writes what it would make of a file, for comparison.
+    scratch: PathBuf,
+}
+
+impl ExactBytes {
+    /// Names those of a savepoint.
+    pub fn of(site: Site<'_>, moment: Moment) -> Self {
+        Self::below(&site.file("unversioned"), &moment.name(RAW))
+    }
+
+    fn below(dir: &Path, name: &str) -> Self {
+        Self {
+            kept: dir.join(name),
+            scratch: dir.join("smudged"),
+        }
+    }
+
+    /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write otherwise.
+    /// `index` describes the work tree.
+    pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
+        let oid = repo.oid_length;
+        if !repo.may_convert(index, oid).await? {
+            return Ok(());
+        }
+        // What a story deleted, or has git forget, has no content that git could write.
+        let bytes = fs::read(index).unwrap_or_default();
+        let known = Index::parse(&bytes, oid);
+        let is_known = |path: &&Vec<u8>| {
+            let entries = known.as_ref().map(|index| &index.entries);
+            entries.is_none_or(|entries| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok())
+        };
+        let is_file = |path: &&Vec<u8>| {
+            let file = repo.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            file.is_ok_and(|metadata| metadata.is_file())
+        };
+        // Named twice, a file would be in its own way.
+        let known: BTreeSet<&Vec<u8>> = paths.iter().filter(is_known).filter(is_file).collect();
+        let known: Vec<Vec<u8>> = known.into_iter().cloned().collect();
+        let converted = repo.converted_paths(index, &known).await?;
+        remove_dir(&self.scratch)?;
+        repo.write_copies(index, &converted, &self.scratch).await?;
+        for path in paths {
+            let name = OsStr::from_bytes(path);
+            let (file, kept) = (repo.top.join(name), self.kept.join(name));
+            let is_regular = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+            let smudged = self.scratch.join(name);
+            if is_regular && smudged.is_file() && fs::read(&file).ok() != fs::read(&smudged).ok() {
+                self.make_room(path)?;
+                copy_file(&file, &kept)?;
+            } else if kept.is_file() {
+                fs::remove_file(&kept).map_err(|error| file_error("remove", &kept, error))?;
+            }
+        }
+        Ok(remove_dir(&self.scratch)?)
+    }
+
+    /// Records the bytes of all files when the loop begins; `index` describes the work tree.
+    pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
+        let repo = site.repo;
+        if !repo.may_convert(index, repo.oid_length).await? {
+            return Ok(());
+        }
+        let all: Vec<_> = tracked_paths(index, repo.oid_length).into_iter().collect();
+        let raw = Self::of(site, Moment::Checkpoint);
+        raw.record(repo, index, &all).await?;
+        raw.copy_to(&Self::of(site, Moment::Start))
+    }
+
+    /// Copies all that is kept to another name.
+    fn copy_to(&self, other: &Self) -> Result<(), ProtectError> {
+        for path in self.paths() {
+            let name = OsStr::from_bytes(&path);
+            copy_file(&self.kept.join(name), &other.kept.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the paths of all that is kept.
+    fn paths(&self) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
+        let mut open = vec![PathBuf::new()];
+        while let Some(below) = open.pop() {
+            let entries = fs::read_dir(self.kept.join(&below)).into_iter().flatten();
+            for entry in entries.filter_map(Result::ok) {
+                let path = below.join(entry.file_name());
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    open.push(path);
+                } else {
+                    found.push(path.into_os_string().into_encoded_bytes());
+                }
+            }
+        }
+        found
+    }
+
+    /// Removes copies that stand where the copy of `path` goes: a file is a directory now, or the other
+    /// way round.
+    fn make_room(&self, path: &[u8]) -> Result<(), ProtectError> {
+        for dir in parents(path) {
+            let dir = self.kept.join(OsStr::from_bytes(dir));
+            if dir.is_file() {
+                fs::remove_file(&dir).map_err(|error| file_error("remove", &dir, error))?;
+            }
+        }
+        let kept = self.kept.join(OsStr::from_bytes(path));
+        if kept.is_dir() {
+            remove_dir(&kept)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the kept bytes back where `paths` have others; returns those that it wrote.
+    pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let mut written = Vec::new();
+        if !self.kept.exists() {
+            return Ok(written);
+        }
+        for path in paths {
+            let name = OsStr::from_bytes(path);
+            let (file, kept) = (top.join(name), self.kept.join(name));
+            let is_regular = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+            if is_regular && kept.is_file() && fs::read(&file).ok() != fs::read(&kept).ok() {
+                copy_file(&kept, &file)?;
+                written.push(path.clone());
+            }
+        }
+        Ok(written)
+    }
+}
+
+/// Keeps in the trash, before files are written over, the bytes of those that git has only in another form. `work`
+/// describes the work tree.
+pub(super) async fn keep_in_trash(
+    site: Site<'_>,
+    work: &Path,
+    touched: &[Vec<u8>],
+    trash: &Path,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let top = &site.repo.top;
+    let is_there = |path: &&Vec<u8>| {
+        let file = top.join(OsStr::from_bytes(path)).symlink_metadata();
+        file.is_ok_and(|file| file.is_file())
+    };
+    let touched: Vec<Vec<u8>> = touched.iter().filter(is_there).cloned().collect();
+    if touched.is_empty() {
+        return Ok(());
+    }
+    let kept = ExactBytes::below(trash, RAW);
+    let recorded = kept.record(site.repo, work, &touched).await;
+    if let Err(ProtectError::Git(_)) = recorded {
+        // A filter that fails tells nothing, and must not stand in the way: all are kept.
+        for path in &touched {
+            let name = OsStr::from_bytes(path);
+            copy_file(&top.join(name), &kept.kept.join(name))?;
+        }
+        remove_dir(&kept.scratch)?;
+    } else {
+        recorded?;
+    }
+    if kept.kept.exists() {
+        notices.tell(format!(
+            "bytes that git would not give back are kept in {}",
+            kept.kept.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Brings back the bytes that were kept in the trash, after the files themselves.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub(crate) fn restore_from_trash(site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
+    let kept = ExactBytes::below(trash, RAW);
+    kept.restore(&site.repo.top, &kept.paths()).map(drop)
+}

@@ -1,0 +1,128 @@
+//! Permissions other than those that git gives.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+use super::records::Records;
+use super::savepoint::Moment;
+use super::stat_changes::directories;
+use crate::fs::{FileError, file_error, umask_now};
+
+/// The record of unusual permissions; that of the start of the loop is beside it.
+pub(super) const MODES: &str = "modes";
+
+/// Permissions by path, in no more than nine bits.
+pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
+
+impl Records {
+    /// Records the permissions of what was touched since the last checkpoint.
+    pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), FileError> {
+        // Where the record was lost, a new one would say that all the others are usual.
+        if !self.knows_modes(Moment::Checkpoint) {
+            return Ok(());
+        }
+        let modes = self.odd_modes(self.modes(Moment::Checkpoint)?, touched);
+        self.save_modes(Moment::Checkpoint, &modes)
+    }
+
+    /// Gives what was touched, and every directory above tracked files, the permissions of that moment.
+    pub(super) fn restore_modes(
+        &self,
+        moment: Moment,
+        touched: &[Vec<u8>],
+        dirs: &[&[u8]],
+    ) -> Result<(), FileError> {
+        if !self.knows_modes(moment) {
+            return Ok(());
+        }
+        let odd = self.modes(moment)?;
+        let usual = Usual::now();
+        // What had unusual ones may have lost them without being touched otherwise.
+        let unusual = odd.keys().map(Vec::as_slice);
+        let touched = touched.iter().map(Vec::as_slice);
+        for path in touched.chain(dirs.iter().copied()).chain(unusual) {
+            let file = self.top.join(OsStr::from_bytes(path));
+            let Ok(metadata) = file.symlink_metadata() else {
+                continue;
+            };
+            if metadata.is_symlink() {
+                continue;
+            }
+            let mode = metadata.permissions().mode() & 0o777;
+            let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
+            if mode != wanted {
+                let kept = metadata.permissions().mode() & 0o7000;
+                fs::set_permissions(&file, fs::Permissions::from_mode(wanted | kept))
+                    .map_err(|error| file_error("change the mode of", &file, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings those of `paths` and of their directories up to date in `modes`: only unusual ones stay.
+    fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Modes {
+        let usual = Usual::now();
+        let dirs = directories(paths.iter().map(Vec::as_slice));
+        for path in paths.iter().map(Vec::as_slice).chain(dirs) {
+            let metadata = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            match metadata {
+                Ok(metadata)
+                    if !metadata.is_symlink()
+                        && metadata.permissions().mode() & 0o777 != usual.of(&metadata) =>
+                {
+                    modes.insert(path.to_vec(), metadata.permissions().mode() & 0o777);
+                }
+                _ => {
+                    modes.remove(path);
+                }
+            }
+        }
+        modes
+    }
+
+    /// Reads the record, which holds "<octal> <path>" for each path.
+    fn modes(&self, moment: Moment) -> Result<Modes, FileError> {
+        let mut modes = BTreeMap::new();
+        for line in self.paths(&moment.name(MODES))? {
+            let mut parts = line.splitn(2, |byte| *byte == b' ');
+            let mode = parts
+                .next()
+                .and_then(|mode| u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok());
+            if let (Some(mode), Some(path)) = (mode, parts.next()) {
+                modes.insert(path.to_vec(), mode);
+            }
+        }
+        Ok(modes)
+    }
+
+    /// Saves the permissions of that moment.
+    pub(super) fn save_modes(&self, moment: Moment, modes: &Modes) -> Result<(), FileError> {
+        let lines = modes
+            .iter()
+            .map(|(path, mode)| [format!("{mode:o} ").as_bytes(), path].concat());
+        self.save_paths(&moment.name(MODES), &lines.collect())
+    }
+}
+
+/// Permissions that git gives new files under the present umask.
+pub(super) struct Usual(u32);
+
+impl Usual {
+    /// Reads the umask.
+    pub fn now() -> Self {
+        Self(umask_now())
+    }
+
+    /// Returns those of a file like this one.
+    pub fn of(&self, metadata: &fs::Metadata) -> u32 {
+        let all = if metadata.is_dir() || metadata.permissions().mode() & 0o100 != 0 {
+            0o777
+        } else {
+            0o666
+        };
+        all & !self.0
+    }
+}

@@ -1,0 +1,65 @@
+//! Files that a rule hid which came into `.git/info/exclude` during an attempt and went with the rest of that file: no
+//! checkpoint takes them in, and no later attempt takes them along.
+
+use std::path::Path;
+
+use super::records::{Paths, Records};
+use super::{ProtectError, Savepoint, Site, few};
+use crate::events::Notices;
+use crate::fs::FileError;
+
+/// The record of such files from before the attempt that runs or was the last.
+const HIDDEN: &str = "covered";
+/// Those of that attempt; they go with it when it fails, as all that is new.
+const JUST_HIDDEN: &str = "covered.now";
+
+impl Records {
+    /// Takes what the last attempt hid and left for the user's. Called before an attempt.
+    pub(super) fn settle_hidden(&self) -> Result<(), FileError> {
+        let mut now = self.paths(JUST_HIDDEN)?;
+        if now.is_empty() {
+            return Ok(());
+        }
+        now.extend(self.paths(HIDDEN)?);
+        self.save_paths(HIDDEN, &now)?;
+        self.save_paths(JUST_HIDDEN, &Paths::new())
+    }
+
+    /// Returns the files that a rule of an earlier attempt hid.
+    pub(super) fn hidden(&self) -> Result<Paths, FileError> {
+        self.paths(HIDDEN)
+    }
+
+    /// Selects those of `paths` that such a rule hid.
+    pub(super) fn hidden_among<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, FileError> {
+        let mut hidden = self.paths(HIDDEN)?;
+        hidden.extend(self.paths(JUST_HIDDEN)?);
+        Ok(paths.filter(|path| hidden.contains(*path)).cloned().collect())
+    }
+}
+
+/// Leaves out of every reading what these rules cover and the checkpoint does not have.
+pub(super) async fn leave_out(
+    site: Site<'_>,
+    checkpoint: &Savepoint,
+    rules: &Path,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let covered = site.repo.covered_by(&checkpoint.index(site), rules).await?;
+    let records = Records::of(site);
+    let before = records.hidden()?;
+    let covered: Vec<Vec<u8>> = covered
+        .into_iter()
+        .filter(|path| !before.contains(path))
+        .collect();
+    if !covered.is_empty() {
+        notices.tell(format!(
+            "no checkpoint takes in what its rules hid (to go on ignoring it, add the rule again): {}",
+            few(&covered).join(", ")
+        ));
+    }
+    Ok(records.save_paths(JUST_HIDDEN, &covered.into_iter().collect())?)
+}

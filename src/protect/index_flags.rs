@@ -1,0 +1,106 @@
+//! What git was told not to look at when the loop began: files taken for unchanged, skipped, and those outside a sparse
+//! checkout (git-update-index(1), git-sparse-checkout(1)).
+
+use std::path::Path;
+
+use super::records::{Paths, Records};
+use super::savepoint::Moment;
+use super::stat_changes::tracked_paths;
+use super::{ProtectError, Savepoint, Site};
+use crate::events::Notices;
+use crate::fs::FileError;
+use crate::git::index::Entries;
+
+/// The records; that of the start of the loop is beside the first.
+const SPARSE: &str = "sparse";
+const ASSUMED: &str = "assumed";
+const SKIPPED: &str = "skipped";
+
+impl Records {
+    /// Records what the user's index says.
+    pub(super) fn record_flags(&self, entries: &Entries) -> Result<(), FileError> {
+        for (name, paths) in [
+            (SPARSE.to_owned(), &entries.sparse),
+            (Moment::Start.name(SPARSE), &entries.sparse),
+            (ASSUMED.to_owned(), &entries.assumed),
+            (SKIPPED.to_owned(), &entries.skipped),
+        ] {
+            self.save_paths(&name, &paths.iter().cloned().collect())?;
+        }
+        Ok(())
+    }
+
+    /// Records what is outside a sparse checkout at a checkpoint.
+    pub(super) fn record_sparse(&self, sparse: Vec<Vec<u8>>) -> Result<(), FileError> {
+        self.save_paths(SPARSE, &sparse.into_iter().collect())
+    }
+
+    /// Returns what was outside a sparse checkout at that moment.
+    pub(super) fn sparse(&self, moment: Moment) -> Result<Vec<Vec<u8>>, FileError> {
+        Ok(self.paths(&moment.name(SPARSE))?.into_iter().collect())
+    }
+
+    /// Selects those of `paths` that were not outside a sparse checkout at the last checkpoint.
+    pub(super) fn newly_sparse(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, FileError> {
+        if paths.is_empty() {
+            return Ok(paths);
+        }
+        let known = self.paths(SPARSE)?;
+        Ok(paths.into_iter().filter(|path| !known.contains(path)).collect())
+    }
+}
+
+/// Puts outside the sparse checkout again what was outside it. Called when the work tree is the savepoint's, with the
+/// index that describes it.
+pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
+    let repo = site.repo;
+    let mut again = Records::of(site).sparse(moment)?;
+    again.retain(|path| repo.exists(path));
+    for path in &again {
+        // They are as the savepoint has them, so nothing is lost.
+        repo.remove_file(path)?;
+    }
+    Ok(repo.hide_paths(index, &[], &again).await?)
+}
+
+/// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted, git was only told
+/// not to have them.
+pub(super) async fn widen_sparse(
+    site: Site<'_>,
+    checkpoint: &Savepoint,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let work = site.work_index();
+    let repo = site.repo;
+    let made = repo
+        .private_index(&repo.index(), &work, Some(&checkpoint.commit))
+        .await?;
+    let sparse = Records::of(site).newly_sparse(made.entries.sparse)?;
+    if sparse.is_empty() {
+        return Ok(());
+    }
+    repo.show_paths(&work, &sparse).await?;
+    repo.check_out_paths(&work, &sparse).await?;
+    repo.install_index(&work).await?;
+    notices.tell("the attempt made the checkout sparse; the files it left out are back".to_owned());
+    Ok(())
+}
+
+/// Has git not look again at what it did not look at before the loop.
+///
+/// # Errors
+/// When a record cannot be read, or git fails.
+pub(crate) async fn hide_again(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
+    let records = Records::of(site);
+    let (assumed, skipped) = (records.paths(ASSUMED)?, records.paths(SKIPPED)?);
+    if assumed.is_empty() && skipped.is_empty() {
+        return Ok(());
+    }
+    let tracked = tracked_paths(index, site.repo.oid_length);
+    let known = |paths: Paths| -> Vec<Vec<u8>> {
+        let paths = paths.into_iter();
+        paths.filter(|path| tracked.contains(path)).collect()
+    };
+    let (assumed, skipped) = (known(assumed), known(skipped));
+    Ok(site.repo.hide_paths(index, &assumed, &skipped).await?)
+}

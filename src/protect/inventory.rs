@@ -1,0 +1,403 @@
+//! What is in a work tree and git does not track, by kind, as it is before an attempt: what was there then is
+//! never moved away for having been there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::git::{GitError, Repo};
+
+/// What a path is that git does not track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Git would add it.
+    Untracked,
+    /// An ignored file or link.
+    IgnoredFile,
+    /// A directory that an ignore rule matches itself, or an ignored repository; what is in it is not listed.
+    IgnoredDirectory,
+    /// A repository of its own that is not ignored.
+    NestedRepository,
+    /// A pipe, a socket or a device: git does not list these.
+    Special,
+    /// A directory with nothing in it: git does not list these either.
+    EmptyDirectory,
+}
+
+impl Kind {
+    /// Each with the letter that stands for it in a record.
+    const ALL: [(u8, Self); 6] = [
+        (b'u', Self::Untracked),
+        (b'f', Self::IgnoredFile),
+        (b'd', Self::IgnoredDirectory),
+        (b'n', Self::NestedRepository),
+        (b's', Self::Special),
+        (b'e', Self::EmptyDirectory),
+    ];
+
+    /// Whether all that is below such a path belongs to it.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::IgnoredDirectory | Self::NestedRepository)
+    }
+
+    /// Whether an ignore rule covers it.
+    pub fn is_ignored(self) -> bool {
+        matches!(self, Self::IgnoredFile | Self::IgnoredDirectory)
+    }
+}
+
+/// An entry: its kind, and the device and inode that it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub kind: Kind,
+    pub identity: Option<(u64, u64)>,
+}
+
+/// The untracked paths of a work tree, each of one kind; relative to the top, without a final `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inventory(BTreeMap<Vec<u8>, Item>);
+
+/// What stands at a path, compared with what was there.
+enum Found {
+    /// It was there.
+    Known,
+    /// A directory in which something was.
+    Holding,
+    /// Neither.
+    New,
+}
+
+/// What becomes of something that git calls untracked.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Leftovers {
+    /// Nothing in it was there before.
+    pub new: Vec<Vec<u8>>,
+    /// New beside what was there before: git's ignore rules say whether it is in anybody's way.
+    pub beside: Vec<Vec<u8>>,
+}
+
+impl Inventory {
+    /// Takes the inventory of all that git lists beside what is in `index`. One scan of the work tree.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn take(repo: &Repo, index: &Path) -> Result<Self, GitError> {
+        let outside = repo.outside(index).await?;
+        let mut inventory = Self::default();
+        for path in &outside.untracked {
+            let kind = if path.ends_with(b"/") {
+                Kind::NestedRepository
+            } else {
+                Kind::Untracked
+            };
+            inventory.insert(&repo.top, path, kind);
+        }
+        for path in &outside.ignored {
+            let kind = if path.ends_with(b"/") {
+                Kind::IgnoredDirectory
+            } else {
+                Kind::IgnoredFile
+            };
+            inventory.insert(&repo.top, path, kind);
+        }
+        Ok(inventory)
+    }
+
+    /// Adds a path below `top`.
+    pub fn insert(&mut self, top: &Path, path: &[u8], kind: Kind) {
+        let found = top.join(OsStr::from_bytes(path)).symlink_metadata();
+        let identity = found.ok().map(|found| (found.dev(), found.ino()));
+        self.0.insert(bare(path).to_vec(), Item { kind, identity });
+    }
+
+    /// Adds all of another; what is in both stays as it is here.
+    pub fn extend(&mut self, other: Self) {
+        for (path, item) in other.0 {
+            self.0.entry(path).or_insert(item);
+        }
+    }
+
+    /// Drops what does not hold.
+    pub fn retain(&mut self, mut holds: impl FnMut(&[u8], Kind) -> bool) {
+        self.0.retain(|path, item| holds(path, item.kind));
+    }
+
+    /// Its paths in order, each with what is known of it.
+    pub fn iter(&self) -> impl Iterator<Item = (&Vec<u8>, Item)> {
+        self.0.iter().map(|(path, item)| (path, *item))
+    }
+
+    /// The paths of files of which copies can be kept.
+    pub fn files(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let is_file = |kind| matches!(kind, Kind::IgnoredFile | Kind::Untracked);
+        self.iter()
+            .filter(move |(_, item)| is_file(item.kind))
+            .map(|(path, _)| path)
+    }
+
+    /// The kind of what holds this path: its own, or that of the directory which it belongs to.
+    pub fn kind_of(&self, path: &[u8]) -> Option<Kind> {
+        let path = bare(path);
+        let above = path
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'/')
+            .filter_map(|(at, _)| self.0.get(path.get(..at)?))
+            .map(|item| item.kind)
+            .find(|kind| kind.is_whole());
+        above.or_else(|| self.0.get(path).map(|item| item.kind))
+    }
+
+    /// Whether a file of this path is not for git: one that was there or in an ignored directory, left out then.
+    pub fn holds_back(&self, path: &[u8]) -> bool {
+        let kind = self.kind_of(path);
+        kind.is_some_and(|kind| kind.is_ignored() || kind == Kind::Untracked)
+    }
+
+    /// Whether the path, or anything in it, was there.
+    pub fn touches(&self, path: &[u8]) -> bool {
+        self.kind_of(path).is_some() || self.has_below(path)
+    }
+
+    fn has_below(&self, path: &[u8]) -> bool {
+        let below = [bare(path), b"/"].concat();
+        let next = self.0.range(below.clone()..).next();
+        next.is_some_and(|(found, _)| found.starts_with(&below))
+    }
+
+    /// Sorts out what git calls untracked below `top`, directories as a whole among it: what was there before
+    /// stays, and where something in a directory was, the rest of the directory is looked at.
+    pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Leftovers {
+        let mut left = Leftovers::default();
+        let mut open: Vec<Vec<u8>> = Vec::new();
+        for path in untracked {
+            match self.found(top, path) {
+                Found::Known => {}
+                Found::Holding => open.push(bare(path).to_vec()),
+                Found::New => left.new.push(path.clone()),
+            }
+        }
+        while let Some(dir) = open.pop() {
+            let entries = fs::read_dir(top.join(OsStr::from_bytes(&dir)));
+            for entry in entries.into_iter().flatten().filter_map(Result::ok) {
+                let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
+                match self.found(top, &path) {
+                    Found::Known => {}
+                    Found::Holding => open.push(path),
+                    Found::New => left.beside.push(path),
+                }
+            }
+        }
+        left
+    }
+
+    fn found(&self, top: &Path, path: &[u8]) -> Found {
+        let kind = self.kind_of(path);
+        let is = || top.join(OsStr::from_bytes(bare(path))).symlink_metadata();
+        match kind {
+            Some(Kind::EmptyDirectory) | None => {
+                let may_hold = kind.is_some() || self.has_below(path);
+                if may_hold && is().is_ok_and(|is| is.is_dir()) {
+                    return Found::Holding;
+                }
+                Found::New
+            }
+            Some(Kind::Special) if is().is_ok_and(|is| is.is_dir() || is.is_file() || is.is_symlink()) => {
+                Found::New
+            }
+            Some(_) => Found::Known,
+        }
+    }
+
+    /// The record of it: for each path the letter of its kind, device and inode, and the path.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (path, item) in &self.0 {
+            let letter = Kind::ALL.iter().find(|(_, kind)| *kind == item.kind);
+            bytes.extend(letter.map(|(letter, _)| *letter));
+            let identity = match item.identity {
+                Some((dev, ino)) => format!(" {dev:x}.{ino:x} "),
+                None => " - ".to_owned(),
+            };
+            bytes.extend_from_slice(identity.as_bytes());
+            bytes.extend_from_slice(path);
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    /// Reads a record; what cannot be read in it is left out.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let item = |field: &[u8]| {
+            let mut parts = field.splitn(3, |byte| *byte == b' ');
+            let (letter, identity, path) = (parts.next()?, parts.next()?, parts.next()?);
+            let (_, kind) = Kind::ALL.iter().find(|(known, _)| letter == [*known])?;
+            let identity = std::str::from_utf8(identity).ok().and_then(|text| {
+                let (dev, ino) = text.split_once('.')?;
+                Some((
+                    u64::from_str_radix(dev, 16).ok()?,
+                    u64::from_str_radix(ino, 16).ok()?,
+                ))
+            });
+            Some((
+                path.to_vec(),
+                Item {
+                    kind: *kind,
+                    identity,
+                },
+            ))
+        };
+        Self(bytes.split(|byte| *byte == 0).filter_map(item).collect())
+    }
+
+    /// Understands the list of ignored paths that earlier versions kept: it named directories as well in which
+    /// everything was ignored, beside what was in them.
+    pub fn from_list(paths: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        let mut inventory = Self::default();
+        for path in paths {
+            let kind = if path.ends_with(b"/") {
+                Kind::IgnoredDirectory
+            } else {
+                Kind::IgnoredFile
+            };
+            let identity = None;
+            inventory.0.insert(bare(&path).to_vec(), Item { kind, identity });
+        }
+        let collapsed: BTreeSet<Vec<u8>> = inventory
+            .iter()
+            .filter(|(path, item)| item.kind == Kind::IgnoredDirectory && inventory.has_below(path))
+            .map(|(path, _)| path.clone())
+            .collect();
+        inventory.retain(|path, _| !collapsed.contains(path));
+        inventory
+    }
+}
+
+/// A path without the `/` of a directory.
+fn bare(path: &[u8]) -> &[u8] {
+    path.strip_suffix(b"/").unwrap_or(path)
+}
+
+/// Whether this is a directory with nothing but directories in it.
+pub(super) fn holds_no_file(path: &Path) -> bool {
+    let is_bare = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
+        })
+    };
+    fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_bare))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(list: &[&str]) -> Vec<Vec<u8>> {
+        list.iter().map(|path| path.as_bytes().to_vec()).collect()
+    }
+
+    fn of(top: &Path, entries: &[(&str, Kind)]) -> Inventory {
+        let mut inventory = Inventory::default();
+        for (path, kind) in entries {
+            inventory.insert(top, path.as_bytes(), *kind);
+        }
+        inventory
+    }
+
+    #[test]
+    fn a_record_gives_back_what_it_was_made_of() {
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join("a b\n"), "").unwrap();
+        let all = Kind::ALL.map(|(letter, kind)| (format!("{}/ x", char::from(letter)), kind));
+        let mut inventory = of(top.path(), &[("a b\n", Kind::IgnoredFile)]);
+        for (path, kind) in &all {
+            inventory.insert(top.path(), path.as_bytes(), *kind);
+        }
+        assert_eq!(Inventory::from_bytes(&inventory.to_bytes()), inventory);
+        assert_eq!(inventory.iter().count(), 7);
+        let identity = inventory.iter().find_map(|(_, item)| item.identity);
+        assert!(identity.is_some());
+        assert_eq!(
+            Inventory::from_bytes(b"x 1.1 path\0nonsense\0\0"),
+            Inventory::default()
+        );
+    }
+
+    #[test]
+    fn a_directory_named_beside_what_is_in_it_is_none_of_its_own() {
+        let list = paths(&[
+            "d/",
+            "d/.env",
+            "d/e/",
+            "d/e/f",
+            "logs/",
+            "logs/t/",
+            "node_modules/",
+            "d.log",
+        ]);
+        let inventory = Inventory::from_list(list);
+        let names: Vec<_> = inventory.iter().map(|(path, _)| path.clone()).collect();
+        assert_eq!(
+            names,
+            paths(&["d.log", "d/.env", "d/e/f", "logs/t", "node_modules"])
+        );
+        assert_eq!(inventory.kind_of(b"d/new"), None);
+        assert_eq!(inventory.kind_of(b"logs/t/x"), Some(Kind::IgnoredDirectory));
+    }
+
+    #[test]
+    fn what_was_there_stays_and_the_rest_is_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
+        for made in ["d/e", "d/new", "d/t/x", "whole/x", "empty", "n/.git"] {
+            fs::create_dir_all(top.join(made)).unwrap();
+        }
+        for file in [
+            "d/.env",
+            "d/x",
+            "d/e/f",
+            "d/t/x/y",
+            "whole/x/y",
+            "empty/z",
+            "d/pipe",
+        ] {
+            fs::write(top.join(file), "").unwrap();
+        }
+        let inventory = of(
+            top,
+            &[
+                ("d/.env", Kind::IgnoredFile),
+                ("d/e/f", Kind::IgnoredFile),
+                ("d/t/", Kind::IgnoredDirectory),
+                ("d/pipe", Kind::Special),
+                ("empty/", Kind::EmptyDirectory),
+                ("n/", Kind::NestedRepository),
+            ],
+        );
+        let mut left = inventory.sort_out(top, &paths(&["d/", "whole/", "empty/", "n/", "file"]));
+        left.beside.sort();
+        // What stands where a pipe was is no pipe any more.
+        assert_eq!(left.beside, paths(&["d/new", "d/pipe", "d/x", "empty/z"]));
+        assert_eq!(left.new, paths(&["whole/", "file"]));
+    }
+
+    #[test]
+    fn only_ignored_files_and_what_was_left_out_are_held_back() {
+        let kinds = Kind::ALL.map(|(letter, kind)| (char::from(letter).to_string(), kind));
+        let mut inventory = Inventory::default();
+        for (path, kind) in &kinds {
+            inventory.insert(Path::new("/nonexistent"), path.as_bytes(), *kind);
+        }
+        let held = kinds
+            .iter()
+            .filter(|(path, _)| inventory.holds_back(path.as_bytes()));
+        let held: String = held.map(|(path, _)| path.as_str()).collect();
+        assert_eq!(held, "ufd");
+        assert!(inventory.holds_back(b"d/below"));
+        assert!(!inventory.holds_back(b"f/below"));
+    }
+}

@@ -1,0 +1,185 @@
+//! What is left in the work tree after the files that git tracks have been put back: what came with the attempt goes to
+//! the trash, and what was there before it stays where it is.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::inventory::{Inventory, Kind, holds_no_file};
+use super::records::Records;
+use super::stat_changes::{directories, tracked_directories, tracked_paths};
+use super::trash::put_away;
+use super::{ProtectError, Savepoint, Site};
+use crate::events::Notices;
+use crate::fs::file_error;
+use crate::git::{GitError, Repo};
+
+impl Savepoint {
+    /// Returns what git did not track when the loop began, and before the attempt that is being undone.
+    pub(super) fn known_before(&self, site: Site<'_>) -> Result<Inventory, ProtectError> {
+        let records = Records::of(site);
+        let top = &site.repo.top;
+        let mut known = records.inventory_of_start()?.unwrap_or_default();
+        for path in &self.nested {
+            known.insert(top, path, Kind::NestedRepository);
+        }
+        for path in records.hidden()? {
+            known.insert(top, &path, Kind::Untracked);
+        }
+        if self.has_own_inventory {
+            known.extend(records.inventory_before_attempt()?.unwrap_or_default());
+        }
+        Ok(known)
+    }
+
+    /// Moves to the trash what an agent has left in the top directory for itself, by how the names begin; what was there
+    /// before stays, and so does what is ignored: it is in nobody's way, and may be the user's. Returns whether anything
+    /// was moved.
+    ///
+    /// # Errors
+    /// When something cannot be read or moved.
+    pub async fn clear_agent_files(
+        &self,
+        site: Site<'_>,
+        prefix: &str,
+        trash: &Path,
+    ) -> Result<bool, ProtectError> {
+        let (repo, top) = (site.repo, &site.repo.top);
+        let tracked = tracked_paths(&self.index(site), repo.oid_length);
+        let known = self.known_before(site)?;
+        let is_new = |name: &[u8]| {
+            let inside = [name, b"/"].concat();
+            name.starts_with(prefix.as_bytes())
+                && !known.touches(name)
+                && !tracked.contains(name)
+                && !tracked.iter().any(|path| path.starts_with(&inside))
+        };
+        let entries = fs::read_dir(top).map_err(|error| file_error("read", top, error))?;
+        let entries = entries.filter_map(Result::ok);
+        let mut names: Vec<Vec<u8>> = entries
+            .map(|entry| entry.file_name().into_encoded_bytes())
+            .collect();
+        names.retain(|name| is_new(name));
+        let ignored = repo.ignored_among(&repo.index(), &names).await?;
+        names.retain(|name| !ignored.contains(name));
+        for name in &names {
+            put_away(site, &self.nested, name, trash)?;
+        }
+        Ok(!names.is_empty())
+    }
+
+    /// Moves to the trash what git calls untracked below the top and was not there before. `index` describes the work
+    /// tree; `undone` are paths that were put there by what is undone.
+    pub(super) async fn clear_leftovers(
+        &self,
+        site: Site<'_>,
+        untracked: &[Vec<u8>],
+        index: &Path,
+        undone: &[Vec<u8>],
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<(), ProtectError> {
+        if untracked.is_empty() {
+            return Ok(());
+        }
+        let records = Records::of(site);
+        let mut known = self.known_before(site)?;
+        let mut going = Inventory::default();
+        if !self.has_own_inventory || records.inventory_before_attempt()?.is_none() {
+            // What git ignores may be anybody's, but for what stands in a directory that goes.
+            let made = if self.has_own_inventory {
+                BTreeSet::new()
+            } else {
+                made_with(index, site.repo.oid_length, undone)
+            };
+            let mut now = Inventory::take(site.repo, index).await?;
+            going = now.clone();
+            let goes = |path: &[u8]| made.iter().any(|dir| path.starts_with(dir));
+            now.retain(|path, kind| kind.is_ignored() && !goes(path));
+            going.retain(|path, kind| kind.is_ignored() && goes(path) && known.kind_of(path).is_none());
+            known.extend(now);
+        }
+        let mut away = new_among(site.repo, index, &known, untracked).await?;
+        if records.inventory_of_start()?.is_none() {
+            // Nobody knows any more which empty directories are the user's.
+            away.retain(|path| !holds_no_file(&site.repo.top.join(OsStr::from_bytes(path))));
+        }
+        let mut went = BTreeSet::new();
+        for path in &away {
+            put_away(site, &self.nested, path, trash)?;
+            if going.touches(path) {
+                went.insert(String::from_utf8_lossy(path).into_owned());
+            }
+        }
+        if !went.is_empty() {
+            let went: Vec<_> = went.into_iter().take(5).collect();
+            notices.tell(format!(
+                "what git ignores in {} went with it to {}",
+                went.join(" and "),
+                trash.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Moves to the trash what stands in the way of what is put back, and says so where it was not the attempt that put
+    /// it there.
+    pub(super) fn clear_out_of_the_way(
+        &self,
+        site: Site<'_>,
+        path: &[u8],
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let is_known = !self.has_own_inventory || self.known_before(site)?.touches(path);
+        put_away(site, &self.nested, path, trash)?;
+        if is_known {
+            notices.tell(format!(
+                "{} was in the way, and is in {}",
+                String::from_utf8_lossy(path),
+                trash.display()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the directories, with a final `/`, that came with the files of what is undone.
+fn made_with(index: &Path, oid: usize, undone: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
+    let stay: BTreeSet<Vec<u8>> = tracked_directories(index, oid).into_iter().collect();
+    let mut undone: Vec<&[u8]> = undone.iter().map(Vec::as_slice).collect();
+    undone.sort_unstable();
+    let made = directories(undone.into_iter());
+    let made = made.into_iter().filter(|dir| !stay.contains(*dir));
+    made.map(|dir| [dir, b"/"].concat()).collect()
+}
+
+/// Selects what is new among that which git calls untracked beside `index`, and what new things stand beside known ones
+/// without being ignored.
+async fn new_among(
+    repo: &Repo,
+    index: &Path,
+    known: &Inventory,
+    untracked: &[Vec<u8>],
+) -> Result<Vec<Vec<u8>>, GitError> {
+    let left = known.sort_out(&repo.top, untracked);
+    let ignored = repo.ignored_among(index, &left.beside).await?;
+    let ignored: BTreeSet<Vec<u8>> = ignored.into_iter().collect();
+    let mut new = left.new;
+    new.extend(left.beside.into_iter().filter(|path| !ignored.contains(path)));
+    Ok(new)
+}
+
+/// Returns what is untracked beside `index` in a repository without an inventory of its own; all that git ignores is
+/// taken for having been there.
+pub(super) async fn untracked_beside_ignored(repo: &Repo, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+    let untracked = repo.differences(index).await?.untracked;
+    if untracked.is_empty() {
+        return Ok(untracked);
+    }
+    let mut known = Inventory::take(repo, index).await?;
+    known.retain(|_, kind| kind.is_ignored());
+    new_among(repo, index, &known, &untracked).await
+}

@@ -1,0 +1,111 @@
+//! What an attempt can touch: recorded before it, repaired and judged after it, put back where it failed.
+//!
+//! - [`AttemptRecord`] is taken before an attempt and repairs what would stop git from running after it;
+//!   [`Savepoint`] is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
+//! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
+//! - `trash` is where things go that git cannot keep; nothing is deleted.
+//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files`,
+//!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
+//!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `locks`,
+//!   `story_backup`.
+//!
+//! All of it takes the repository, the loop's own directory and somebody to tell. It knows neither the engine nor the
+//! state of a loop.
+
+mod attempt_record;
+mod control_files;
+mod exact_bytes;
+mod file_modes;
+mod hidden_files;
+mod ignored_files;
+mod index_flags;
+mod inventory;
+mod leftovers;
+mod locks;
+mod permissions;
+mod records;
+mod repo_link;
+mod savepoint;
+mod scan;
+mod stat_changes;
+pub(crate) mod story_backup;
+mod submodules;
+mod trash;
+mod unlisted_files;
+pub(crate) mod user_refs;
+
+use std::path::{Path, PathBuf};
+
+use crate::fs::FileError;
+use crate::git::worktree::WorkTreeError;
+use crate::git::{GitError, Repo};
+
+pub(crate) use attempt_record::AttemptRecord;
+pub(crate) use control_files::ControlFiles;
+pub(crate) use exact_bytes::restore_from_trash;
+pub(crate) use index_flags::hide_again;
+pub(crate) use locks::remove_stale as remove_stale_locks;
+pub(crate) use repo_link::RepoLink;
+pub(crate) use savepoint::{Moment, Savepoint};
+pub(crate) use user_refs::{RefChange, UserRefs};
+
+/// A repository, and the directory of a loop in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// The loop's own directory.
+    pub dir: &'a Path,
+}
+
+impl Site<'_> {
+    /// Returns a file in the loop's own directory.
+    pub fn file(self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Returns the private index that a step computes with.
+    pub fn work_index(self) -> PathBuf {
+        self.file("work.index")
+    }
+
+    /// Returns where things go that git cannot keep.
+    pub fn trash(self) -> PathBuf {
+        self.file("trash")
+    }
+}
+
+/// Why something could not be recorded or put back.
+#[derive(Debug, thiserror::Error)]
+pub enum ProtectError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The work tree could not be read or written.
+    #[error(transparent)]
+    WorkTree(#[from] WorkTreeError),
+    /// The git directory is not where it was.
+    #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
+    RepositoryGone(PathBuf),
+    /// The work tree changes while it is put back.
+    #[error("the work tree does not come to rest{}: is something still writing to it?", named(.0))]
+    Restless(Vec<String>),
+}
+
+fn named(paths: &[String]) -> String {
+    if paths.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", paths.join(", "))
+    }
+}
+
+/// Returns the first few paths as text, for a message.
+fn few(paths: &[Vec<u8>]) -> Vec<String> {
+    let few = paths.iter().take(5);
+    few.map(|path| String::from_utf8_lossy(path).into_owned())
+        .collect()
+}

@@ -1,0 +1,183 @@
+//! What git does not keep and an attempt must not take away, as records in `unversioned/` below the loop's directory:
+//! lists of paths, permissions, inventories, and copies of small ignored files. Never objects: a mirror push must not
+//! carry an ignored secret away.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use std::ffi::OsStr;
+
+use super::Site;
+use super::file_modes::MODES;
+use super::inventory::{Inventory, Kind};
+use super::savepoint::Moment;
+use super::scan::scan;
+use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
+use crate::git::GitError;
+use crate::git::index::Entries;
+
+/// What git did not track before the last attempt, and, at the start, when the loop began.
+const INVENTORY: &str = "inventory";
+
+/// Paths relative to the top.
+pub(super) type Paths = BTreeSet<Vec<u8>>;
+
+/// The records of a loop.
+#[derive(Clone, Debug)]
+pub(super) struct Records {
+    pub(super) dir: PathBuf,
+    pub(super) top: PathBuf,
+}
+
+impl Records {
+    /// Names the records of this loop.
+    pub fn of(site: Site<'_>) -> Self {
+        Self {
+            dir: site.file("unversioned"),
+            top: site.repo.top.clone(),
+        }
+    }
+
+    /// Begins them anew with what is there when the loop begins and does not need the work tree to be read by git first:
+    /// what is ignored, unusual permissions, empty directories, and what the user's index hides. One scan of the
+    /// directories and one `lstat` a file, beside git's own.
+    pub async fn begin(
+        &self,
+        site: Site<'_>,
+        index: &Path,
+        entries: &Entries,
+    ) -> Result<(), super::ProtectError> {
+        remove_dir(&self.dir)?;
+        let mut inventory = self.take_inventory(site, index).await?;
+        // The snapshot has them.
+        inventory.retain(|_, kind| kind != Kind::Untracked);
+        self.record_flags(entries)?;
+        let top = self.top.clone();
+        let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory), inventory));
+        let (found, mut inventory) = walk
+            .await
+            .map_err(|lost| file_error("look at", &self.top, io::Error::other(lost)))?;
+        for (paths, kind) in [
+            (&found.empty, Kind::EmptyDirectory),
+            (&found.special, Kind::Special),
+        ] {
+            for path in paths {
+                inventory.insert(&self.top, path, kind);
+            }
+        }
+        self.save_inventory(Moment::Start, &inventory)?;
+        self.save_modes(Moment::Start, &found.modes)?;
+        Ok(self.save_modes(Moment::Checkpoint, &found.modes)?)
+    }
+
+    /// Makes the empty directories that are gone.
+    pub fn put_back_directories(&self) -> Result<(), FileError> {
+        for path in self.empty_directories()? {
+            let dir = self.top.join(OsStr::from_bytes(&path));
+            if dir.symlink_metadata().is_err() {
+                fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the directories that were empty when the loop began, without a final `/`.
+    pub fn empty_directories(&self) -> Result<Vec<Vec<u8>>, FileError> {
+        let inventory = self.inventory_of_start()?.unwrap_or_default();
+        let empty = inventory
+            .iter()
+            .filter(|(_, item)| item.kind == Kind::EmptyDirectory);
+        Ok(empty.map(|(path, _)| path.clone()).collect())
+    }
+
+    /// Takes the inventory of the work tree as it is now. One scan.
+    pub async fn take_inventory(&self, site: Site<'_>, index: &Path) -> Result<Inventory, GitError> {
+        Inventory::take(site.repo, index).await
+    }
+
+    /// Returns what git did not track when the loop began, but for what its snapshot holds; `None` where the record is
+    /// lost.
+    pub fn inventory_of_start(&self) -> Result<Option<Inventory>, FileError> {
+        let name = Moment::Start.name(INVENTORY);
+        if self.knows(&name) {
+            return Ok(Some(Inventory::from_bytes(&self.read(&name)?)));
+        }
+        // The records of earlier versions.
+        if !self.knows("ignored") {
+            return Ok(None);
+        }
+        let mut inventory = Inventory::from_list(self.paths("ignored")?);
+        for path in self.paths("empty")? {
+            inventory.insert(&self.top, &path, Kind::EmptyDirectory);
+        }
+        Ok(Some(inventory))
+    }
+
+    /// Returns what git did not track before the last attempt; `None` where there is no record.
+    pub fn inventory_before_attempt(&self) -> Result<Option<Inventory>, FileError> {
+        if self.knows(INVENTORY) {
+            return Ok(Some(Inventory::from_bytes(&self.read(INVENTORY)?)));
+        }
+        // The records of earlier versions.
+        if !self.knows("ignored.later") {
+            return Ok(None);
+        }
+        let (mut paths, gone) = (self.paths("ignored")?, self.paths("gone")?);
+        paths.extend(self.paths("ignored.later")?);
+        paths.retain(|path| !gone.contains(path));
+        Ok(Some(Inventory::from_list(paths)))
+    }
+
+    /// Saves an inventory of that moment; the checkpoint's is the one before the last attempt.
+    pub fn save_inventory(&self, moment: Moment, inventory: &Inventory) -> Result<(), FileError> {
+        self.write(&moment.name(INVENTORY), &inventory.to_bytes())
+    }
+
+    /// Returns whether there is such a record; it is gone when an agent deleted the loop's directory.
+    pub fn knows(&self, name: &str) -> bool {
+        self.dir.join(name).exists()
+    }
+
+    /// Returns whether the permissions of that moment are recorded.
+    pub fn knows_modes(&self, moment: Moment) -> bool {
+        self.knows(&moment.name(MODES))
+    }
+
+    /// Reads a list of paths.
+    pub fn paths(&self, name: &str) -> Result<Paths, FileError> {
+        Ok(self
+            .read(name)?
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect())
+    }
+
+    /// Saves a list of paths.
+    pub fn save_paths(&self, name: &str, paths: &Paths) -> Result<(), FileError> {
+        let mut bytes = Vec::new();
+        for path in paths {
+            bytes.extend_from_slice(path);
+            bytes.push(0);
+        }
+        self.write(name, &bytes)
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
+        let path = self.dir.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(bytes),
+            // A loop whose directory was deleted knows less, and says so elsewhere.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(file_error("read", &path, error)),
+        }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
+        fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
+        write_atomically(&self.dir.join(name), bytes, 0o600, Durability::Atomic)
+    }
+}

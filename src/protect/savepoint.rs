@@ -1,0 +1,420 @@
+//! A state that the work tree can go back to: the last checkpoint, or the beginning of the loop. Going back touches only
+//! what differs; what git does not keep goes to the trash.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
+use super::exact_bytes::{self, ExactBytes};
+use super::records::Records;
+use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
+use super::trash::put_away;
+use super::{
+    ProtectError, Site, control_files, few, ignored_files, index_flags, permissions, submodules,
+    unlisted_files,
+};
+use crate::events::Notices;
+use crate::fs::make_accessible;
+use crate::git::index::{self, Entries};
+use crate::git::index_file::Index;
+use crate::git::worktree::{Reading, Whose};
+use crate::names::Oid;
+
+/// Paths that differ, with git's letter for how.
+type Changes = Vec<(u8, Vec<u8>)>;
+
+/// How often the work tree may turn out to have changed while it is put back.
+const TURNS: usize = 4;
+
+/// Which state a savepoint is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The beginning of the loop.
+    Start,
+    /// The last checkpoint.
+    Checkpoint,
+}
+
+impl Moment {
+    /// Returns the name of a record of that moment.
+    pub fn name(self, record: &str) -> String {
+        match self {
+            Self::Start => format!("{record}.start"),
+            Self::Checkpoint => record.to_owned(),
+        }
+    }
+}
+
+/// A state that the work tree can go back to.
+#[derive(Clone, Debug)]
+pub(crate) struct Savepoint {
+    /// Its tree.
+    pub tree: Oid,
+    /// The commit of that tree.
+    pub commit: Oid,
+    /// Which state it is, by which its records are named.
+    pub moment: Moment,
+    /// The user's nested repositories, which are left alone; relative to the top.
+    pub nested: Vec<Vec<u8>>,
+    /// When what would be undone began.
+    pub since: Timestamp,
+    /// Whether an inventory was taken before what would be undone: nobody takes one when a person sets to work.
+    pub has_own_inventory: bool,
+}
+
+impl Savepoint {
+    /// Returns the index that described it.
+    pub fn index(&self, site: Site<'_>) -> PathBuf {
+        site.file(match self.moment {
+            Moment::Start => "start.index",
+            Moment::Checkpoint => "checkpoint.index",
+        })
+    }
+
+    /// Records what git does not keep when a loop begins. `index` is the user's, whose flags are `entries`; nothing waits
+    /// for the work tree to be read. One scan of the directories and one `lstat` a file.
+    ///
+    /// # Errors
+    /// When something cannot be read or written.
+    pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
+        Records::of(site).begin(site, index, entries).await
+    }
+
+    /// Records the bytes that git would not give back when a loop begins; `index` describes the work tree.
+    ///
+    /// # Errors
+    /// When a file cannot be read or copied.
+    pub async fn begin_exact_bytes(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
+        ExactBytes::begin(site, index).await
+    }
+
+    /// Records indexes and submodules when the first checkpoint is made, with its index in place.
+    ///
+    /// # Errors
+    /// When something cannot be read or written.
+    pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        self.remember_index(site)?;
+        index::copy(&site.repo.index(), &site.file("start.index"))?;
+        submodules::record_start(site).await
+    }
+
+    /// Records what a story touched, with the index of its checkpoint in place; `since` is when the loop began.
+    ///
+    /// # Errors
+    /// When something cannot be read or written.
+    pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
+        let repo = site.repo;
+        let now = repo.index();
+        let mut touched = touched_between(&self.index(site), &now, repo.oid_length);
+        touched.extend(touched_in_same_second(repo, &now, since));
+        if !touched.is_empty() {
+            self.record_touched(site, &now, &touched).await?;
+            let records = Records::of(site);
+            if !records.sparse(Moment::Checkpoint)?.is_empty() {
+                let sparse = repo.index_entries(&now, repo.oid_length).await?.sparse;
+                records.record_sparse(sparse)?;
+            }
+        }
+        self.remember_index(site)?;
+        submodules::record(site).await
+    }
+
+    /// Records permissions and exact bytes of what a person touched since the checkpoint without a difference that git
+    /// would see: it is not the attempt's to take along. The working index describes the work tree.
+    ///
+    /// # Errors
+    /// When something cannot be read or written.
+    pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
+        let work = site.work_index();
+        let known = self.index(site);
+        let mut touched = touched_between(&known, &work, site.repo.oid_length);
+        touched.extend(touched_in_same_second(site.repo, &known, since));
+        self.record_touched(site, &work, &touched).await
+    }
+
+    async fn record_touched(
+        &self,
+        site: Site<'_>,
+        index: &Path,
+        touched: &[Vec<u8>],
+    ) -> Result<(), ProtectError> {
+        Records::of(site).record_modes(touched)?;
+        ExactBytes::of(site, self.moment)
+            .record(site.repo, index, touched)
+            .await
+    }
+
+    /// Keeps a copy of the index as it is now, to see later what was touched since.
+    fn remember_index(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        index::copy(&site.repo.index(), &self.index(site))?;
+        Ok(())
+    }
+
+    /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` says
+    /// nothing. One `lstat` a file and one scan.
+    ///
+    /// # Errors
+    /// When git cannot read the work tree.
+    pub async fn is_as_left(&self, site: Site<'_>) -> Result<bool, ProtectError> {
+        if !is_untouched_since(site.repo, &self.index(site), &self.tree) {
+            return Ok(false);
+        }
+        Ok(site.repo.is_as_indexed(&self.nested).await?)
+    }
+
+    /// Makes the private index that a step computes with: the real one without flags that hide files.
+    ///
+    /// # Errors
+    /// When git cannot make it.
+    pub async fn working_index(
+        &self,
+        site: Site<'_>,
+        notices: &mut dyn Notices,
+    ) -> Result<PathBuf, ProtectError> {
+        let (work, repo) = (site.work_index(), site.repo);
+        control_files::mend_index(site, self, notices).await?;
+        let made = repo
+            .private_index(&repo.index(), &work, Some(&self.commit))
+            .await?;
+        let records = Records::of(site);
+        let mut hidden = made.entries.hidden();
+        hidden.extend(records.newly_sparse(made.entries.sparse)?);
+        repo.show_paths(&work, &hidden).await?;
+        if !made.sound {
+            let sparse = records.sparse(Moment::Checkpoint)?;
+            repo.hide_paths(&work, &[], &sparse).await?;
+            // Other git commands read the real one too.
+            repo.install_index(&work).await?;
+            notices.tell("the index was missing or damaged: made anew from the checkpoint".to_owned());
+        }
+        Ok(work)
+    }
+
+    /// Reads the work tree as it is now into the working index, and compares it with the savepoint. One scan.
+    ///
+    /// # Errors
+    /// When something can be neither read nor stored.
+    pub async fn read(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<Reading, ProtectError> {
+        let work = self.working_index(site, notices).await?;
+        let whose = Whose::Loops { nested: &self.nested };
+        let known = self.index(site);
+        let reading = site
+            .repo
+            .read_work_tree(&work, &self.tree, Some(&known), whose)
+            .await?;
+        ignored_files::leave_out(site, &work, reading, notices).await
+    }
+
+    /// Puts the working index in place of the real one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub async fn install_working_index(site: Site<'_>) -> Result<(), ProtectError> {
+        let work = site.work_index();
+        if work.exists() {
+            site.repo.install_index(&work).await?;
+            index::discard(&work)?;
+        }
+        Ok(())
+    }
+
+    /// Goes back to this state: submodules, files, index, and what git does not keep. `now` is the work tree when the
+    /// working index was just read from it. What has to go is in the directory `trash`; what was in submodules is kept
+    /// under the ref `kept`. Returns the paths that were touched since that state, or now.
+    ///
+    /// # Errors
+    /// When the work tree does not come to rest, or something cannot be put back. Doing it again goes on.
+    pub async fn go_to(
+        &self,
+        site: Site<'_>,
+        now: Option<Reading>,
+        trash: &Path,
+        kept: &str,
+        notices: &mut dyn Notices,
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let now = if self.put_back_submodules(site, kept, trash, notices).await? {
+            None
+        } else {
+            now
+        };
+        let touched = self.converge(site, now, trash, notices).await?;
+        Self::install_working_index(site).await?;
+        self.put_back_unversioned(site, &touched).await?;
+        Ok(touched)
+    }
+
+    /// Brings back what git does not keep. Called with the savepoint's index in place.
+    async fn put_back_unversioned(&self, site: Site<'_>, touched: &[Vec<u8>]) -> Result<(), ProtectError> {
+        let repo = site.repo;
+        let records = Records::of(site);
+        records.put_back_ignored(self.moment)?;
+        records.put_back_directories()?;
+        let written = ExactBytes::of(site, self.moment).restore(&repo.top, touched)?;
+        if !written.is_empty() {
+            // Git takes a file of another size for changed until it has read it again.
+            let work = site.work_index();
+            index::copy(&repo.index(), &work)?;
+            repo.update_index(&work, &["--add"], &written).await?;
+            Self::install_working_index(site).await?;
+        }
+        let tracked = tracked_directories(&repo.index(), repo.oid_length);
+        let empty = records.empty_directories()?;
+        let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
+        records.restore_modes(self.moment, touched, &dirs)?;
+        match self.moment {
+            Moment::Checkpoint => self.remember_index(site),
+            // The user's own index takes its place.
+            Moment::Start => Ok(()),
+        }
+    }
+
+    /// Brings the files to this state, touching only what differs, until nothing changes any more.
+    async fn converge(
+        &self,
+        site: Site<'_>,
+        mut now: Option<Reading>,
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
+        let (mut touched, mut changed, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        for turn in 0..TURNS {
+            let mut now = match now.take() {
+                Some(now) => now,
+                None => self.read(site, notices).await?,
+            };
+            touched.extend(touched_between(&known, &work, repo.oid_length));
+            touched.extend(touched_in_same_second(repo, &known, self.since));
+            if turn == 0 {
+                exact_bytes::keep_in_trash(site, &work, &touched, trash, notices).await?;
+            }
+            let changes = match now.changes.take() {
+                Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
+                _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
+            };
+            let came = changes.iter().filter(|(status, _)| *status == b'A');
+            added.extend(came.map(|(_, path)| path.clone()));
+            // A file that changed meanwhile keeps all from being changed; the next turn sees it.
+            let done = match self.restore_rules(site, &changes).await? {
+                Some(tree) => {
+                    let changes = repo.git.diff_trees(&self.tree, &tree).await?;
+                    self.clear_the_way(site, &changes, trash, notices)?;
+                    repo.switch_work_tree(&work, &tree, &self.tree).await.is_ok()
+                }
+                None => {
+                    let (tree, changes) = self.leave_ignored(site, now, changes).await?;
+                    self.clear_the_way(site, &changes, trash, notices)?;
+                    if turn == 0 && index::held_tree(&known, repo.oid_length).as_ref() == Some(&self.tree) {
+                        let restored = repo.restore_changes(&work, &known, repo.oid_length, &changes);
+                        matches!(restored.await, Ok(true))
+                    } else {
+                        repo.switch_work_tree(&work, &tree, &self.tree).await.is_ok()
+                    }
+                }
+            };
+            if !done {
+                permissions::open_directories(site, &known);
+                make_accessible(&repo.top);
+                continue;
+            }
+            let before = self.known_before(site)?;
+            let since = SystemTime::from(self.since);
+            for path in unlisted_files::made_since(site, &work, &before, since) {
+                put_away(site, &self.nested, &path, trash)?;
+            }
+            let left = repo.differences(&work).await?;
+            self.clear_leftovers(site, &left.untracked, &work, &added, trash, notices)
+                .await?;
+            changed = left.changed;
+            if changed.is_empty() {
+                index_flags::narrow_sparse(site, self.moment, &work).await?;
+                return Ok(touched);
+            }
+        }
+        Err(ProtectError::Restless(few(&changed)))
+    }
+
+    /// Restores ignore and attribute rules first, when the attempt changed any: they decide what is whose and what a
+    /// file's content is. The working index is then the savepoint's, and what it does not know is left for the trash.
+    /// Returns the tree of the tracked files.
+    async fn restore_rules(&self, site: Site<'_>, changes: &Changes) -> Result<Option<Oid>, ProtectError> {
+        let (repo, work) = (site.repo, site.work_index());
+        let mut rules = changes.clone();
+        rules.retain(|(_, path)| is_rules(path));
+        if rules.is_empty() {
+            return Ok(None);
+        }
+        repo.restore_files(&site.file("rules.index"), &self.tree, &rules)
+            .await?;
+        repo.private_index(&self.index(site), &work, Some(&self.commit))
+            .await?;
+        Ok(Some(repo.read_tracked(&work).await?))
+    }
+
+    /// Takes out of the working index what the savepoint's ignore rules cover, or was there untracked, and the savepoint
+    /// does not hold: an agent may have force-added files that are the user's.
+    async fn leave_ignored(
+        &self,
+        site: Site<'_>,
+        now: Reading,
+        mut changes: Changes,
+    ) -> Result<(Oid, Changes), ProtectError> {
+        let (repo, work) = (site.repo, site.work_index());
+        let added = changes.iter().filter(|(status, _)| *status == b'A');
+        let added: Vec<Vec<u8>> = added.map(|(_, path)| path.clone()).collect();
+        let known = self.known_before(site)?;
+        // The attempt has taken away the rule that hid it.
+        let (was_there, mut added): (Vec<_>, Vec<_>) =
+            added.into_iter().partition(|path| known.holds_back(path));
+        if now.nested.is_empty() && !added.is_empty() {
+            // What was not in the attempt's own index was added by us, and that leaves ignored files out.
+            let bytes = fs::read(repo.index()).unwrap_or_default();
+            if let Some(its) = Index::parse(&bytes, repo.oid_length) {
+                let has = |path: &Vec<u8>| its.entries.binary_search_by(|entry| (*entry.path).cmp(path));
+                added.retain(|path| has(path).is_ok());
+            }
+        }
+        let mut ignored = repo.ignored_among(&work, &added).await?;
+        ignored.extend(was_there);
+        if ignored.is_empty() {
+            return Ok((now.tree, changes));
+        }
+        repo.update_index(&work, &["--force-remove"], &ignored).await?;
+        let ignored: HashSet<Vec<u8>> = ignored.into_iter().collect();
+        changes.retain(|(_, path)| !ignored.contains(path));
+        Ok((repo.git.write_tree(&work).await?, changes))
+    }
+
+    /// Moves to the trash what stands where the savepoint has something and what git does not know of (ignored files,
+    /// files under a rule that the attempt added): git would not write over it. `changes` says how the work tree differs
+    /// from the savepoint.
+    fn clear_the_way(
+        &self,
+        site: Site<'_>,
+        changes: &Changes,
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let goes = |path: &[u8]| {
+            changes
+                .iter()
+                .any(|(status, gone)| *status == b'A' && gone == path)
+        };
+        for (_, path) in changes.iter().filter(|(status, _)| *status == b'D') {
+            if let Some(in_the_way) = site.repo.first_in_the_way(path)
+                && !goes(&in_the_way)
+            {
+                self.clear_out_of_the_way(site, &in_the_way, trash, notices)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_rules(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    name == b".gitignore" || name == b".gitattributes"
+}

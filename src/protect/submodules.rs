@@ -1,0 +1,245 @@
+//! Submodules: an attempt may commit in one, leave it dirty or delete it. A failed attempt's doing is kept in
+//! the submodule's own refs and undone. Repositories without submodules pay nothing.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::leftovers::untracked_beside_ignored;
+use super::savepoint::Moment;
+use super::trash::put_away;
+use super::{ProtectError, Savepoint, Site};
+use crate::events::Notices;
+use crate::fs::{file_error, remove_file};
+use crate::git::worktree::Whose;
+use crate::git::{Head, Repo, clear_operations, discover, index};
+use crate::names::{Oid, short_branch};
+use crate::paths::{percent_decode, percent_encode};
+use crate::refs::{KeptRef, Update};
+
+/// Submodules at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Submodules {
+    #[serde(default)]
+    submodule: Vec<Submodule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Submodule {
+    /// Relative to the top, percent-encoded.
+    path: String,
+    /// The branch checked out in it, in full; `None`: detached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    /// The commit checked out in it.
+    oid: Oid,
+    /// What its `.git` says when that is a file: where its repository is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    git_file: Option<String>,
+}
+
+/// Records the submodules when the loop begins.
+pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
+    let now = read(site).await?;
+    save(site, Moment::Start, &now)?;
+    save(site, Moment::Checkpoint, &now)
+}
+
+/// Records the submodules at a checkpoint.
+pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
+    save(site, Moment::Checkpoint, &read(site).await?)
+}
+
+/// Returns whether the last checkpoint has a submodule.
+pub(super) fn is_any(site: Site<'_>) -> bool {
+    !load(site, Moment::Checkpoint).submodule.is_empty()
+}
+
+impl Savepoint {
+    /// Finds a submodule with uncommitted changes. A missing index is made anew first, so that git can tell.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub async fn dirty_submodule(
+        &self,
+        site: Site<'_>,
+        notices: &mut dyn Notices,
+    ) -> Result<Option<String>, ProtectError> {
+        if !is_any(site) {
+            return Ok(None);
+        }
+        self.working_index(site, notices).await?;
+        let dirty = site.repo.dirty_submodule().await?;
+        Ok(dirty.map(|path| String::from_utf8_lossy(&path).into_owned()))
+    }
+
+    /// Puts the submodules back; returns whether any was different. What was in them is kept in their own repositories
+    /// under the ref `kept`.
+    pub(super) async fn put_back_submodules(
+        &self,
+        site: Site<'_>,
+        kept: &str,
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let mut changed = false;
+        for was in load(site, self.moment).submodule {
+            if let Some(told) = self.put_back(site, &was, kept, trash).await? {
+                notices.tell(told);
+                changed = true;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Returns what there is to tell when the submodule was not as it was.
+    async fn put_back(
+        &self,
+        site: Site<'_>,
+        was: &Submodule,
+        kept: &str,
+        trash: &Path,
+    ) -> Result<Option<String>, ProtectError> {
+        let path = percent_decode(&was.path);
+        let shown = String::from_utf8_lossy(&path).into_owned();
+        let Some((repo, head)) = self.open(site, was, &path, trash).await? else {
+            return Ok(Some(format!(
+                "the submodule {shown} is gone with its repository and cannot be put back"
+            )));
+        };
+        let git = &repo.git;
+        let work = site.file("submodule.index");
+        let base = head.oid.clone().unwrap_or_else(|| was.oid.clone());
+        let made = repo.private_index(&repo.index(), &work, Some(&base)).await?;
+        repo.show_paths(&work, &made.entries.hidden()).await?;
+        let target = git.tree_of(&was.oid).await?;
+        let whose = Whose::Loops { nested: &[] };
+        let now = repo.read_work_tree(&work, &target, None, whose).await?;
+        let stands = Head {
+            branch: was.branch.clone(),
+            oid: Some(was.oid.clone()),
+        };
+        if head == stands && now.tree == target {
+            return Ok(None);
+        }
+        let why = format!("ralph: {kept}");
+        let commit = git.commit_tree(&now.tree, &[&base], &why).await?;
+        let mut to_keep = vec![KeptRef {
+            name: kept.to_owned(),
+            oid: commit,
+        }];
+        let mut updates = Vec::new();
+        if let Some(branch) = &was.branch {
+            let found = git.refs(&[branch]).await?;
+            let tip = found.into_iter().find(|found| found.name == *branch);
+            let tip = tip.map(|found| found.oid).filter(|tip| *tip != was.oid);
+            if let Some(tip) = tip {
+                to_keep.push(KeptRef {
+                    name: format!("{kept}-{}", tip.short()),
+                    oid: tip.clone(),
+                });
+                updates.push(Update::Move {
+                    name: branch.clone(),
+                    new: was.oid.clone(),
+                    old: Some(tip),
+                });
+            }
+        }
+        git.keep(&to_keep, &why).await?;
+        git.update_refs(&updates, &why).await?;
+        clear_operations(&repo)?;
+        repo.switch_work_tree(&work, &now.tree, &target).await?;
+        repo.install_index(&work).await?;
+        repo.set_head(&stands, &why).await?;
+        for left in untracked_beside_ignored(&repo, &work).await? {
+            put_away(site, &self.nested, &[&path[..], b"/", &left].concat(), trash)?;
+        }
+        index::discard(&work)?;
+        let at = was.branch.as_deref().map_or(was.oid.short(), short_branch);
+        Ok(Some(format!(
+            "the submodule {shown} was changed; it is back at {at}, and what was there is in its {kept}"
+        )))
+    }
+
+    /// Opens the repository of a submodule; its directory is made anew where only the repository is left. `None` when that
+    /// is gone too.
+    async fn open(
+        &self,
+        site: Site<'_>,
+        was: &Submodule,
+        path: &[u8],
+        trash: &Path,
+    ) -> Result<Option<(Repo, Head)>, ProtectError> {
+        let dir = site.repo.top.join(OsStr::from_bytes(path));
+        if dir.join(".git").symlink_metadata().is_err() {
+            let Some(text) = &was.git_file else {
+                return Ok(None);
+            };
+            if dir.symlink_metadata().is_ok() {
+                put_away(site, &self.nested, path, trash)?;
+            }
+            fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, error))?;
+            let file = dir.join(".git");
+            fs::write(&file, text).map_err(|error| file_error("write", &file, error))?;
+        }
+        let Ok((mut repo, head)) = discover(&dir).await else {
+            return Ok(None);
+        };
+        if repo.top.canonicalize().ok() != dir.canonicalize().ok() {
+            return Ok(None);
+        }
+        repo.git = repo.git.with_own_identity(true);
+        Ok(Some((repo, head)))
+    }
+}
+
+/// Reads the submodules that are checked out now.
+async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
+    let repo = site.repo;
+    let mut found = Submodules::default();
+    // Without this file nothing is registered, and no index has to be looked through.
+    if repo.top.join(".gitmodules").symlink_metadata().is_err() {
+        return Ok(found);
+    }
+    let entries = repo.index_entries(&repo.index(), repo.oid_length).await?;
+    for path in entries.submodules {
+        let dir = repo.top.join(OsStr::from_bytes(&path));
+        if dir.join(".git").symlink_metadata().is_err() {
+            continue;
+        }
+        let (_, head) = discover(&dir).await?;
+        if let Some(oid) = head.oid {
+            found.submodule.push(Submodule {
+                path: percent_encode(&path),
+                branch: head.branch,
+                oid,
+                git_file: fs::read_to_string(dir.join(".git")).ok(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), ProtectError> {
+    let path = record_file(site, moment);
+    if submodules.submodule.is_empty() {
+        return Ok(remove_file(&path)?);
+    }
+    let text = toml::to_string(submodules).map_err(io::Error::other);
+    let written = text.and_then(|text| fs::write(&path, text));
+    Ok(written.map_err(|error| file_error("write", &path, error))?)
+}
+
+fn load(site: Site<'_>, moment: Moment) -> Submodules {
+    // A loop whose directory was deleted knows less, and says so elsewhere.
+    let text = fs::read_to_string(record_file(site, moment)).unwrap_or_default();
+    toml::from_str(&text).unwrap_or_default()
+}
+
+fn record_file(site: Site<'_>, moment: Moment) -> PathBuf {
+    site.file(&format!("{}.toml", moment.name("submodules")))
+}

@@ -1,0 +1,55 @@
+//! What an attempt made that git does not list: pipes, sockets, and ignore rules that hide themselves.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::Site;
+use super::inventory::Inventory;
+use super::stat_changes::directories;
+use crate::git::index_file::Index;
+
+/// File systems stamp with the clock of the last tick: a file made after a moment may look older than it.
+const CLOCK_LAG: Duration = Duration::from_millis(100);
+
+/// Finds special files, and ignore rules that hide themselves, in the directories of the files that `index` knows, where
+/// they were made since `since` and are not `known` from before. `index` describes the work tree.
+pub(super) fn made_since(site: Site<'_>, index: &Path, known: &Inventory, since: SystemTime) -> Vec<Vec<u8>> {
+    let since = since - CLOCK_LAG;
+    let bytes = fs::read(index).unwrap_or_default();
+    let index = Index::parse(&bytes, site.repo.oid_length).unwrap_or_default();
+    let is_tracked = |path: &[u8]| {
+        let found = index.entries.binary_search_by(|entry| (*entry.path).cmp(path));
+        found.is_ok()
+    };
+    let mut dirs = directories(index.entries.iter().map(|entry| &*entry.path));
+    dirs.insert(b"");
+    let mut found = Vec::new();
+    for dir in dirs {
+        let path = site.repo.top.join(OsStr::from_bytes(dir));
+        let changed = path.metadata().and_then(|metadata| metadata.modified());
+        if changed.is_ok_and(|changed| changed < since) {
+            continue;
+        }
+        for entry in fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok) {
+            let Ok(kind) = entry.file_type() else { continue };
+            let mut name = dir.to_vec();
+            if !name.is_empty() {
+                name.push(b'/');
+            }
+            name.extend_from_slice(entry.file_name().as_bytes());
+            if known.kind_of(&name).is_some() {
+                continue;
+            }
+            let special = !(kind.is_file() || kind.is_dir() || kind.is_symlink());
+            let rules = entry.file_name() == ".gitignore" && !is_tracked(&name);
+            let made = entry.metadata().and_then(|metadata| metadata.created());
+            if rules || (special && made.is_ok_and(|made| made >= since)) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,106 @@
+//! `docs/architecture.md`, held to the source: which room uses which, and that the methods of an open loop are in one file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::source;
+
+type Rooms = BTreeMap<String, BTreeSet<String>>;
+
+#[test]
+fn rooms_use_what_the_table_says_and_nothing_else() {
+    let text = fs::read_to_string(source().join("docs/architecture.md")).unwrap();
+    let words = words(&text);
+    let mut found: Rooms = rooms_of_table(&text)
+        .into_keys()
+        .map(|room| (room, BTreeSet::new()))
+        .collect();
+    for (room, file) in files() {
+        if words.contains(&room) || room == "lib" || room == "main" {
+            continue;
+        }
+        let used = used_by(&fs::read_to_string(&file).unwrap());
+        let used = used
+            .into_iter()
+            .filter(|name| *name != room && !words.contains(name));
+        found.entry(room.clone()).or_default().extend(used);
+    }
+    assert_eq!(rooms_of_table(&text), found);
+}
+
+#[test]
+fn an_open_loop_has_its_methods_in_one_file() {
+    for (_, file) in files() {
+        let text = fs::read_to_string(&file).unwrap();
+        let has_methods = text
+            .lines()
+            .any(|line| line.starts_with("impl") && line.contains(" Loop<"));
+        assert_eq!(
+            has_methods,
+            file.ends_with("engine/open_loop.rs"),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+/// Returns the rows of the table: the rooms that each room may use.
+fn rooms_of_table(text: &str) -> Rooms {
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let rows = rows.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+    let rows = rows.filter(|cells| cells.len() == 5);
+    rows.map(|cells| {
+        let used = cells[3].split(',').map(str::trim).filter(|name| !name.is_empty());
+        (
+            cells[1].trim_matches('`').to_owned(),
+            used.map(str::to_owned).collect(),
+        )
+    })
+    .collect()
+}
+
+/// Returns the rooms that every room may use.
+fn words(text: &str) -> BTreeSet<String> {
+    let (_, after) = text.split_once("Words that every room uses:").unwrap();
+    let (list, _) = after.split_once("\n\n").unwrap();
+    let names = list.split('`').skip(1).step_by(2);
+    names.map(str::to_owned).collect()
+}
+
+/// Returns the rooms that a file names in its imports and paths, tests aside.
+fn used_by(text: &str) -> BTreeSet<String> {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let names = code.flat_map(|line| line.split("crate::").skip(1));
+    let names = names.map(|rest| {
+        rest.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .next()
+            .unwrap()
+    });
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Lists the files of the source, each with its room; files of tests aside.
+fn files() -> Vec<(String, PathBuf)> {
+    let top = source().join("src");
+    let mut files = Vec::new();
+    collect(&top, &mut files);
+    let room_of = |path: &Path| {
+        let first = path.strip_prefix(&top).unwrap().components().next().unwrap();
+        let name = first.as_os_str().to_str().unwrap();
+        name.trim_end_matches(".rs").to_owned()
+    };
+    files.into_iter().map(|path| (room_of(&path), path)).collect()
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+            files.push(path);
+        }
+    }
+}
