@@ -39,7 +39,7 @@ pub struct Row {
 }
 
 /// What comes of a hook that fails when what it is about has happened.
-const WARNING: &str = "a warning; the loop goes on";
+const WARNING: &str = "a warning; the loop continues";
 
 /// All hooks, in the order in which a loop runs them.
 pub const TABLE: &[Row] = &[
@@ -48,8 +48,8 @@ pub const TABLE: &[Row] = &[
         name: "ralph-pre-attempt",
         story: true,
         event: "attempt_started",
-        when: "before an attempt of git ralph next, retry or run, and before the work tree is looked at: what it changes is an edit \
-               made before the attempt, and becomes a checkpoint of its own",
+        when: "before an attempt of git ralph next, retry or run, and before git-ralph looks at the work tree: what it changes is an \
+               edit made before the attempt, and becomes a checkpoint of its own",
         refusal: "the attempt does not begin, nothing is counted, and the command ends with exit code 1",
     },
     Row {
@@ -58,7 +58,7 @@ pub const TABLE: &[Row] = &[
         story: true,
         event: "attempt_ended",
         when: "after COMPLETE (or git ralph complete) and all gates, before the checkpoint: what it changes in the work tree is part of \
-               the checkpoint, and told",
+               the checkpoint, and reported",
         refusal: "the verdict is gate_failed, the last 40 lines of its output are the reason, and the attempt is undone",
     },
     Row {
@@ -66,7 +66,7 @@ pub const TABLE: &[Row] = &[
         name: "ralph-post-attempt",
         story: true,
         event: "attempt_ended",
-        when: "after an attempt, whatever it came to, when the checkpoint is made or the work tree is put back",
+        when: "after an attempt, whatever its verdict, when the checkpoint is made or the work tree is reset",
         refusal: WARNING,
     },
     Row {
@@ -82,7 +82,7 @@ pub const TABLE: &[Row] = &[
         name: "ralph-post-revert",
         story: true,
         event: "reverted",
-        when: "after the work tree was put back to the checkpoint, by a failed attempt, git ralph fail or git ralph revert",
+        when: "after the work tree was reset to the checkpoint, by a failed attempt, git ralph fail or git ralph revert",
         refusal: WARNING,
     },
     Row {
