@@ -7,12 +7,12 @@ use std::io;
 use super::Session;
 use super::guard_rail::AGENT;
 use super::revert::Undoing;
-use crate::agent::process_tree::{self, Mark};
+use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::fs::FileError;
 use crate::git::index;
-use crate::state::{Intent, Phase, Running, Verdict};
+use crate::state::{Intent, Phase, Verdict};
 
 impl Session<'_> {
     pub(super) async fn recover(&mut self) -> Result<(), Error> {
@@ -109,29 +109,23 @@ impl Session<'_> {
     }
 
     async fn end_orphans(&mut self) -> Result<(), Error> {
-        let Some(Running {
-            run, pid, started, ..
-        }) = self.state.running.clone()
-        else {
+        let Some(running) = self.state.running.clone() else {
             return Ok(());
         };
-        let session = pid.filter(|pid| process_tree::is_same(*pid, started) || started.is_none());
-        let mut stop = self.engine.stop.clone();
-        // Its orphans went to somebody else when its git-ralph died.
-        let mark = Mark {
-            session,
-            run,
-            since: None,
+        let work_tree = self.engine.repo.top.clone();
+        let attempt = Orphaned {
+            run: running.run,
+            pid: running.pid,
+            started: running.started,
+            since: running.since,
+            work_tree: &work_tree,
         };
-        let found = process_tree::end(&mark, async move {
+        let mut stop = self.engine.stop.clone();
+        let told = attempt.end(async move {
             stop.asked(1).await;
-        })
-        .await;
-        if found.alive > 0 {
-            return Err(crate::agent::process::ProcessError::Immortal(found.alive).into());
-        }
-        if found.ended > 0 {
-            self.tell("processes of that attempt were still running; they were ended");
+        });
+        for text in told.await? {
+            self.tell(text);
         }
         Ok(())
     }
