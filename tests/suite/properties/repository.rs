@@ -1,8 +1,8 @@
 //! What an attempt does to the repository itself: commits, branches, HEAD, index and git's own files. A
 //! failed one is undone there too, and a complete one must not have lost a checkpoint.
 
+use super::undone::{fails_without_a_trace, kept};
 use crate::support::{CHANGE, Sandbox};
-use crate::undone::{fails_without_a_trace, kept};
 
 #[test]
 fn the_agents_commits_are_undone_and_kept() {
