@@ -200,7 +200,7 @@ fn a_gate_that_the_agent_wrote_runs_in_the_guard_and_is_looked_after() {
         .says("a gate deleted refs/ralph/add-login/start")
         .says("a gate made the tag planted")
         .says("was changed during a gate")
-        .says("config; it is put back");
+        .says("config was changed during a");
     for name in ["push", "main", "start"] {
         assert_eq!(sandbox.noted(name), "refused\n", "{}", sandbox.noted("words"));
     }
@@ -225,7 +225,7 @@ fn gates_before_any_work_are_looked_after_too() {
     sandbox
         .start()
         .says("refused: a gate tried to push")
-        .says("config; it is put back");
+        .says("config was changed during a");
     assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
     sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
 }
@@ -259,7 +259,7 @@ git config core.fsmonitor /tmp/x",
         .step("next", &sandbox.completing("echo x >x"))
         .exits(0)
         .says("a hook deleted refs/ralph/add-login/start")
-        .says("config; it is put back");
+        .says("config was changed during a");
     assert!(!output.stderr.contains("refs/remotes"), "{}", output.stderr);
     assert!(sandbox.git(&["ls-remote", "origin"]).ends_with("refs/heads/work"));
     assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/start"]), start);
