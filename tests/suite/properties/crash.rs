@@ -30,7 +30,7 @@ fn next_goes_on_after_a_crash() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("processes of that attempt were still running; they were ended")
+        .says("those that git-ralph recognized were ended")
         .says("attempt 1 at 1 was cut off; it does not count");
     assert!(!sandbox.noted("seen").contains("x\n"));
     assert!(sandbox.noted("seen").contains("README.md"));

@@ -17,7 +17,9 @@ fn all_that_is_in_the_source_is_brought_along() {
     let mut wanted: Vec<String> = ["man", "completions"]
         .iter()
         .flat_map(|dir| fs::read_dir(top.join(dir)).unwrap())
-        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| fs::read_to_string(path).unwrap())
         .collect();
     let mut brought: Vec<String> = bundled::files()
         .into_iter()
