@@ -24,7 +24,8 @@ pub const VARIABLE: &str = "GIT_RALPH_RUN";
 const GRACE: Duration = Duration::from_secs(5);
 /// How long killed processes may take to go.
 const LAST: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(10);
+/// How often it is looked whether they have: soon at first.
+const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 /// How often our children are killed in a row before anything else gets its turn.
 const STRIKES: usize = 50;
 
@@ -203,6 +204,7 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
         let deadline = Instant::now() + limit;
         let mut in_a_hurry = false;
         let mut asked = BTreeSet::new();
+        let (mut poll, longest) = POLLS;
         loop {
             let living = processes.alive();
             if living.is_empty() && processes.are_gone() {
@@ -220,7 +222,7 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
                 break;
             }
             tokio::select! {
-                () = sleep(POLL) => {}
+                () = sleep(poll) => poll = longest.min(poll * 2),
                 () = &mut impatient, if signal == Signal::SIGTERM => in_a_hurry = true,
             }
         }
