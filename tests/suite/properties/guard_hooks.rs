@@ -1,10 +1,9 @@
 //! The user's own hooks inside the guard: they run as they do without one.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use super::guard::{all, outcomes, put_hook, tries};
-use crate::support::{Sandbox, search_path};
+use crate::support::{Sandbox, search_path, write_program};
 
 /// A text with a word for every object id but that of nothing.
 fn without_oids(text: &str) -> String {
@@ -181,8 +180,7 @@ fn newer_gits_get_configured_hooks() {
         "#!/bin/sh\ncase \" $* \" in *' version '*) echo 'git version 2.54.0'; exit ;; esac\nexec '{}' \"$@\"\n",
         real.display()
     );
-    fs::write(tools.join("git"), shim).unwrap();
-    fs::set_permissions(tools.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&tools.join("git"), &shim);
     sandbox.start();
     // As git runs a command of its configuration.
     let agent = sandbox.completing(

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, LazyLock, Mutex, mpsc};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use super::{DEADLINE, search_path};
+use super::{DEADLINE, STARTS, search_path};
 
 /// What a command left.
 #[derive(Debug, Clone)]
@@ -201,9 +201,11 @@ impl Cmd {
             Terminal::read(File::from(pair.master))
         });
         let shown = format!("{} {:?}", self.program.to_string_lossy(), self.args);
+        let no_program_is_written = STARTS.read().unwrap_or_else(PoisonError::into_inner);
         let child = command
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
+        drop(no_program_is_written);
         Running {
             pid: Pid::from_raw(i32::try_from(child.id()).unwrap()),
             child,
