@@ -16,6 +16,7 @@ mod lifecycle_hooks;
 mod lifecycle_hooks_found;
 mod marking;
 mod names;
+mod narration;
 mod other_file_system;
 mod own_files;
 mod presets;
