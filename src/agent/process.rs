@@ -1,8 +1,8 @@
 //! One agent process (or gate) from its start until nothing of it is alive.
 //!
 //! It runs in a session of its own with `GIT_RALPH_RUN` in its environment. When it ends, or is asked
-//! to by a time limit or a signal, the whole session and every process with that mark are ended: TERM,
-//! a grace, KILL. Knows nothing of stories or git.
+//! to by a time limit or a signal, the whole session and every process with that variable are ended:
+//! TERM, a grace, KILL. Knows nothing of stories or git.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-use super::process_tree::{self, Mark};
+use super::process_tree::{self, AttemptProcesses};
 use crate::events::Stream;
 use crate::held;
 use crate::signal::Stop;
@@ -113,6 +113,7 @@ pub async fn run(
     listener: &mut dyn Listener,
 ) -> Result<Ended, ProcessError> {
     process_tree::adopt_orphans();
+    let others = process_tree::others();
     let mut child = match spawn(&job) {
         Ok(child) => child,
         Err(error) => {
@@ -123,11 +124,7 @@ pub async fn run(
         }
     };
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
-    let mark = Mark {
-        session: pid,
-        run: job.run,
-        since: pid.and_then(process_tree::started_at),
-    };
+    let processes = AttemptProcesses::started(pid, job.run, others);
     if let Some(pid) = pid {
         listener.started(pid);
     }
@@ -135,6 +132,7 @@ pub async fn run(
     let mut pipes = Pipes::of(&mut child);
     let mut tee = Tee { log, listener };
     let why = watch(
+        &processes,
         &mut child,
         &mut pipes,
         &mut tee,
@@ -147,7 +145,7 @@ pub async fn run(
         tee.listener.stopping();
     }
     let asked_to_end = !matches!(why, Ending::Exited(_) | Ending::Killed(_));
-    let left_running = end_all(&mark, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
+    let left_running = end_all(&processes, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
     let deadline = Instant::now() + DRAIN;
     while pipes.open() {
         tokio::select! {
@@ -196,6 +194,7 @@ fn feed(child: &mut Child, bytes: Vec<u8>) {
 }
 
 async fn watch(
+    processes: &AttemptProcesses,
     child: &mut Child,
     pipes: &mut Pipes,
     tee: &mut Tee<'_>,
@@ -247,7 +246,11 @@ async fn watch(
                 }
             }
             () = at(idle_deadline) => return Ok(idle(lack)),
-            _ = seconds.tick() => tee.listener.tick(),
+            _ = seconds.tick() => {
+                // They come to us for as long as it runs.
+                processes.reap_orphans();
+                tee.listener.tick();
+            }
         }
     }
 }
@@ -259,10 +262,10 @@ async fn at(deadline: Option<Instant>) {
     }
 }
 
-/// Ends every process of the mark while still reading what they print, so that none of them blocks on
+/// Ends every process of the attempt while still reading what they print, so that none of them blocks on
 /// a full pipe. Gives how many there were.
 async fn end_all(
-    mark: &Mark,
+    processes: &AttemptProcesses,
     child: &mut Child,
     pipes: &mut Pipes,
     tee: &mut Tee<'_>,
@@ -270,7 +273,7 @@ async fn end_all(
     asked_to_end: bool,
 ) -> Result<usize, ProcessError> {
     let mut impatient = stop.clone();
-    let ending = process_tree::end(mark, async move {
+    let ending = process_tree::end(processes, async move {
         // The second request to stop ends the grace.
         if asked_to_end {
             impatient.asked(2).await;

@@ -1,19 +1,21 @@
 //! Finding and ending every process of an attempt.
 //!
 //! A process belongs to an attempt when it is in the session that the attempt was started in, carries the
-//! attempt's mark in its environment (agents give their tools sessions of their own, and launchers die before
-//! what they launched), or descends from us and is younger than the attempt: on Linux orphans come to us, so
-//! that not even one with an empty environment gets away. Where there is no `/proc`, the session's process
-//! group is all that can be reached. Never touches anyone else's process.
+//! attempt's variable in its environment (agents give their tools sessions of their own, and launchers die
+//! before what they launched), or descends from us and is younger than the attempt. On Linux orphans come to
+//! us: an attempt has ended when we have no child any more, however its processes hid. Where there is no
+//! `/proc`, the session's process group is all that can be reached. Never touches anyone else's process.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
+
+use super::process_table::{Stat, Table, children, has_variable, have_children};
+pub use super::process_table::{is_same, started_at};
 
 /// The variable that marks every process of an attempt.
 pub const VARIABLE: &str = "GIT_RALPH_RUN";
@@ -22,17 +24,22 @@ pub const VARIABLE: &str = "GIT_RALPH_RUN";
 const GRACE: Duration = Duration::from_secs(5);
 /// How long killed processes may take to go.
 const LAST: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(10);
+/// How often it is looked whether they have: soon at first.
+const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+/// How often our children are killed in a row before anything else gets its turn.
+const STRIKES: usize = 50;
 
-/// What the processes of one attempt have in common.
+/// The processes of one attempt, by what they have in common.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct AttemptProcesses {
     /// The session (and process group) of the attempt.
-    pub session: Option<i32>,
+    session: Option<i32>,
     /// The value of [`VARIABLE`].
-    pub run: String,
-    /// When the attempt's first process was started, if we are its parent: our younger descendants are its.
-    pub since: Option<u64>,
+    run: String,
+    /// When the attempt's first process was started.
+    since: Option<u64>,
+    /// Our children that were there before it; `None` when it was started by another git-ralph.
+    others: Option<Vec<(i32, u64)>>,
 }
 
 /// From now on orphans among our descendants become our children (prctl(2), `PR_SET_CHILD_SUBREAPER`), so that
@@ -44,211 +51,186 @@ pub fn adopt_orphans() {
     }
 }
 
-/// What was found.
+/// Our children that are not of the attempt that begins next.
+#[must_use]
+pub fn others() -> Vec<(i32, u64)> {
+    let named = |(pid, stat): (i32, Stat)| (pid, stat.started);
+    children().into_iter().map(named).collect()
+}
+
+/// The outcome of ending the processes of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Processes that are still alive.
     pub alive: usize,
-    /// Processes that were found and had to be ended.
+    /// The most processes that were seen at one time and had to be ended.
     pub ended: usize,
 }
 
-/// Ends every process of the mark: TERM, a grace that `impatient` cuts short, KILL.
-pub async fn end(mark: &Mark, impatient: impl Future<Output = ()>) -> Found {
-    let ended = alive(mark).len();
+impl AttemptProcesses {
+    /// The processes of an attempt whose first process we have just started; `others` are from before it.
+    #[must_use]
+    pub fn started(leader: Option<i32>, run: String, others: Vec<(i32, u64)>) -> Self {
+        Self {
+            session: leader,
+            run,
+            since: leader.and_then(started_at),
+            others: Some(others),
+        }
+    }
+
+    /// The processes of an attempt whose git-ralph has died. Its orphans went to somebody else.
+    #[must_use]
+    pub fn orphaned(session: Option<i32>, run: String, since: Option<u64>) -> Self {
+        Self {
+            session,
+            run,
+            since,
+            others: None,
+        }
+    }
+
+    /// Lists the living processes, without ourselves.
+    fn alive(&self) -> Vec<i32> {
+        let Some(table) = Table::read() else {
+            return self.alive_without_proc();
+        };
+        let variable = format!("{VARIABLE}={}", self.run);
+        table
+            .living()
+            .filter(|(pid, stat)| {
+                Some(stat.session) == self.session
+                    || self.descends(*pid, stat, &table)
+                    || (self.is_young_enough(stat) && has_variable(*pid, variable.as_bytes()))
+            })
+            .map(|(pid, _)| pid)
+            .collect()
+    }
+
+    fn alive_without_proc(&self) -> Vec<i32> {
+        self.session
+            .filter(|session| killpg(Pid::from_raw(*session), None).is_ok())
+            .into_iter()
+            .collect()
+    }
+
+    fn is_young_enough(&self, stat: &Stat) -> bool {
+        self.since.is_none_or(|since| stat.started >= since)
+    }
+
+    fn descends(&self, pid: i32, stat: &Stat, table: &Table) -> bool {
+        let (Some(others), Some(since)) = (&self.others, self.since) else {
+            return false;
+        };
+        stat.started >= since
+            && table
+                .ancestor_among_children(pid)
+                .is_some_and(|(child, stat)| !others.contains(&(child, stat.started)))
+    }
+
+    /// Lists our children that are of the attempt, dead ones included.
+    fn children(&self) -> Vec<(i32, Stat)> {
+        let Some(others) = &self.others else {
+            return Vec::new();
+        };
+        let mut children = children();
+        children.retain(|(pid, stat)| !others.contains(&(*pid, stat.started)));
+        children
+    }
+
+    /// Tells if we have no child of the attempt, dead or alive. As orphans come to us, nothing descends from us
+    /// then.
+    fn has_no_child(&self) -> bool {
+        match &self.others {
+            None => true,
+            Some(others) if others.is_empty() => !have_children(),
+            Some(_) => self.children().is_empty(),
+        }
+    }
+
+    /// Tells if nothing is left, by two looks in a row: what is born during the first is seen by the second.
+    fn are_gone(&self) -> bool {
+        self.reap_orphans();
+        (0..2).all(|_| self.alive().is_empty() && self.has_no_child())
+    }
+
+    /// Takes dead orphans off the list of processes; the attempt's first process is for its owner to wait for.
+    pub fn reap_orphans(&self) {
+        for (pid, stat) in self.children() {
+            if stat.dead && Some(pid) != self.session {
+                let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
+            }
+        }
+    }
+
+    fn send(&self, pids: &[i32], signal: Signal) {
+        // Whoever is gone by now is what we want; whoever may not be signalled shows up as alive later.
+        for pid in pids {
+            if Some(*pid) == self.session {
+                let _ = killpg(Pid::from_raw(*pid), signal);
+            }
+            let _ = kill(Pid::from_raw(*pid), signal);
+            if signal == Signal::SIGTERM {
+                // A stopped process takes TERM only when it goes on.
+                let _ = kill(Pid::from_raw(*pid), Signal::SIGCONT);
+            }
+        }
+    }
+
+    /// Kills children as fast as they are found. A process that forks and exits again and again has another
+    /// number each time that the whole table is read; as our child it can be hit between two of its steps, or
+    /// its child with it, which is in its group before it makes one of its own.
+    fn kill_children(&self) {
+        for _ in 0..STRIKES {
+            let children = self.children();
+            if children.is_empty() {
+                return;
+            }
+            // Nobody else gets the number of a child, or of its group, before it is waited for.
+            for (pid, _) in children {
+                let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            self.reap_orphans();
+        }
+    }
+}
+
+/// Ends every process of an attempt: TERM, a grace that `impatient` cuts short, KILL.
+pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = ()>) -> Found {
+    let mut ended = 0;
     tokio::pin!(impatient);
     for (signal, limit) in [(Signal::SIGTERM, GRACE), (Signal::SIGKILL, LAST)] {
         let deadline = Instant::now() + limit;
         let mut in_a_hurry = false;
-        let mut asked = Vec::new();
+        let mut asked = BTreeSet::new();
+        let (mut poll, longest) = POLLS;
         loop {
-            let living = alive(mark);
-            if living.is_empty() {
-                bury_orphans(mark);
+            let living = processes.alive();
+            if living.is_empty() && processes.are_gone() {
                 return Found { alive: 0, ended };
             }
+            ended = ended.max(living.len());
             // Processes that appeared since the last look are asked too.
-            let fresh: Vec<i32> = living
-                .iter()
-                .filter(|pid| !asked.contains(*pid))
-                .copied()
-                .collect();
-            send(&fresh, mark, signal);
-            asked.extend(fresh);
+            let fresh: Vec<i32> = living.into_iter().filter(|pid| asked.insert(*pid)).collect();
+            processes.send(&fresh, signal);
+            if signal == Signal::SIGKILL {
+                processes.kill_children();
+            }
+            processes.reap_orphans();
             if Instant::now() >= deadline || in_a_hurry {
                 break;
             }
             tokio::select! {
-                () = sleep(POLL) => {}
+                () = sleep(poll) => poll = longest.min(poll * 2),
                 () = &mut impatient, if signal == Signal::SIGTERM => in_a_hurry = true,
             }
         }
     }
-    Found {
-        alive: alive(mark).len(),
-        ended,
-    }
-}
-
-fn send(pids: &[i32], mark: &Mark, signal: Signal) {
-    // Whoever is gone by now is what we want; whoever may not be signalled shows up as alive later.
-    for pid in pids {
-        if Some(*pid) == mark.session {
-            let _ = killpg(Pid::from_raw(*pid), signal);
-        }
-        let _ = kill(Pid::from_raw(*pid), signal);
-        if signal == Signal::SIGTERM {
-            // A stopped process takes TERM only when it goes on.
-            let _ = kill(Pid::from_raw(*pid), Signal::SIGCONT);
-        }
-    }
-}
-
-/// The living processes of a mark, without zombies and without ourselves.
-fn alive(mark: &Mark) -> Vec<i32> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return alive_without_proc(mark);
+    let alive = match processes.alive().len() {
+        0 if processes.are_gone() => 0,
+        // Something is, but is never seen.
+        seen => seen.max(1),
     };
-    let wanted = format!("{VARIABLE}={}", mark.run);
-    let ourselves = ourselves();
-    let all: BTreeMap<i32, Stat> = entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter_map(|pid| Some((pid, Stat::of(pid)?)))
-        .collect();
-    let descends = |stat: &Stat| {
-        mark.since.is_some_and(|since| stat.started >= since) && descends_from(ourselves, stat, &all)
-    };
-    all.iter()
-        .filter(|(pid, stat)| **pid != ourselves && !stat.dead)
-        .filter(|(pid, stat)| {
-            Some(stat.session) == mark.session || descends(stat) || has_variable(**pid, wanted.as_bytes())
-        })
-        .map(|(pid, _)| *pid)
-        .collect()
-}
-
-/// Takes dead orphans off the list of processes; the attempt's first process is for its owner to wait for.
-fn bury_orphans(mark: &Mark) {
-    let (Some(since), ourselves) = (mark.since, ourselves()) else {
-        return;
-    };
-    let entries = fs::read_dir("/proc").into_iter().flatten();
-    let pids = entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    for pid in pids.filter(|pid| Some(*pid) != mark.session) {
-        let is_orphan = |stat: &Stat| stat.dead && stat.parent == ourselves && stat.started >= since;
-        if Stat::of(pid).as_ref().is_some_and(is_orphan) {
-            let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
-        }
-    }
-}
-
-fn ourselves() -> i32 {
-    i32::try_from(std::process::id()).unwrap_or_default()
-}
-
-/// Whether a process has this one above it.
-fn descends_from(ancestor: i32, stat: &Stat, all: &BTreeMap<i32, Stat>) -> bool {
-    let mut parent = stat.parent;
-    // A table that was read while it changed could go round in circles.
-    for _ in 0..all.len() {
-        if parent == ancestor {
-            return true;
-        }
-        match all.get(&parent) {
-            Some(above) => parent = above.parent,
-            None => return false,
-        }
-    }
-    false
-}
-
-fn alive_without_proc(mark: &Mark) -> Vec<i32> {
-    mark.session
-        .filter(|session| killpg(Pid::from_raw(*session), None).is_ok())
-        .into_iter()
-        .collect()
-}
-
-fn has_variable(pid: i32, wanted: &[u8]) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|environ| environ.split(|b| *b == 0).any(|entry| entry == wanted))
-}
-
-/// What `/proc/<pid>/stat` says, as far as we care (proc(5)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stat {
-    dead: bool,
-    parent: i32,
-    session: i32,
-    started: u64,
-}
-
-impl Stat {
-    fn of(pid: i32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    /// The second field is the program's name in parentheses and may hold anything, `)` included.
-    fn parse(line: &str) -> Option<Self> {
-        let (_, rest) = line.rsplit_once(") ")?;
-        let fields: Vec<&str> = rest.split(' ').collect();
-        Some(Self {
-            dead: matches!(*fields.first()?, "Z" | "X"),
-            parent: fields.get(1)?.parse().ok()?,
-            session: fields.get(3)?.parse().ok()?,
-            started: fields.get(19)?.parse().ok()?,
-        })
-    }
-}
-
-/// When a process was started, in clock ticks since boot: with its number it names one process for ever.
-#[must_use]
-pub fn started_at(pid: i32) -> Option<u64> {
-    Stat::of(pid).map(|stat| stat.started)
-}
-
-/// Whether the process with this number is still the one that was started then.
-#[must_use]
-pub fn is_same(pid: i32, started: Option<u64>) -> bool {
-    started.is_some() && started_at(pid) == started
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_name_cannot_forge_the_fields() {
-        let line = "42 (evil) S 1 (x) R 7 42 99 0 -1 1 2 3 4 5 6 7 8 9 10 11 12 13 777 0";
-        let stat = Stat::parse(line).unwrap();
-        assert_eq!(
-            (stat.dead, stat.parent, stat.session, stat.started),
-            (false, 7, 99, 777)
-        );
-    }
-
-    #[test]
-    fn descendants_are_found_and_circles_end() {
-        let of = |parent| Stat {
-            dead: false,
-            parent,
-            session: 0,
-            started: 0,
-        };
-        let all = BTreeMap::from([(1, of(0)), (2, of(1)), (3, of(2)), (4, of(5)), (5, of(4))]);
-        assert!(descends_from(1, &all[&3], &all));
-        assert!(!descends_from(3, &all[&2], &all));
-        assert!(!descends_from(1, &all[&4], &all));
-    }
-
-    #[test]
-    fn ourselves_are_the_same_process() {
-        let pid = i32::try_from(std::process::id()).unwrap();
-        assert!(is_same(pid, started_at(pid)));
-        assert!(!is_same(pid, Some(1)));
-        assert!(!is_same(pid, None));
-    }
+    Found { alive, ended }
 }

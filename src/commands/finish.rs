@@ -92,3 +92,33 @@ pub(super) async fn question(open: &Loop<'_>) -> Question {
         total: status.stories_total.unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn both_choices_have_several_spellings() {
+        let cleanup = Some(Finish::Cleanup { index: false });
+        let keep = Some(Finish::Keep);
+        for (line, choice, change) in [
+            ("--cleanup c", cleanup, Some("c")),
+            ("c --cleanup", cleanup, Some("c")),
+            ("cleanup", cleanup, None),
+            ("cleanup c", cleanup, Some("c")),
+            ("--keep c", keep, Some("c")),
+            ("keep", keep, None),
+            ("keep c", keep, Some("c")),
+            ("--keep keep", keep, Some("keep")),
+            ("c", None, Some("c")),
+            ("", None, None),
+        ] {
+            let command = Args::augment_args(clap::Command::new("finish").no_binary_name(true));
+            let matches = command.try_get_matches_from(line.split_whitespace()).unwrap();
+            let args = Args::from_arg_matches(&matches).unwrap();
+            assert_eq!(chosen(&args), (choice, change), "{line}");
+        }
+    }
+}

@@ -4,12 +4,11 @@ use super::attempt::guard_rail::{self, AGENT};
 use super::attempt::revert_own_refs;
 use super::steps::revert::{self, Undoing};
 use super::{Loop, journal};
-use crate::agent::process::ProcessError;
-use crate::agent::process_tree::{self, Mark};
+use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::protect::{AttemptRecord, remove_stale_locks, story_backup};
-use crate::state::{Phase, Running, Verdict};
+use crate::state::{Phase, Verdict};
 
 /// Completes what a git-ralph that died has left.
 pub(super) async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
@@ -102,29 +101,22 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
-    let Some(Running {
-        run, pid, started, ..
-    }) = open.state.running.clone()
-    else {
+    let Some(running) = open.state.running.clone() else {
         return Ok(());
     };
-    let session = pid.filter(|pid| process_tree::is_same(*pid, started) || started.is_none());
+    let attempt = Orphaned {
+        run: running.run,
+        pid: running.pid,
+        started: running.started,
+        since: running.since,
+        work_tree: &open.context.repo.top,
+    };
     let mut stop = open.context.stop.clone();
-    // Its orphans went to somebody else when its git-ralph died.
-    let mark = Mark {
-        session,
-        run,
-        since: None,
-    };
-    let asked = async move {
+    let told = attempt.end(async move {
         stop.asked(1).await;
-    };
-    let found = process_tree::end(&mark, asked).await;
-    if found.alive > 0 {
-        return Err(ProcessError::Immortal(found.alive).into());
-    }
-    if found.ended > 0 {
-        open.tell("processes of that attempt were still running; they were ended");
+    });
+    for text in told.await? {
+        open.tell(text);
     }
     Ok(())
 }

@@ -56,6 +56,26 @@ fn a_tag_on_a_line_of_its_own_counts() {
 }
 
 #[test]
+fn the_last_of_several_counts_however_it_is_printed() {
+    let shown = "\x1b[32m<promise>COMPLETE</promise>\x1b[0m\n";
+    for text in [
+        &b"<promise>FAILED: a</promise>\n<promise>COMPLETE</promise>\n"[..],
+        b"done: <promise>COMPLETE</promise>",
+        b"a\xff\xfeb\n<promise>COMPLETE</promise>\n",
+        b"**<promise>COMPLETE</promise>**\r\n",
+        shown.as_bytes(),
+    ] {
+        assert_eq!(hear(text), complete(), "{text:?}");
+    }
+    let both = "<promise>COMPLETE</promise>\n<promise>FAILED: b</promise>\n";
+    assert_eq!(hear(both), failed("b"));
+    for text in [&b"<promise>COMPLETE</prom"[..], b"\xff\xfe\n", b""] {
+        assert_eq!(hear(text), Heard::Nothing, "{text:?}");
+    }
+    assert_eq!(hear("<promise>DONE</promise>\n"), unknown("DONE"));
+}
+
+#[test]
 fn a_failure_carries_its_reason() {
     for (text, reason) in [
         ("<promise>FAILED: tests red</promise>", "tests red"),

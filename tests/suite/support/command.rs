@@ -2,13 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use super::DEADLINE;
+use super::{DEADLINE, STARTS, search_path};
 
 /// What a command left.
 #[derive(Debug, Clone)]
@@ -161,12 +161,8 @@ impl Cmd {
     }
 
     /// Starts it in a process group of its own.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place where the tests start a process"
-    )]
     pub fn start(self) -> Running {
-        let mut command = Command::new(&self.program);
+        let mut command = with_signals(&self.program);
         command
             .args(&self.args)
             .current_dir(&self.dir)
@@ -205,9 +201,11 @@ impl Cmd {
             Terminal::read(File::from(pair.master))
         });
         let shown = format!("{} {:?}", self.program.to_string_lossy(), self.args);
+        let no_program_is_written = STARTS.read().unwrap_or_else(PoisonError::into_inner);
         let child = command
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
+        drop(no_program_is_written);
         Running {
             pid: Pid::from_raw(i32::try_from(child.id()).unwrap()),
             child,
@@ -223,6 +221,35 @@ impl Cmd {
     pub fn run(self) -> Output {
         self.start().end()
     }
+}
+
+/// A command that no signal is ignored for. Whoever runs the tests in the background of a script ignores some, and
+/// the program rightly goes on ignoring those.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the tests start a process"
+)]
+fn with_signals(program: &OsStr) -> Command {
+    static IGNORED: LazyLock<bool> = LazyLock::new(|| {
+        let wanted = [Signal::SIGINT, Signal::SIGHUP, Signal::SIGTERM];
+        let mask = fs::read_to_string("/proc/self/status")
+            .ok()
+            .and_then(|status| {
+                let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+                u64::from_str_radix(mask.trim(), 16).ok()
+            })
+            .unwrap_or(0);
+        wanted
+            .iter()
+            .any(|signal| mask & (1 << (*signal as u64 - 1)) != 0)
+    });
+    if !*IGNORED {
+        return Command::new(program);
+    }
+    let mut env = search_path().into_iter().map(|dir| dir.join("env"));
+    let mut command = Command::new(env.find(|env| env.is_file()).unwrap());
+    command.arg("--default-signal=INT,HUP,TERM").arg(program);
+    command
 }
 
 /// A command that runs.

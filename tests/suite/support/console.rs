@@ -34,8 +34,8 @@ pub fn follow(sandbox: &Sandbox, dir: &Path, shown: &str) {
     }
 }
 
-/// A text without what differs from run to run: abbreviated commits, and times.
-fn constant(text: &str) -> String {
+/// Returns a text without what differs from run to run: abbreviated commits, and times.
+pub fn constant(text: &str) -> String {
     let ends = [' ', '\n', '(', ')', ':', ','];
     let same = text.split_inclusive(ends).map(|word| {
         let bare = word.trim_end_matches(ends);

@@ -11,7 +11,10 @@ pub mod print;
 mod sandbox;
 mod unprivileged;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 pub use command::{Cmd, Output};
@@ -43,6 +46,17 @@ pub fn search_path() -> Vec<PathBuf> {
     let own = git.and_then(|git| Some(git.parent()?.to_owned()));
     let system = std::env::var_os("PATH").unwrap_or_default();
     own.into_iter().chain(std::env::split_paths(&system)).collect()
+}
+
+/// Held while a process is started, and alone while a program is written: a program that any process has open for
+/// writing cannot be run (ETXTBSY), and a child has all that we have open until it is another program.
+static STARTS: RwLock<()> = RwLock::new(());
+
+/// Writes a program that can be run at once.
+pub fn write_program(path: &Path, text: &str) {
+    let _nobody_starts = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Waits until something is so.

@@ -12,7 +12,7 @@ use git_ralph::agent::presets;
 
 use super::copy::Copy;
 use super::unprivileged::{self, OtherUser};
-use super::{CHANGE, COMPLETE, Cmd, Output, Print, TASKS, alive_with, print, search_path};
+use super::{CHANGE, COMPLETE, Cmd, Output, Print, TASKS, alive_with, print, search_path, write_program};
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_git-ralph");
@@ -253,8 +253,7 @@ impl Sandbox {
             "#!/bin/sh\nnotes='{}'\n{AGENT_HEAD}{script}\n",
             self.notes.display()
         );
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&path, &text);
         path.to_str().unwrap().to_owned()
     }
 
@@ -299,8 +298,7 @@ impl Sandbox {
     pub fn hook(&self, name: &str, script: &str) {
         let path = self.top.join(".git/hooks").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&path, &format!("#!/bin/sh\n{script}\n"));
     }
 
     /// The loop's state file.

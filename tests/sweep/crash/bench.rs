@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 use super::steps::{Done, Step, dated};
 use super::{counted, timed};
 use crate::support::copy::Copy;
-use crate::support::{CHANGE, Cmd, Output, Print, Sandbox, search_path};
+use crate::support::{CHANGE, Cmd, Output, Print, Sandbox, search_path, write_program};
 
 /// Counts the calls of git, and at one of them kills the process that called it.
 const SHIM: &str = r#"#!/bin/sh
@@ -79,8 +78,7 @@ impl Bench {
         }
         let shim = sandbox.outside("shim/git");
         fs::create_dir(shim.parent().unwrap()).unwrap();
-        fs::write(&shim, SHIM).unwrap();
-        fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&shim, SHIM);
         let mut bench = Self {
             step,
             args,

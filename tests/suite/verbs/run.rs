@@ -43,8 +43,6 @@ fn it_starts_retries_completes_and_leaves_the_choice() {
 fn the_choice_can_be_given_or_set() {
     for (args, set, branch) in [
         (&["--cleanup"][..], None, "main"),
-        (&["--keep"], None, "ralph/add-login"),
-        (&[], Some("cleanup"), "main"),
         (&["--keep"], Some("cleanup"), "ralph/add-login"),
     ] {
         let sandbox = Sandbox::new();

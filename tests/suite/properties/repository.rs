@@ -1,8 +1,8 @@
 //! What an attempt does to the repository itself: commits, branches, HEAD, index and git's own files. A
 //! failed one is undone there too, and a complete one must not have lost a checkpoint.
 
+use super::undone::{fails_without_a_trace, kept};
 use crate::support::{CHANGE, Sandbox};
-use crate::undone::{fails_without_a_trace, kept};
 
 #[test]
 fn the_agents_commits_are_undone_and_kept() {
@@ -371,7 +371,8 @@ fn refs_of_other_loops_are_theirs() {
 fn an_index_that_was_cut_short_loses_nothing() {
     let whole = Sandbox::started();
     let length = std::fs::metadata(whole.top.join(".git/index")).unwrap().len();
-    let cuts = [4, 12, 100, 150, length / 2, length - 40, length - 20, length - 1];
+    // One in its head, one in an entry, one in its end.
+    let cuts = [4, length / 2, length - 1];
     for cut in cuts {
         let sandbox = Sandbox::started();
         let harm = format!("echo w >work; rm old.txt 2>/dev/null; truncate -s {cut} .git/index");

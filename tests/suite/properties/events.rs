@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{CHANGE, Output, Sandbox};
 
-const SCHEMA: &str = include_str!("../../src/events.schema.json");
+const SCHEMA: &str = include_str!("../../../src/events.schema.json");
 
 fn schema() -> Value {
     serde_json::from_str(SCHEMA).unwrap()

@@ -1,6 +1,8 @@
 //! Agents that do not end when they should: stopped ones, deaf ones, launchers, what holds pipes open; and
 //! signals to git-ralph itself.
 
+use std::fs::File;
+
 use nix::sys::signal::Signal;
 
 use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
@@ -100,4 +102,73 @@ fn nobody_else_s_process_is_touched() {
     assert_eq!(sandbox.alive().len(), 1);
     other.signal(Signal::SIGKILL);
     other.end().exits(137);
+}
+
+/// Leaves its session and its process for a new one without end, deaf to signals. Whoever of it is alive holds a
+/// lock, so that a test knows for certain; it ends by itself with the directory of the test.
+const HOPPER: &str = r#"
+use Fcntl qw(:flock);
+use POSIX ();
+my ($notes, $name) = @ARGV;
+$SIG{$_} = 'IGNORE' for qw(TERM INT HUP);
+open(my $lock, '>', "$notes/$name.lock") or die;
+flock($lock, LOCK_EX) or die;
+open(my $there, '>', "$notes/$name") or die;
+close $_ for ($there, *STDIN, *STDOUT, *STDERR);
+while (-d $notes) {
+    my $child = fork;
+    POSIX::_exit(0) if $child;
+    POSIX::setsid();
+}
+"#;
+
+#[test]
+fn what_gets_on_by_leaving_a_child_behind_is_ended_too() {
+    if !crate::installed("perl") {
+        return;
+    }
+    let (sandbox, agent) = started(
+        r#"for name in one two three; do
+    env -i PATH="$PATH" perl "$notes/hopper.pl" "$notes" "$name" &
+done
+for name in one two three; do
+    while [ ! -e "$notes/$name" ]; do :; done
+done
+complete"#,
+    );
+    std::fs::write(sandbox.notes.join("hopper.pl"), HOPPER).unwrap();
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("processes running; they were ended");
+    for name in ["one", "two", "three"] {
+        let lock = File::open(sandbox.notes.join(format!("{name}.lock"))).unwrap();
+        assert!(lock.try_lock().is_ok(), "the hopper {name} is alive");
+    }
+    sandbox.nothing_is_alive();
+}
+
+#[test]
+fn what_may_be_left_of_an_attempt_whose_git_ralph_was_killed_is_told() {
+    let (sandbox, agent) = started(
+        r#"env -i PATH="$PATH" setsid sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 1000' "$notes" &
+while [ ! -e "$notes/pid" ]; do :; done
+kill -9 $PPID
+exec sleep 1000"#,
+    );
+    sandbox.direct(&["next", CHANGE, "--", &agent]).run().exits(137);
+    let other = sandbox.noted("pid").trim().to_owned();
+    let next = sandbox.completing("true");
+    let output = sandbox.step("next", &next);
+    // Nobody knows whose it is: it stays.
+    let ended = nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(other.parse().unwrap()),
+        Signal::SIGKILL,
+    );
+    output
+        .exits(0)
+        .says("those that git-ralph recognized were ended; others may be left")
+        .says(&format!("process {other} works in the work tree"));
+    assert!(ended.is_ok(), "the process {other} was not left alone");
+    wait_until("it has ended", || sandbox.alive().is_empty());
 }

@@ -5,37 +5,15 @@ use nix::sys::signal::Signal;
 use crate::support::{CHANGE, COMPLETE, Sandbox, TASKS, wait_for, wait_until};
 
 #[test]
-fn what_is_a_promise_and_what_is_not() {
+fn what_is_printed_last_decides_and_the_exit_code_does_not() {
     let cases = [
-        ("true", "no_signal"),
         ("exit 3", "no_signal"),
         ("complete >&2", "no_signal"),
         ("complete; exit 1", "complete"),
-        ("failed a; complete", "complete"),
-        ("complete; failed b", "failed"),
-        ("printf '<promise>COMPLETE</prom'", "no_signal"),
-        ("printf 'done: <promise>COMPLETE</promise>'", "complete"),
-        (
-            "echo 'I shall print <promise>COMPLETE</promise> when I am done.'; echo bye",
-            "no_signal",
-        ),
-        (
-            "printf 'a\\377\\376b\\n<promise>COMPLETE</promise>\\n'",
-            "complete",
-        ),
-        ("printf '\\377\\376\\n'", "no_signal"),
-        ("echo '<promise>DONE</promise>'", "no_signal"),
         ("cat", "no_signal"),
-        ("cat; complete", "complete"),
-        ("printf '**<promise>COMPLETE</promise>**\\r\\n'", "complete"),
-        (
-            "printf '\\033[32m<promise>COMPLETE</promise>\\033[0m\\n'",
-            "complete",
-        ),
+        ("cat; printf '\\377 <promise>COMPLETE</promise>'", "complete"),
     ];
     let sandbox = Sandbox::new();
-    let stories: String = (1..=cases.len()).map(|n| format!("- [ ] {n}. Story\n")).collect();
-    sandbox.write(TASKS, &stories);
     sandbox.ralph(&["start", CHANGE, "--max-retries", "99"]).exits(0);
     let mut step = "next";
     for (script, verdict) in cases {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::sources;
+use super::sources;
 use crate::support::{Sandbox, wait_until};
 
 fn ids(sandbox: &Sandbox) -> Vec<String> {

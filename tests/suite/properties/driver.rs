@@ -6,8 +6,8 @@ use std::fs;
 use crate::support::Sandbox;
 
 /// A list with nested boxes and odd characters.
-const LIST: &str = include_str!("../fixtures/tasks.md");
-const DRIVER: &str = include_str!("../fixtures/driver.sh");
+const LIST: &str = include_str!("../../fixtures/tasks.md");
+const DRIVER: &str = include_str!("../../fixtures/driver.sh");
 const NAME: &str = "export-data";
 
 fn prepared() -> Sandbox {

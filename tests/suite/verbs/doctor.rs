@@ -1,12 +1,11 @@
 //! `git ralph doctor`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use git_ralph::agent::presets;
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, write_program};
 
 #[test]
 fn without_an_agent_something_needs_mending() {
@@ -107,8 +106,7 @@ fn features_are_told_by_version() {
             "#!/bin/sh\n[ \"$1\" = --version ] && echo git version {version} && exit\nexec {} \"$@\"\n",
             real.trim()
         );
-        fs::write(dir.join("git"), script).unwrap();
-        fs::set_permissions(dir.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&dir.join("git"), &script);
         let path = format!("{}:{}", dir.display(), sandbox.search_path().to_str().unwrap());
         sandbox.direct(&["doctor", "--json"]).env("PATH", path).run()
     };

@@ -1,11 +1,10 @@
 //! SIGKILL in the middle of an attempt, and two processes at once.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Cmd, Sandbox, search_path, wait_for};
+use crate::support::{CHANGE, Cmd, Sandbox, search_path, wait_for, write_program};
 
 /// Kills git-ralph while the agent works; the agent lives on.
 fn killed(sandbox: &Sandbox) {
@@ -30,7 +29,7 @@ fn next_goes_on_after_a_crash() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("processes of that attempt were still running; they were ended")
+        .says("those that git-ralph recognized were ended")
         .says("attempt 1 at 1 was cut off; it does not count");
     assert!(!sandbox.noted("seen").contains("x\n"));
     assert!(sandbox.noted("seen").contains("README.md"));
@@ -144,8 +143,7 @@ fn with_slow_git(sandbox: &Sandbox, verb: &str, cmd: Cmd) -> Cmd {
         sandbox.notes.display(),
         real.stdout.trim()
     );
-    fs::write(dir.join("git"), shim).unwrap();
-    fs::set_permissions(dir.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&dir.join("git"), &shim);
     let dirs = std::iter::once(dir).chain(search_path());
     cmd.env("PATH", std::env::join_paths(dirs).unwrap())
 }

@@ -26,7 +26,7 @@ wait_for() {
     exit 1
 }
 send() { zpty -w z "$1" }
-send "PS1=; stty -echo; fpath=(${(q)1} \$fpath); autoload -Uz compinit; compinit -u -D"
+send "PS1=; stty -echo; fpath=(${(q)1} \$fpath); autoload -Uz compinit; compinit -u -d $HOME/.zcompdump"
 send 'bindkey "^I" complete-word; LISTMAX=0'
 send 'compadd() {
     local -a offered

@@ -1,9 +1,8 @@
 //! `git ralph next`: what it needs, what it refuses, and the checkpoint that a complete story gets.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{CHANGE, Cmd, Sandbox, TASKS, search_path};
+use crate::support::{CHANGE, Cmd, Sandbox, TASKS, search_path, write_program};
 
 #[test]
 fn complete_makes_the_checkpoint() {
@@ -257,8 +256,7 @@ fn with_logged_git(sandbox: &Sandbox, cmd: Cmd) -> Cmd {
         "#!/bin/sh\nprintf '%s ' \"$@\" >>'{}'\necho >>'{0}'\nexec '{real}' \"$@\"\n",
         log.display()
     );
-    fs::write(bin.join("git"), shim).unwrap();
-    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&bin.join("git"), &shim);
     let _ = fs::remove_file(&log);
     let dirs = std::iter::once(bin).chain(search_path());
     cmd.env("PATH", std::env::join_paths(dirs).unwrap())

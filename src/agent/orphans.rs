@@ -1,0 +1,80 @@
+//! An attempt whose git-ralph was killed: its processes are ended as far as they can be told from others.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::process::ProcessError;
+use super::process_table::{self, Table};
+use super::process_tree::{self, AttemptProcesses, is_same};
+
+/// The attempt, as its git-ralph recorded it.
+#[derive(Clone, Debug)]
+pub struct Orphaned<'a> {
+    /// The value of `GIT_RALPH_RUN` in its processes.
+    pub run: String,
+    /// Its first process, which is also its session.
+    pub pid: Option<i32>,
+    /// When that process was started, in clock ticks since boot.
+    pub started: Option<u64>,
+    /// When the attempt began.
+    pub since: Timestamp,
+    /// The top of its work tree.
+    pub work_tree: &'a Path,
+}
+
+impl Orphaned<'_> {
+    /// Ends its processes and returns what has to be told of them.
+    ///
+    /// # Errors
+    /// When one of them cannot be ended.
+    pub async fn end(&self, impatient: impl Future<Output = ()>) -> Result<Vec<String>, ProcessError> {
+        let session = self
+            .pid
+            .filter(|pid| is_same(*pid, self.started) || self.started.is_none());
+        let processes = AttemptProcesses::orphaned(session, self.run.clone(), None);
+        let found = process_tree::end(&processes, impatient).await;
+        if found.alive > 0 {
+            return Err(ProcessError::Immortal(found.alive));
+        }
+        let mut told = Vec::new();
+        if found.ended > 0 {
+            told.push(
+                "processes of that attempt were still running: those that git-ralph recognized were ended; \
+                 others may be left"
+                    .to_owned(),
+            );
+        }
+        told.extend(self.suspects().into_iter().map(|pid| {
+            format!(
+                "process {pid} works in the work tree and may be of that attempt: if nobody needs it, end it by \
+                 hand: kill {pid}"
+            )
+        }));
+        Ok(told)
+    }
+
+    /// Finds processes that may be of the attempt: they began after it in a session of their own, their parent
+    /// ended, and they work in its work tree. So does a server that somebody started by hand meanwhile: they
+    /// are not for us to end.
+    fn suspects(&self) -> Vec<i32> {
+        let (Some(since), Some(table)) = (self.started, Table::read()) else {
+            return Vec::new();
+        };
+        // Ticks of an earlier boot say nothing about the processes of this one.
+        if process_table::booted().is_none_or(|booted| booted > self.since.as_second()) {
+            return Vec::new();
+        }
+        let is_young = |pid| table.get(pid).is_none_or(|stat| stat.started >= since);
+        table
+            .living()
+            .filter(|(_, stat)| stat.started >= since && !stat.on_terminal)
+            .filter(|(_, stat)| is_young(stat.session) && !is_young(stat.parent))
+            .filter(|(pid, _)| table.ancestor_among_children(*pid).is_none())
+            .filter(|(pid, _)| {
+                process_table::directory(*pid).is_some_and(|dir| dir.starts_with(self.work_tree))
+            })
+            .map(|(pid, _)| pid)
+            .collect()
+    }
+}

@@ -1,0 +1,32 @@
+//! What holds across verbs: states of a repository, agents, story lists, processes, hooks, crashes.
+
+mod agents;
+mod bad_input;
+mod completions;
+mod crash;
+mod driver;
+mod events;
+mod gates;
+mod guard;
+mod guard_hooks;
+mod ignored;
+mod json;
+mod kept;
+mod lifecycle_hooks;
+mod lifecycle_hooks_found;
+mod marking;
+mod names;
+mod narration;
+mod other_file_system;
+mod own_files;
+mod presets;
+mod processes;
+mod repository;
+mod session;
+mod session_calls;
+mod sources;
+mod submodules;
+mod terminal;
+mod trackers;
+mod undone;
+mod waiting;

@@ -1,0 +1,200 @@
+//! Misdeeds of agents.
+
+use super::By::{Limit, Misdeed, State, Test};
+use super::Row;
+
+pub const ROWS: &[Row] = &[
+    (
+        "D1",
+        "commits, then fails",
+        &[
+            Misdeed("commit"),
+            Test("repository::the_agents_commits_are_undone_and_kept"),
+        ],
+    ),
+    (
+        "D2",
+        "commits or does nothing, and completes",
+        &[
+            Misdeed("commit"),
+            Misdeed("nothing"),
+            Test("next::the_agents_own_commits_stay_below"),
+        ],
+    ),
+    (
+        "D3",
+        "amends the checkpoint",
+        &[
+            Misdeed("amend"),
+            Test("guard::the_loops_branch_keeps_its_checkpoint"),
+            Test("repository::an_amended_dropped_or_deleted_checkpoint_is_a_failure"),
+        ],
+    ),
+    (
+        "D4",
+        "drops the checkpoint",
+        &[
+            Misdeed("rewind"),
+            Misdeed("soft_rewind"),
+            Test("guard::the_loops_branch_keeps_its_checkpoint"),
+        ],
+    ),
+    (
+        "D5",
+        "works on another branch",
+        &[
+            Misdeed("other_branch"),
+            Misdeed("other_branch_moved"),
+            Test("guard::branches_that_were_there_are_not_moved"),
+        ],
+    ),
+    (
+        "D6",
+        "works on a new branch, or on none",
+        &[
+            Misdeed("new_branch"),
+            Misdeed("detach"),
+            Test("repository::work_done_off_the_branch_is_what_counts"),
+        ],
+    ),
+    (
+        "D7",
+        "deletes the branch",
+        &[
+            Misdeed("delete_branch"),
+            Test("guard::the_loops_branch_keeps_its_checkpoint"),
+        ],
+    ),
+    (
+        "D8",
+        "stashes its work",
+        &[
+            Misdeed("stash"),
+            Test("repository::work_in_the_stash_is_no_finished_story"),
+        ],
+    ),
+    (
+        "D9",
+        "drops stashes, branches, tags",
+        &[
+            Misdeed("tags"),
+            Test("guard::branches_that_were_there_are_not_moved"),
+            Test("guard::stashes_of_the_users_are_not_dropped"),
+            Test("repository::branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back"),
+            Test("repository::stashes_and_cleaned_directories_are_undone"),
+        ],
+    ),
+    (
+        "D10",
+        "an unfinished merge",
+        &[
+            Misdeed("merge"),
+            Test("repository::an_unfinished_merge_or_rebase_is_a_failure"),
+        ],
+    ),
+    (
+        "D11",
+        "an unfinished rebase, cherry-pick or bisection",
+        &[Misdeed("rebase"), Misdeed("cherry_pick"), Misdeed("bisect")],
+    ),
+    (
+        "D12",
+        "changes index flags, ignore rules and settings",
+        &[
+            Misdeed("flags"),
+            Misdeed("exclude"),
+            Misdeed("sparse_checkout"),
+            Misdeed("bare"),
+            Test("repository::git_s_own_files_are_put_back"),
+        ],
+    ),
+    (
+        "D13",
+        "hides files with ignore rules",
+        &[
+            Misdeed("hide"),
+            Misdeed("hide_tracked"),
+            Misdeed("hide_deeper"),
+            Test("undone::files_hidden_by_ignore_rules_are_gone"),
+        ],
+    ),
+    (
+        "D14",
+        "deletes ignored files",
+        &[Misdeed("clean_all"), Limit("The content of ignored directories")],
+    ),
+    (
+        "D15",
+        "takes permissions away",
+        &[
+            Test("matrix::permissions_are_no_obstacle"),
+            Test("undone::permissions_that_an_attempt_took_or_gave_are_undone"),
+        ],
+    ),
+    (
+        "D16",
+        "creates nested repositories",
+        &[
+            Misdeed("nested"),
+            Test("undone::a_nested_repository_of_the_agent_is_gone"),
+        ],
+    ),
+    (
+        "D17",
+        "creates what git cannot store",
+        &[Misdeed("unstorable"), Misdeed("fifos")],
+    ),
+    (
+        "D18",
+        "creates pipes",
+        &[
+            Misdeed("fifos"),
+            State("special_files"),
+            Test("undone::read_only_directories_and_pipes_are_no_obstacle"),
+        ],
+    ),
+    (
+        "D19",
+        "deletes, breaks or locks the index",
+        &[Misdeed("bad_index"), Misdeed("no_index"), Misdeed("index_lock")],
+    ),
+    (
+        "D20",
+        "deletes its own directory",
+        &[
+            Misdeed("no_directory"),
+            Test("undone::the_directory_itself_can_go"),
+        ],
+    ),
+    (
+        "D21",
+        "leaves writers running",
+        &[
+            Misdeed("background"),
+            Test("agents::what_the_agent_leaves_running_is_ended"),
+        ],
+    ),
+    ("D22", "adds a submodule", &[Misdeed("submodule")]),
+    (
+        "D23",
+        "deletes the state of the loop",
+        &[
+            Misdeed("no_state"),
+            Test("repository::the_loops_own_files_can_go"),
+            Test("start::a_lost_state_is_rebuilt_from_the_branch_and_the_refs"),
+        ],
+    ),
+    (
+        "D24",
+        "deletes the repository",
+        &[Limit("An agent that deletes `.git` deletes everything in it")],
+    ),
+    (
+        "D25",
+        "pushes",
+        &[
+            Test("guard::nothing_is_pushed"),
+            Limit("cannot undo anything that was pushed around the guard"),
+        ],
+    ),
+];

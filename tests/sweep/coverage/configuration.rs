@@ -1,0 +1,86 @@
+//! Configuration and environment.
+
+use super::By::{Misdeed, State, Test};
+use super::Row;
+
+pub const ROWS: &[Row] = &[
+    (
+        "C1",
+        "merge settings",
+        &[
+            State("hooks"),
+            Test("finish::the_users_merge_settings_cannot_break_it"),
+        ],
+    ),
+    ("C2", "a tag named like the branch", &[State("names")]),
+    (
+        "C3",
+        "files named like revisions",
+        &[
+            State("names"),
+            Test("next::the_users_hooks_signing_and_refs_of_odd_names_do_not_matter"),
+        ],
+    ),
+    ("C4", "hooks", &[State("hooks"), Misdeed("plant_hooks")]),
+    (
+        "C5",
+        "signing",
+        &[
+            State("hooks"),
+            Test("start::no_identity_no_key_and_failing_hooks_do_not_matter"),
+        ],
+    ),
+    (
+        "C6",
+        "no identity",
+        &[State("no_identity"), Test("next::no_identity_does_not_matter")],
+    ),
+    (
+        "C7",
+        "git's variables in the environment",
+        &[
+            State("environment"),
+            Test("agents::the_agents_environment"),
+            Test("bad_input::another_git_dir_in_the_environment_is_refused"),
+        ],
+    ),
+    (
+        "C8",
+        "a copied index hides edits",
+        &[Misdeed("same_time"), Test("property::no_content_is_ever_lost")],
+    ),
+    (
+        "C9",
+        "the original branch is gone",
+        &[Test(
+            "finish::an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person",
+        )],
+    ),
+    (
+        "C10",
+        "objects not yet on disk",
+        &[Test(
+            "next::what_git_writes_for_us_is_on_disk_before_it_is_relied_upon",
+        )],
+    ),
+    ("C11", "git killed halfway", &[Test("crash::killed_at_any_time")]),
+    (
+        "C12",
+        "garbage collection",
+        &[
+            Misdeed("gc"),
+            Misdeed("pack_refs"),
+            Test("next::what_git_writes_for_us_is_on_disk_before_it_is_relied_upon"),
+        ],
+    ),
+    ("C13", "settings of new branches", &[State("stale_settings")]),
+    ("C14", "encodings", &[State("stale_settings")]),
+    (
+        "C15",
+        "a full disk",
+        &[
+            Test("crash::a_full_disk_loses_nothing"),
+            Test("crash::a_disk_without_room_loses_nothing"),
+        ],
+    ),
+];

@@ -1,0 +1,70 @@
+//! The end of a loop.
+
+use super::By::{State, Test};
+use super::Row;
+
+pub const ROWS: &[Row] = &[
+    (
+        "E1",
+        "a conflict at the end",
+        &[Test("finish::a_conflict_touches_nothing")],
+    ),
+    (
+        "E2",
+        "the same command again after a conflict",
+        &[Test("finish::a_conflict_touches_nothing")],
+    ),
+    (
+        "E3",
+        "edits and leftovers at the end",
+        &[
+            Test("finish::edits_made_by_hand_come_back_too"),
+            Test("crash::finish_after_a_crash_keeps_what_the_attempt_left"),
+        ],
+    ),
+    ("E4", "killed in start", &[Test("crash::start")]),
+    (
+        "E5",
+        "killed in finish",
+        &[
+            Test("crash::finish"),
+            Test("crash::finish_moved"),
+            Test("crash::finish_keep"),
+        ],
+    ),
+    (
+        "E6",
+        "killed between a commit and its record",
+        &[Test("crash::next_complete"), Test("crash::complete")],
+    ),
+    (
+        "E7",
+        "a shallow history",
+        &[Test("finish::a_shallow_history_is_merged_too")],
+    ),
+    (
+        "E8",
+        "objects missing in a partial clone",
+        &[Test(
+            "finish::objects_that_cannot_be_fetched_stop_it_before_anything_changes",
+        )],
+    ),
+    (
+        "E9",
+        "the original branch checked out after finish --keep",
+        &[Test("finish::keep_moves_nothing")],
+    ),
+    (
+        "E10",
+        "hooks and files in the way at the end",
+        &[
+            State("hooks"),
+            Test("finish::an_ignored_file_in_the_way_is_never_written_over"),
+        ],
+    ),
+    (
+        "E11",
+        "the linked work tree is removed",
+        &[Test("finish::a_loop_outlives_its_linked_work_tree")],
+    ),
+];

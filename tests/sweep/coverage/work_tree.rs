@@ -1,0 +1,157 @@
+//! The work tree at the start.
+
+use super::By::{Misdeed, State, Test};
+use super::Row;
+
+pub const ROWS: &[Row] = &[
+    (
+        "A1",
+        "content under assume-unchanged",
+        &[
+            Test("start::what_git_is_told_not_to_look_at_is_kept_and_comes_back"),
+            State("flagged"),
+        ],
+    ),
+    (
+        "A2",
+        "skip-worktree on a file that is there",
+        &[State("flagged"), Misdeed("flags")],
+    ),
+    (
+        "A3",
+        "edits outside a sparse cone",
+        &[
+            State("sparse"),
+            Test("undone::a_users_sparse_checkout_stays_sparse"),
+        ],
+    ),
+    (
+        "A4",
+        "ignored files force-added, then failed",
+        &[
+            Misdeed("add_ignored"),
+            Test("undone::the_users_ignored_files_survive"),
+        ],
+    ),
+    (
+        "A5",
+        "ignored files committed, then completed",
+        &[
+            Misdeed("unignore"),
+            Misdeed("commit_ignored"),
+            Test("undone::what_was_ignored_when_the_loop_began_never_enters_a_checkpoint"),
+        ],
+    ),
+    (
+        "A6",
+        "a filter that loses bytes",
+        &[
+            State("lossy_filter"),
+            Test("undone::bytes_that_git_would_not_give_back_come_back"),
+        ],
+    ),
+    (
+        "A7",
+        "line endings",
+        &[State("crlf"), Test("undone::line_endings_survive")],
+    ),
+    (
+        "A8",
+        "partly staged files",
+        &[
+            Test("start::what_was_staged_is_kept"),
+            Test("property::no_content_is_ever_lost"),
+        ],
+    ),
+    (
+        "A9",
+        "staged changes, new files and renames",
+        &[
+            State("mixed"),
+            Test("abort::everything_is_as_it_was_before_the_loop"),
+            Test("finish::what_was_staged_can_be_staged_again_where_the_loop_has_not_changed_it"),
+        ],
+    ),
+    (
+        "A10",
+        "permissions, and times of untouched files",
+        &[
+            State("modes"),
+            Test("undone::permissions_that_an_attempt_took_or_gave_are_undone"),
+            Test("undone::only_files_that_differ_are_touched"),
+        ],
+    ),
+    (
+        "A11",
+        "empty directories",
+        &[State("modes"), Test("undone::what_git_does_not_keep_comes_back")],
+    ),
+    (
+        "A12",
+        "nested repositories of the user",
+        &[
+            State("nested"),
+            Test("start::nested_repositories_stay_as_they_are"),
+        ],
+    ),
+    (
+        "A13",
+        "dirty submodules, submodule.recurse",
+        &[
+            State("stale_settings"),
+            Test("start_refuses::a_dirty_submodule_is_refused"),
+        ],
+    ),
+    (
+        "A14",
+        "an agent works in a submodule",
+        &[
+            Test("submodules::what_a_failed_attempt_did_in_one_is_kept_and_undone"),
+            Test("submodules::uncommitted_changes_in_one_are_no_complete_story"),
+            Test("submodules::commits_in_one_belong_to_the_checkpoint_and_go_with_abort"),
+            Test("submodules::one_that_was_deleted_comes_back"),
+        ],
+    ),
+    (
+        "A15",
+        "a home directory as work tree",
+        &[Test("start_refuses::a_home_directory_is_refused")],
+    ),
+    (
+        "A16",
+        "commands typed in a subdirectory",
+        &[
+            State("subdirectory"),
+            Test("start::it_works_from_a_subdirectory_with_dash_c_and_in_a_linked_work_tree"),
+        ],
+    ),
+    (
+        "A17",
+        "split index without hashes",
+        &[State("split_index"), State("many_files")],
+    ),
+    (
+        "A18",
+        "stale caches and file system monitors",
+        &[
+            State("lying_monitor"),
+            State("stale_settings"),
+            Misdeed("same_time"),
+        ],
+    ),
+    (
+        "A19",
+        "settings that change git's answers",
+        &[State("stale_settings"), State("environment")],
+    ),
+    (
+        "A20",
+        "unreadable files",
+        &[Test("start_refuses::what_may_not_be_read_is_refused")],
+    ),
+    (
+        "A21",
+        "a filter that is not installed",
+        &[Test("start_refuses::a_filter_that_is_missing_is_refused")],
+    ),
+];
