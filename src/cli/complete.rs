@@ -21,6 +21,7 @@ use crate::names::Change;
 use crate::settings::Configuration;
 use crate::state::{self, Phase, State, Store};
 use crate::stories::{Adapter, Story};
+use crate::ui::plain;
 
 /// The loops of this repository.
 #[must_use]
@@ -195,14 +196,9 @@ fn typed() -> Vec<String> {
 }
 
 fn candidate(value: &str, help: &str) -> CompletionCandidate {
-    let help = Some(StyledStr::from(one_line(help))).filter(|_| !help.is_empty());
-    CompletionCandidate::new(value).help(help)
-}
-
-/// A text of somebody else's, for a terminal.
-fn one_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    line.chars().filter(|c| !c.is_control()).collect()
+    let help = plain(help.lines().next().unwrap_or_default());
+    let shown = (!help.is_empty()).then(|| StyledStr::from(help.into_owned()));
+    CompletionCandidate::new(plain(value).into_owned()).help(shown)
 }
 
 fn runtime() -> Option<Runtime> {

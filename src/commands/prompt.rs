@@ -41,6 +41,6 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some(id) => session.story_called(&listing, id)?,
     };
     let settings = session.engine.configuration.for_step(&session.state.settings)?;
-    screen.answer(&session.prompt_text(&story, &settings)?);
+    screen.answer_exactly(&session.prompt_text(&story, &settings)?);
     Ok(Exit::Done)
 }
