@@ -82,7 +82,7 @@ impl Session<'_> {
         let mut job = self.plain_job(&begun.run, settings);
         job.env.extend([
             variable("RALPH_STORY", &story.id),
-            variable("RALPH_STORY_TITLE", &story.title),
+            variable("RALPH_STORY_TITLE", &crate::prompt::neutral(&story.title)),
             variable("RALPH_ATTEMPT", &begun.number.to_string()),
         ]);
         job

@@ -205,8 +205,9 @@ fn tasks_as_list(story: &Story) -> String {
     lines.join("\n")
 }
 
-/// The text with its promise tags made harmless.
-fn neutral(text: &str) -> String {
+/// Returns the text with its promise tags made harmless.
+#[must_use]
+pub fn neutral(text: &str) -> String {
     text.replace("<promise>", "[promise]")
         .replace("</promise>", "[/promise]")
 }
