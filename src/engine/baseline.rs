@@ -2,7 +2,7 @@
 //! that is red already, and so that it is not held against a story for which it is red in the same way.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
@@ -114,7 +114,7 @@ impl Session<'_> {
 
     /// The gates that were red before any work; none when that is not known.
     pub(super) fn baseline(&self) -> Baseline {
-        fs::read(self.file(FILE))
+        crate::fs::read_regular(&self.file(FILE), crate::fs::Links::Refused, u64::MAX)
             .ok()
             .and_then(|text| serde_json::from_slice(&text).ok())
             .unwrap_or_default()

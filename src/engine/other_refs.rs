@@ -160,7 +160,10 @@ impl Session<'_> {
     }
 
     fn recorded_refs(&self) -> Option<OtherRefs> {
-        toml::from_str(&fs::read_to_string(self.file(RECORD)).ok()?).ok()
+        toml::from_str(
+            &crate::fs::read_regular_text(&self.file(RECORD), crate::fs::Links::Refused, u64::MAX).ok()?,
+        )
+        .ok()
     }
 
     /// The user's refs: those last read, where nothing can have changed them since.

@@ -1,8 +1,5 @@
 //! An open loop: its state, its lock, and the few things that every step does with them.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::lifecycle_hooks::Hook;
@@ -360,10 +357,5 @@ pub async fn look<'o>(engine: Engine<'o>, change: &Change) -> Result<(Engine<'o>
 }
 
 fn append(path: &Path, line: &str) -> std::io::Result<()> {
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)?
-        .write_all(line.as_bytes())
+    crate::fs::append_private(path, line)
 }

@@ -37,7 +37,7 @@ impl Session<'_> {
         if source.commands.is_some() {
             return Ok(None);
         }
-        let bytes = match fs::read(self.file(COPY)) {
+        let bytes = match crate::fs::read_regular(&self.file(COPY), crate::fs::Links::Refused, u64::MAX) {
             Ok(bytes) => Some(bytes),
             Err(_) if Path::new(&source.path).is_absolute() => None,
             Err(_) => {
@@ -115,7 +115,7 @@ impl Session<'_> {
 
     fn put_back_copy(&self, name: &str) -> Result<(), Error> {
         let copy = self.file(name);
-        let was = match fs::read(&copy) {
+        let was = match crate::fs::read_regular(&copy, crate::fs::Links::Refused, u64::MAX) {
             Ok(was) => was,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(file_error("read", &copy, error).into()),

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,13 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::Git;
+use crate::fs::{Links, read_regular, read_regular_text};
 use crate::names::Oid;
+
+/// How long HEAD, a ref or a link to a directory may be, in bytes.
+const MOST: u64 = 1 << 20;
+/// How long all packed refs may be.
+const MOST_REFS: u64 = 1 << 30;
 
 /// The directories of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +102,7 @@ impl RepoLayout {
     /// Reads what HEAD is on, from its file alone.
     #[must_use]
     pub fn head(&self) -> LayoutHead {
-        let Ok(text) = fs::read_to_string(self.git_dir.join("HEAD")) else {
+        let Ok(text) = read_text(&self.git_dir.join("HEAD")) else {
             return LayoutHead::Unknown;
         };
         match text.strip_prefix("ref:").map(str::trim) {
@@ -122,7 +128,7 @@ impl RepoLayout {
         let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
         let is_own = !name.starts_with("refs/") || own.iter().any(|place| name.starts_with(place));
         let dir = if is_own { &self.git_dir } else { &self.common_dir };
-        match fs::read_to_string(dir.join(name)) {
+        match read_text(&dir.join(name)) {
             Ok(text) => Some(match text.strip_prefix("ref:") {
                 Some(target) => format!("ref:{}", target.trim()),
                 None => Oid::parse(&text)?.to_string(),
@@ -134,14 +140,14 @@ impl RepoLayout {
     /// Reads a branch from its own file or the packed refs; no process is started.
     #[must_use]
     pub fn loose(&self, name: &str) -> Option<Oid> {
-        match fs::read_to_string(self.common_dir.join(name)) {
+        match read_text(&self.common_dir.join(name)) {
             Ok(text) => Oid::parse(text.trim()),
             Err(_) => Oid::parse(&self.packed(name)?),
         }
     }
 
     fn packed(&self, name: &str) -> Option<String> {
-        let packed = fs::read(self.common_dir.join("packed-refs")).ok()?;
+        let packed = read_regular(&self.common_dir.join("packed-refs"), Links::Followed, MOST_REFS).ok()?;
         let end = memmem::find(&packed, format!(" {name}\n").as_bytes())?;
         let line = packed[..end].rsplit(|byte| *byte == b'\n').next()?;
         Some(Oid::parse(std::str::from_utf8(line).ok()?)?.to_string())
@@ -200,15 +206,20 @@ fn git_dir_at(path: &Path) -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path.to_owned());
     }
-    let text = fs::read(path).ok()?;
+    let text = read_regular(path, Links::Followed, MOST).ok()?;
     Some(path_in(text.strip_prefix(b"gitdir: ")?))
 }
 
 fn common_dir_of(git_dir: &Path) -> PathBuf {
-    match fs::read(git_dir.join("commondir")) {
+    match read_regular(&git_dir.join("commondir"), Links::Followed, MOST) {
         Ok(text) => git_dir.join(path_in(&text)),
         Err(_) => git_dir.to_owned(),
     }
+}
+
+/// Reads one of git's short files. Pipes and devices in their places are left to git.
+fn read_text(path: &Path) -> io::Result<String> {
+    read_regular_text(path, Links::Followed, MOST)
 }
 
 /// Returns the path that a line of one of git's files names.
@@ -220,6 +231,7 @@ pub fn path_in(line: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_linked_work_tree_leads_to_the_shared_directory() {

@@ -37,6 +37,7 @@ mod names;
 mod next;
 mod other_file_system;
 mod own_files;
+mod planted;
 mod presets;
 mod processes;
 mod prompt;
