@@ -3,6 +3,8 @@
 //! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt
 //! promises nothing. Knows nothing of git, and of files only the template; it gets all it shows.
 
+#[cfg(test)]
+mod hostile;
 mod template;
 
 use serde::Serialize;
@@ -256,7 +258,7 @@ mod tests {
         with(DEFAULT, body, reason, learnings).unwrap()
     }
 
-    fn with(
+    pub(super) fn with(
         template: &str,
         body: &str,
         reason: Option<&str>,

@@ -1,14 +1,16 @@
 //! What somebody put in the place of a file of git-ralph's: a link, a pipe, a device. Nothing is waited for, and nothing
 //! elsewhere is touched.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::Path;
 
+use nix::fcntl::OFlag;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
+use nix::unistd::{Pid, mkfifo};
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 /// Files of a loop, from the loops' directory on.
 const OWN: &[&str] = &[
@@ -101,4 +103,54 @@ fn a_planted_prompt_is_replaced() {
     let agent = sandbox.completing("echo y >f");
     sandbox.step("retry", &agent).exits(0);
     assert!(prompt.symlink_metadata().unwrap().is_file());
+}
+
+/// Waits until somebody reads from a pipe; gives the end that keeps it waiting for more.
+fn wait_for_a_reader(pipe: &Path) -> File {
+    let flags = OFlag::O_NONBLOCK.bits();
+    let open = || OpenOptions::new().write(true).custom_flags(flags).open(pipe);
+    let mut writer = None;
+    wait_until("the pipe is read", || {
+        writer = open().ok();
+        writer.is_some()
+    });
+    writer.unwrap()
+}
+
+#[test]
+fn who_blocks_can_still_be_asked_to_stop() {
+    // The index is one of git's own files, which git itself would wait for.
+    let sandbox = started();
+    let index = sandbox
+        .top
+        .join(".git/ralph")
+        .join(CHANGE)
+        .join("checkpoint.index");
+    replace(&index, |path| mkfifo(path, Mode::S_IRWXU).unwrap());
+    let agent = sandbox.failing("echo y >f");
+    let running = sandbox.direct(&["retry", "--", &agent]).start();
+    let _writer = wait_for_a_reader(&index);
+    // Two of a kind that come at once may be one.
+    running.signal(Signal::SIGINT);
+    running.signal(Signal::SIGTERM);
+    let code = running.end().code;
+    assert!(matches!(code, 130 | 143), "{code}");
+}
+
+#[test]
+fn one_signal_ends_what_only_looks() {
+    let sandbox = started();
+    let begun = sandbox.outside("begun");
+    let script = format!(
+        "echo $$ >'{0}.new'; mv '{0}.new' '{0}'; exec sleep 100",
+        begun.display()
+    );
+    sandbox.install("git", &script);
+    let running = sandbox.direct(&["status", CHANGE]).start();
+    wait_for(&begun);
+    running.signal(Signal::SIGTERM);
+    running.end().exits(143);
+    for pid in sandbox.alive() {
+        let _ = kill(Pid::from_raw(pid.parse().unwrap()), Signal::SIGKILL);
+    }
 }
