@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use crate::agent::presets;
 use crate::engine::stories::listing_of;
 use crate::events::log;
-use crate::git::{Git, Head, Repo, discover};
+use crate::git::{Git, Head, Repo, RepoLayout, discover};
 use crate::names::Change;
 use crate::settings::Configuration;
 use crate::state::{self, Phase, State, Store};
@@ -108,6 +108,7 @@ pub fn loops_and_kept_attempts() -> Vec<CompletionCandidate> {
 pub fn agents() -> Vec<CompletionCandidate> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     if let (Ok(here), Some(runtime)) = (env::current_dir(), runtime())
+        && !RepoLayout::is_waited_for(&here)
         && let Ok(read) = runtime.block_on(Configuration::read(&Git::at(&here)))
     {
         for (name, pieces) in read.settings.agents {
@@ -217,8 +218,11 @@ struct Place {
 
 impl Place {
     fn here() -> Option<Self> {
+        let dir = env::current_dir()
+            .ok()
+            .filter(|dir| !RepoLayout::is_waited_for(dir))?;
         let runtime = runtime()?;
-        let (repo, head) = runtime.block_on(discover(&env::current_dir().ok()?)).ok()?;
+        let (repo, head) = runtime.block_on(discover(&dir)).ok()?;
         Some(Self { repo, head, runtime })
     }
 

@@ -7,8 +7,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use memchr::memmem;
+use nix::unistd::geteuid;
 
 use super::Git;
 use crate::fs::{Links, read_regular, read_regular_text};
@@ -16,6 +18,8 @@ use crate::names::Oid;
 
 /// How long HEAD, a ref or a link to a directory may be, in bytes.
 const MOST: u64 = 1 << 20;
+/// How long git may take to say whether it takes a repository.
+const LIMIT: Duration = Duration::from_secs(2);
 /// How long all packed refs may be.
 const MOST_REFS: u64 = 1 << 30;
 
@@ -63,13 +67,33 @@ impl RepoLayout {
         Some(Self { git_dir, common_dir })
     }
 
-    /// Finds the repository around a directory: the environment names its git directory, or it is on the way up.
-    #[must_use]
-    pub fn around(dir: &Path) -> Option<Self> {
-        match from_environment("GIT_DIR") {
-            Some(named) => Self::of(dir.join(named)),
-            None => Self::above(dir).map(|(_, layout)| layout),
+    /// Finds the repository around a directory: the environment names its git directory, or it is on the way up. One
+    /// that somebody else owns is only taken where git takes it (`safe.directory`); git is asked of no other.
+    pub async fn around(dir: &Path) -> Option<Self> {
+        if let Some(named) = from_environment("GIT_DIR") {
+            return Self::of(dir.join(named));
         }
+        let (top, layout) = Self::above(dir)?;
+        let git = top.join(".git");
+        if [&top, &git, &layout.git_dir, &layout.common_dir]
+            .into_iter()
+            .all(|path| is_ours(path))
+        {
+            return Some(layout);
+        }
+        let asked = Git::at(&top).with_limit(LIMIT).cmd("rev-parse", ["--git-dir"]);
+        asked.bytes().await.is_ok().then_some(layout)
+    }
+
+    /// Returns whether git would wait for ever for a repository around a directory: it opens what is called HEAD.
+    #[must_use]
+    pub fn is_waited_for(dir: &Path) -> bool {
+        let blocks = |head: PathBuf| {
+            let kind = head.metadata().map(|found| found.file_type());
+            kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir())
+        };
+        let mut dirs = dir.ancestors();
+        dirs.any(|dir| blocks(dir.join("HEAD")) || blocks(dir.join(".git/HEAD")) || blocks(dir.join(".git")))
     }
 
     /// Finds the repository whose work tree holds `dir`, with the top directory of that work tree.
@@ -88,7 +112,10 @@ impl RepoLayout {
     }
 
     fn of(git_dir: PathBuf) -> Option<Self> {
-        git_dir.join("HEAD").symlink_metadata().ok()?;
+        let head = git_dir.join("HEAD").symlink_metadata().ok()?;
+        if !head.is_file() && !head.is_symlink() {
+            return None;
+        }
         let common_dir = common_dir_of(&git_dir);
         Some(Self { git_dir, common_dir })
     }
@@ -185,6 +212,14 @@ impl RepoLayout {
     pub fn git(&self) -> Git {
         Git::at(&self.git_dir)
     }
+}
+
+/// Returns whether a file belongs to the user that we are, or that has become root by sudo, as git sees it.
+fn is_ours(path: &Path) -> bool {
+    let we = geteuid().as_raw();
+    let sudo = || env::var("SUDO_UID").ok()?.parse::<u32>().ok();
+    path.symlink_metadata()
+        .is_ok_and(|found| found.uid() == we || we == 0 && sudo() == Some(found.uid()))
 }
 
 /// Returns whether two paths name one directory.
