@@ -17,6 +17,7 @@ pub mod stories;
 mod width;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use anstream::ColorChoice;
 
@@ -140,8 +141,22 @@ fn styles(choice: ColorChoice) -> Styles {
 }
 
 fn print(text: &str) {
-    // A reader that has gone away wants no more; that is no error of ours.
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = printed {
+        let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.get_or_insert(error);
+    }
+}
+
+/// Why the first of the answers was lost that could not be printed.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Returns why an answer could not be printed, if one could not. A reader that has gone away wants no more; that is no
+/// error of ours.
+#[must_use]
+pub fn lost_answer() -> Option<io::Error> {
+    let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    lost.take()
+        .filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
 }

@@ -343,3 +343,39 @@ fn nothing_of_an_agent_is_a_command_of_a_workflow() {
     );
     assert_eq!(commands[1], "::endgroup::", "{log}");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.failing("echo x >f");
+    sandbox.step("next", &agent).exits(3);
+    let to = |target: &str, words: &str| {
+        let script = format!("git ralph {words} {target}");
+        sandbox.cmd("sh").args(["-c", &script]).run()
+    };
+    for words in [
+        "status",
+        "status --json",
+        "status --short",
+        "log",
+        "log --json",
+        "stories",
+        "prompt",
+        "doctor",
+        "help",
+        "-h",
+    ] {
+        let output = to(">/dev/full", words).exits(1);
+        assert!(
+            output.stderr.contains("cannot write to standard output"),
+            "{words}: {}",
+            output.stderr
+        );
+        // Who has read enough is no error.
+        to("| true", words).exits(0);
+    }
+    // What else is wrong is still told by the code.
+    to(">/dev/full", "retry --json -- false")
+        .exits(3)
+        .says("standard output");
+}
