@@ -1,10 +1,12 @@
 //! Plain files: writes and copies that are whole or not there, permissions, and errors that name the file.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, umask};
 use tempfile::NamedTempFile;
 
@@ -133,32 +135,83 @@ pub fn remove(path: &Path, is_dir: bool) -> Result<(), FileError> {
     removed.map_err(|source| file_error("remove", path, source))
 }
 
-/// Writes a text for the user alone.
+/// What is done with a link in the place of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// It is refused: the file is ours, and we make no links.
+    Refused,
+    /// It is followed: others may have a reason for it.
+    Followed,
+}
+
+/// Opens a file that is a regular one, and nothing else: a pipe would be waited for, a device never ends, and a link may
+/// lead anywhere.
+///
+/// # Errors
+/// When it cannot be opened, or is no regular file.
+pub fn open_regular(path: &Path, links: Links, options: &mut OpenOptions) -> io::Result<File> {
+    let no_links = match links {
+        Links::Refused => OFlag::O_NOFOLLOW,
+        Links::Followed => OFlag::empty(),
+    };
+    // Without O_NONBLOCK a pipe nobody writes to is waited for; a regular file does not care.
+    let flags = no_links | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = options.custom_flags(flags.bits()).open(path);
+    let is_special = |error: &io::Error| {
+        let code = error.raw_os_error().map(Errno::from_raw);
+        matches!(code, Some(Errno::ELOOP | Errno::ENXIO | Errno::EMLINK))
+    };
+    match opened {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Ok(_) => Err(not_regular()),
+        Err(error) if is_special(&error) => Err(not_regular()),
+        Err(error) => Err(error),
+    }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::other("it is not a regular file")
+}
+
+/// Reads a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// As [`open_regular`], and when it is longer.
+pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path, links, OpenOptions::new().read(true))?;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > limit) {
+        return Err(io::Error::other(format!("it is longer than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Reads a regular file of at most `limit` bytes as text.
+///
+/// # Errors
+/// As [`read_regular`], and when it is not UTF-8.
+pub fn read_regular_text(path: &Path, links: Links, limit: u64) -> io::Result<String> {
+    let bytes = read_regular(path, links, limit)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Writes a text for the user alone, in the place of what is there, never through a link.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|source| file_error("write", path, source))
+    write_atomically(path, text.as_bytes(), 0o600, Durability::Atomic)
 }
 
-/// Appends a text to a file for the user alone.
+/// Appends a text to a regular file for the user alone.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn append_private(path: &Path, text: &str) -> io::Result<()> {
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)?
-        .write_all(text.as_bytes())
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    open_regular(path, Links::Refused, &mut options)?.write_all(text.as_bytes())
 }
 
 /// Returns the permissions that new files and directories do not get.
@@ -221,4 +274,45 @@ pub fn make_accessible(dir: &Path) -> usize {
         }
     }
     changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::unistd::mkfifo;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_regular_files_are_read_and_written() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        fs::write(at("file"), "12345").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        symlink("/dev/zero", at("device")).unwrap();
+        mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
+        fs::create_dir(at("dir")).unwrap();
+        let read = |name: &str, links| read_regular(&at(name), links, 5).map_err(|error| error.to_string());
+        let refused = Err("it is not a regular file".to_owned());
+        for links in [Links::Refused, Links::Followed] {
+            assert_eq!(read("file", links), Ok(b"12345".to_vec()));
+            for name in ["device", "pipe", "dir"] {
+                assert_eq!(read(name, links), refused, "{name}");
+            }
+        }
+        assert_eq!(read("link", Links::Refused), refused);
+        assert_eq!(read("link", Links::Followed), Ok(b"12345".to_vec()));
+        assert!(read_regular(&at("file"), Links::Refused, 4).is_err());
+        let none = read_regular(&at("none"), Links::Refused, 4).unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::NotFound);
+        for name in ["link", "pipe", "device"] {
+            append_private(&at(name), "6").unwrap_err();
+        }
+        append_private(&at("file"), "6").unwrap();
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "123456");
+        for name in ["link", "pipe", "device"] {
+            write_private(&at(name), "7").unwrap();
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), "7");
+        }
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "123456");
+    }
 }

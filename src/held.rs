@@ -30,6 +30,14 @@ impl Held {
     }
 }
 
+/// Returns whether we hold a lock: a step is under way, and is not to be cut off without need.
+#[must_use]
+pub fn any() -> bool {
+    // Who is just starting a child holds one.
+    HELD.try_lock()
+        .map_or(true, |held| held.iter().any(|file| file.strong_count() > 0))
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         // All of our own children have ended; what they may have left behind must not keep it.

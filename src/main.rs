@@ -1,6 +1,7 @@
 //! The program: questions of hooks, completions, arguments, one runtime, one exit code.
 
 use std::env;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -23,9 +24,24 @@ fn main() -> ExitCode {
         };
     }
     CompleteEnv::with_factory(to_complete).complete();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(asked) => return told(&asked),
+    };
     trace::begin(cli.verbose);
     with_runtime(commands::run(cli))
+}
+
+/// Prints the help, the version, or what is wrong with the command line.
+fn told(asked: &clap::Error) -> ExitCode {
+    match asked.print() {
+        Err(error) if !asked.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
+            trace::begin(false);
+            trace::cannot_print(&error);
+            ExitCode::FAILURE
+        }
+        _ => u8::try_from(asked.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+    }
 }
 
 fn with_runtime(work: impl Future<Output = Exit>) -> ExitCode {

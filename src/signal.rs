@@ -1,9 +1,21 @@
 //! Signals that ask git-ralph to stop: noted, never acted upon in the middle of a step.
+//!
+//! Who asks twice, or asks while no step is under way, is never left waiting: a thread of its own ends the program if the
+//! rest of it does not. What it leaves half done is what any crash leaves.
 
 use std::fs;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
+use tokio::runtime::{self, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+
+use crate::exit::Exit;
+use crate::held;
 
 /// Signals that have asked us to stop so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,16 +39,9 @@ impl Stop {
     /// When the system refuses a handler.
     pub fn listen() -> std::io::Result<Self> {
         let (sender, asked) = watch::channel(Asked::default());
-        let ignored = ignored_signals();
-        for kind in [
-            SignalKind::interrupt(),
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-        ] {
+        let kinds = heard_signals();
+        for kind in kinds.iter().copied() {
             let number = kind.as_raw_value();
-            if ignored & (1 << (number - 1)) != 0 {
-                continue;
-            }
             let mut stream = signal(kind)?;
             let sender = sender.clone();
             tokio::spawn(async move {
@@ -50,6 +55,7 @@ impl Stop {
                 }
             });
         }
+        stand_by(kinds)?;
         Ok(Self { asked, before: 0 })
     }
 
@@ -84,6 +90,68 @@ impl Stop {
             Err(_) => std::future::pending().await,
         }
     }
+}
+
+/// How long the program may take to hear that it is asked to stop.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Has a thread of its own end the program when it is asked to stop and does not: no step is under way and it has not
+/// ended by itself, it blocks, or it is asked a third time.
+fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
+    static STANDS_BY: AtomicBool = AtomicBool::new(false);
+    let main = Handle::current();
+    if STANDS_BY.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let stand_by = move || {
+        runtime.block_on(async move {
+            let times = Arc::new(AtomicU32::new(0));
+            let mut waiting = Vec::new();
+            for kind in kinds {
+                let Ok(mut stream) = signal(kind) else { continue };
+                let (times, main) = (Arc::clone(&times), main.clone());
+                waiting.push(tokio::spawn(async move {
+                    while stream.recv().await.is_some() {
+                        let times = 1 + times.fetch_add(1, Ordering::Relaxed);
+                        // A step ends as well as it can, and hears a second signal if it can hear at all.
+                        let is_deaf = is_deaf(&main).await;
+                        if !held::any() || times > 2 || times == 2 && is_deaf {
+                            process::exit(i32::from(Exit::Signal(kind.as_raw_value()).code()));
+                        }
+                    }
+                }));
+            }
+            for one in waiting {
+                let _ = one.await;
+            }
+        });
+    };
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(stand_by)?;
+    Ok(())
+}
+
+/// Whether a runtime does not get to anything new.
+async fn is_deaf(main: &Handle) -> bool {
+    let heard = Arc::new(AtomicBool::new(false));
+    let hears = Arc::clone(&heard);
+    main.spawn(async move { hears.store(true, Ordering::Relaxed) });
+    tokio::time::sleep(PATIENCE).await;
+    !heard.load(Ordering::Relaxed)
+}
+
+/// The signals that ask us to stop, without those that this process was started to ignore.
+fn heard_signals() -> Vec<SignalKind> {
+    let ignored = ignored_signals();
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let is_heard = |kind: &SignalKind| ignored & (1 << (kind.as_raw_value() - 1)) == 0;
+    kinds.into_iter().filter(is_heard).collect()
 }
 
 /// The signals that this process was started to ignore, as a bit mask; 0 where the system does not tell.

@@ -28,3 +28,8 @@ pub fn begin(verbose: bool) {
 pub fn no_runtime(error: &io::Error) {
     tracing::error!("cannot start: {error}");
 }
+
+/// Says that the help or the version is lost.
+pub fn cannot_print(error: &io::Error) {
+    tracing::error!("cannot write to standard output: {error}");
+}

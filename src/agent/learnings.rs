@@ -8,11 +8,13 @@ use std::mem;
 
 use memchr::memmem;
 
-const OPEN: &[u8] = b"<learning>";
-const CLOSE: &[u8] = b"</learning>";
+/// What begins a learning.
+pub(super) const OPEN: &[u8] = b"<learning>";
+/// What ends it.
+pub(super) const CLOSE: &[u8] = b"</learning>";
 
 /// The longest learning that is taken, in bytes.
-const LONGEST: usize = 16 * 1024;
+pub(super) const LONGEST: usize = 16 * 1024;
 /// The most learnings of one message that are taken; the last ones count.
 const MOST: usize = 64;
 

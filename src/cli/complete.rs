@@ -16,11 +16,12 @@ use tokio::runtime::Runtime;
 use crate::agent::presets;
 use crate::engine::stories::listing_of;
 use crate::events::log;
-use crate::git::{Git, Head, Repo, discover};
+use crate::git::{Git, Head, Repo, RepoLayout, discover};
 use crate::names::Change;
 use crate::settings::Configuration;
 use crate::state::{self, Phase, State, Store};
 use crate::stories::{Adapter, Story};
+use crate::ui::plain;
 
 /// The loops of this repository.
 #[must_use]
@@ -107,6 +108,7 @@ pub fn loops_and_kept_attempts() -> Vec<CompletionCandidate> {
 pub fn agents() -> Vec<CompletionCandidate> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     if let (Ok(here), Some(runtime)) = (env::current_dir(), runtime())
+        && !RepoLayout::is_waited_for(&here)
         && let Ok(read) = runtime.block_on(Configuration::read(&Git::at(&here)))
     {
         for (name, pieces) in read.settings.agents {
@@ -195,14 +197,9 @@ fn typed() -> Vec<String> {
 }
 
 fn candidate(value: &str, help: &str) -> CompletionCandidate {
-    let help = Some(StyledStr::from(one_line(help))).filter(|_| !help.is_empty());
-    CompletionCandidate::new(value).help(help)
-}
-
-/// A text of somebody else's, for a terminal.
-fn one_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    line.chars().filter(|c| !c.is_control()).collect()
+    let help = plain(help.lines().next().unwrap_or_default());
+    let shown = (!help.is_empty()).then(|| StyledStr::from(help.into_owned()));
+    CompletionCandidate::new(plain(value).into_owned()).help(shown)
 }
 
 fn runtime() -> Option<Runtime> {
@@ -221,8 +218,11 @@ struct Place {
 
 impl Place {
     fn here() -> Option<Self> {
+        let dir = env::current_dir()
+            .ok()
+            .filter(|dir| !RepoLayout::is_waited_for(dir))?;
         let runtime = runtime()?;
-        let (repo, head) = runtime.block_on(discover(&env::current_dir().ok()?)).ok()?;
+        let (repo, head) = runtime.block_on(discover(&dir)).ok()?;
         Some(Self { repo, head, runtime })
     }
 

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use crate::exit::Exit;
 use crate::repository_hooks::{self, Answer, HookCall};
+use crate::ui::plain;
 
 /// Reads the arguments, the program's name first; `None` when they are for others.
 pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
@@ -21,7 +22,8 @@ pub async fn run(asked: &HookCall) -> Exit {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
         Answer::Refused(words) => {
-            let _ = writeln!(io::stderr().lock(), "git-ralph: refused: {words}");
+            let words = format!("git-ralph: refused: {words}\n");
+            let _ = io::stderr().lock().write_all(plain(&words).as_bytes());
             Exit::Refused
         }
     }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use crate::exit::Exit;
 use crate::guard::{self, Answer, HookCall};
+use crate::ui::plain;
 
 /// Reads the arguments, the program's name first; `None` when they are for `cli`.
 pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<HookCall> {
@@ -27,7 +28,7 @@ pub async fn run(asked: &HookCall) -> Exit {
         Answer::HookFailed => Exit::Refused,
         Answer::Refused(words) => {
             // Git shows the agent what its hooks say. One that does not listen is refused all the same.
-            let _ = io::stderr().lock().write_all(words.as_bytes());
+            let _ = io::stderr().lock().write_all(plain(&words).as_bytes());
             Exit::Refused
         }
     }

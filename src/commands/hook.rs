@@ -111,7 +111,7 @@ fn told(error: &Error) -> Answer {
 
 fn give(answer: &Answer, event: Option<&str>) {
     if let Some(answer) = answer.json(event) {
-        Screen::default().answer(&format!("{answer}\n"));
+        Screen::default().json(&format!("{answer}\n"));
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     match args.action {
         Action::Print { agent } => {
             if let Some(agent) = agent_settings::named(&agent) {
-                screen.answer(&agent.settings());
+                screen.json(&agent.settings());
                 note(screen, agent);
             }
         }

@@ -207,10 +207,19 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Help(args) => help::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
-    result.unwrap_or_else(|error| {
+    let exit = result.unwrap_or_else(|error| {
         screen.fail("", &error);
         error.exit()
-    })
+    });
+    let Some(source) = ui::lost_answer() else {
+        return exit;
+    };
+    // On standard error alone: nothing more can be printed on the other.
+    screen.json = false;
+    let what = "write to standard output";
+    screen.fail("", &Error::System { what, source });
+    // Any other code says more than that something is wrong.
+    if exit == Exit::Done { Exit::Error } else { exit }
 }
 
 /// Standard output carries events from here on; listings print a document of their own instead.

@@ -44,6 +44,6 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some(id) => story_called(&open.state, &listing, id)?,
     };
     let settings = open.context.configuration.for_step(&open.state.settings)?;
-    screen.answer(&prompt_text(&open, &story, &settings)?);
+    screen.answer_exactly(&prompt_text(&open, &story, &settings)?);
     Ok(Exit::Done)
 }

@@ -28,9 +28,8 @@ pub struct Args {
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if args.short {
         // A prompt wants a line or nothing, wherever it is shown.
-        if let Some(line) = here()
-            .ok()
-            .and_then(|dir| status_line::line(&dir, args.change.as_deref()))
+        if let Ok(dir) = here()
+            && let Some(line) = status_line::line(&dir, args.change.as_deref()).await
         {
             screen.answer(&format!("{line}\n"));
         }

@@ -1,13 +1,13 @@
 //! The attempts of a loop, from the file of its events.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::{Attempt, Event, What};
-use crate::fs::{FileError, file_error};
+use crate::fs::{FileError, Links, file_error, open_regular};
 use crate::names::{Change, Oid};
 
 /// The attempts of a loop: `git ralph log --json`.
@@ -115,7 +115,7 @@ pub fn range_of(
 /// The events of a loop, oldest first. A line that a crash cut off is passed over.
 fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let error = |source| file_error("read", events, source);
-    let file = match File::open(events) {
+    let file = match open_regular(events, Links::Refused, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(error(source)),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::discover::Repo;
+use crate::fs::{Links, read_regular_text};
 
 /// Where git-ralph's own hooks directory is, below the common git directory; for repositories with `core.hooksPath`.
 pub const OWN_DIRECTORY: &str = "ralph/.hooks";
@@ -21,7 +21,7 @@ pub fn is_ours(path: &str) -> bool {
 /// The value that stood in the place of this one of ours.
 #[must_use]
 pub fn former(path: &str) -> Option<String> {
-    let text = fs::read_to_string(Path::new(path).join(FORMER)).ok()?;
+    let text = read_regular_text(&Path::new(path).join(FORMER), Links::Followed, 1 << 16).ok()?;
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 

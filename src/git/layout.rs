@@ -3,15 +3,25 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use memchr::memmem;
+use nix::unistd::geteuid;
 
 use super::Git;
+use crate::fs::{Links, read_regular, read_regular_text};
 use crate::names::Oid;
+
+/// How long HEAD, a ref or a link to a directory may be, in bytes.
+const MOST: u64 = 1 << 20;
+/// How long git may take to say whether it takes a repository.
+const LIMIT: Duration = Duration::from_secs(2);
+/// How long all packed refs may be.
+const MOST_REFS: u64 = 1 << 30;
 
 /// The directories of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +67,33 @@ impl RepoLayout {
         Some(Self { git_dir, common_dir })
     }
 
-    /// Finds the repository around a directory: the environment names its git directory, or it is on the way up.
-    #[must_use]
-    pub fn around(dir: &Path) -> Option<Self> {
-        match from_environment("GIT_DIR") {
-            Some(named) => Self::of(dir.join(named)),
-            None => Self::above(dir).map(|(_, layout)| layout),
+    /// Finds the repository around a directory: the environment names its git directory, or it is on the way up. One
+    /// that somebody else owns is only taken where git takes it (`safe.directory`); git is asked of no other.
+    pub async fn around(dir: &Path) -> Option<Self> {
+        if let Some(named) = from_environment("GIT_DIR") {
+            return Self::of(dir.join(named));
         }
+        let (top, layout) = Self::above(dir)?;
+        let git = top.join(".git");
+        if [&top, &git, &layout.git_dir, &layout.common_dir]
+            .into_iter()
+            .all(|path| is_ours(path))
+        {
+            return Some(layout);
+        }
+        let asked = Git::at(&top).with_limit(LIMIT).cmd("rev-parse", ["--git-dir"]);
+        asked.bytes().await.is_ok().then_some(layout)
+    }
+
+    /// Returns whether git would wait for ever for a repository around a directory: it opens what is called HEAD.
+    #[must_use]
+    pub fn is_waited_for(dir: &Path) -> bool {
+        let blocks = |head: PathBuf| {
+            let kind = head.metadata().map(|found| found.file_type());
+            kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir())
+        };
+        let mut dirs = dir.ancestors();
+        dirs.any(|dir| blocks(dir.join("HEAD")) || blocks(dir.join(".git/HEAD")) || blocks(dir.join(".git")))
     }
 
     /// Finds the repository whose work tree holds `dir`, with the top directory of that work tree.
@@ -82,7 +112,10 @@ impl RepoLayout {
     }
 
     fn of(git_dir: PathBuf) -> Option<Self> {
-        git_dir.join("HEAD").symlink_metadata().ok()?;
+        let head = git_dir.join("HEAD").symlink_metadata().ok()?;
+        if !head.is_file() && !head.is_symlink() {
+            return None;
+        }
         let common_dir = common_dir_of(&git_dir);
         Some(Self { git_dir, common_dir })
     }
@@ -96,7 +129,7 @@ impl RepoLayout {
     /// Reads what HEAD is on, from its file alone.
     #[must_use]
     pub fn head(&self) -> LayoutHead {
-        let Ok(text) = fs::read_to_string(self.git_dir.join("HEAD")) else {
+        let Ok(text) = read_text(&self.git_dir.join("HEAD")) else {
             return LayoutHead::Unknown;
         };
         match text.strip_prefix("ref:").map(str::trim) {
@@ -122,7 +155,7 @@ impl RepoLayout {
         let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
         let is_own = !name.starts_with("refs/") || own.iter().any(|place| name.starts_with(place));
         let dir = if is_own { &self.git_dir } else { &self.common_dir };
-        match fs::read_to_string(dir.join(name)) {
+        match read_text(&dir.join(name)) {
             Ok(text) => Some(match text.strip_prefix("ref:") {
                 Some(target) => format!("ref:{}", target.trim()),
                 None => Oid::parse(&text)?.to_string(),
@@ -134,14 +167,14 @@ impl RepoLayout {
     /// Reads a branch from its own file or the packed refs; no process is started.
     #[must_use]
     pub fn loose(&self, name: &str) -> Option<Oid> {
-        match fs::read_to_string(self.common_dir.join(name)) {
+        match read_text(&self.common_dir.join(name)) {
             Ok(text) => Oid::parse(text.trim()),
             Err(_) => Oid::parse(&self.packed(name)?),
         }
     }
 
     fn packed(&self, name: &str) -> Option<String> {
-        let packed = fs::read(self.common_dir.join("packed-refs")).ok()?;
+        let packed = read_regular(&self.common_dir.join("packed-refs"), Links::Followed, MOST_REFS).ok()?;
         let end = memmem::find(&packed, format!(" {name}\n").as_bytes())?;
         let line = packed[..end].rsplit(|byte| *byte == b'\n').next()?;
         Some(Oid::parse(std::str::from_utf8(line).ok()?)?.to_string())
@@ -181,6 +214,14 @@ impl RepoLayout {
     }
 }
 
+/// Returns whether a file belongs to the user that we are, or that has become root by sudo, as git sees it.
+fn is_ours(path: &Path) -> bool {
+    let we = geteuid().as_raw();
+    let sudo = || env::var("SUDO_UID").ok()?.parse::<u32>().ok();
+    path.symlink_metadata()
+        .is_ok_and(|found| found.uid() == we || we == 0 && sudo() == Some(found.uid()))
+}
+
 /// Returns whether two paths name one directory.
 #[must_use]
 pub fn is_same_dir(one: &Path, other: &Path) -> bool {
@@ -200,15 +241,20 @@ fn git_dir_at(path: &Path) -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path.to_owned());
     }
-    let text = fs::read(path).ok()?;
+    let text = read_regular(path, Links::Followed, MOST).ok()?;
     Some(path_in(text.strip_prefix(b"gitdir: ")?))
 }
 
 fn common_dir_of(git_dir: &Path) -> PathBuf {
-    match fs::read(git_dir.join("commondir")) {
+    match read_regular(&git_dir.join("commondir"), Links::Followed, MOST) {
         Ok(text) => git_dir.join(path_in(&text)),
         Err(_) => git_dir.to_owned(),
     }
+}
+
+/// Reads one of git's short files. Pipes and devices in their places are left to git.
+fn read_text(path: &Path) -> io::Result<String> {
+    read_regular_text(path, Links::Followed, MOST)
 }
 
 /// Returns the path that a line of one of git's files names.
@@ -220,6 +266,7 @@ pub fn path_in(line: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_linked_work_tree_leads_to_the_shared_directory() {

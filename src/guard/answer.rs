@@ -2,7 +2,7 @@
 //! user's own hook, which gets what git gave: arguments, standard input, directory, environment.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{BufRead, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,6 +14,7 @@ use super::scripts::{PUSH, REFS};
 use super::log::{self, Kind, Lines};
 use super::rules::{Move, Rules, Ruling, refused};
 use super::users_hook::users_hook;
+use crate::fs::{Links, open_regular, read_regular_text};
 use crate::git::RepoLayout;
 
 /// What git asks.
@@ -182,7 +183,7 @@ impl<'a> Review<'a> {
                 "0".repeat(entry.len()),
                 Timestamp::now().as_second()
             );
-            let file = OpenOptions::new().append(true).open(&stash);
+            let file = open_regular(&stash, Links::Followed, OpenOptions::new().append(true));
             let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
         }
     }
@@ -197,9 +198,12 @@ impl<'a> Review<'a> {
     }
 }
 
+/// How much of git's log of the stash is read, in bytes.
+const MOST_OF_A_LOG: u64 = 256 << 20;
+
 /// The entries that the stash's log lists.
 fn stash_entries(log: &Path) -> Vec<String> {
-    let text = fs::read_to_string(log).unwrap_or_default();
+    let text = read_regular_text(log, Links::Followed, MOST_OF_A_LOG).unwrap_or_default();
     let entry = |line: &str| line.split(' ').nth(1).map(ToOwned::to_owned);
     text.lines().filter_map(entry).collect()
 }

@@ -5,12 +5,12 @@
 //! (refused), each with old value, new value and name, and a line `push`.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::OpenOptions;
+use std::io::Read;
 use std::path::Path;
 
 use super::rules::Move;
+use crate::fs::{Links, append_private, open_regular};
 
 /// The file, in the loop's directory.
 pub(super) const FILE: &str = "guard.log";
@@ -67,12 +67,7 @@ impl Lines {
         if self.0.is_empty() || size + self.0.len() as u64 > MAX_SIZE {
             return;
         }
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(path);
-        let _ = file.and_then(|mut file| file.write_all(self.0.as_bytes()));
+        let _ = append_private(path, &self.0);
     }
 }
 
@@ -101,8 +96,8 @@ pub struct SeenMoves {
 /// Reads a record; one that is not there, or no file any more, says nothing.
 pub(super) fn read(path: &Path) -> SeenMoves {
     let mut text = Vec::new();
-    if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
-        let _ = File::open(path).and_then(|file| file.take(MAX_SIZE).read_to_end(&mut text));
+    if let Ok(file) = open_regular(path, Links::Refused, OpenOptions::new().read(true)) {
+        let _ = file.take(MAX_SIZE).read_to_end(&mut text);
     }
     parse(&String::from_utf8_lossy(&text))
 }

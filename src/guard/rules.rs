@@ -2,13 +2,13 @@
 //! no repository.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use memchr::memmem;
 
 use super::Rail;
+use crate::fs::{Links, read_regular};
 use crate::names::{Change, Oid};
 
 /// What the guard must know of the attempt's beginning, in the loop's directory.
@@ -83,11 +83,14 @@ pub(super) fn written(rail: &Rail<'_>) -> String {
     text
 }
 
+/// How long the rules may be, in bytes: there may be many branches.
+const MOST: u64 = 64 << 20;
+
 impl Rules {
     /// Reads the rules of the loop with this directory; `None` when they are not there or not readable.
     pub fn load(dir: &Path) -> Option<Self> {
         let change = Change::new(dir.file_name()?.to_str()?).ok()?;
-        Self::of(change, &fs::read(dir.join(FILE)).ok()?)
+        Self::of(change, &read_regular(&dir.join(FILE), Links::Refused, MOST).ok()?)
     }
 
     /// The rules of a loop between two attempts: those about its own branch.

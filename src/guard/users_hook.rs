@@ -1,7 +1,6 @@
 //! The user's own hooks, which the guard's hooks stand in front of.
 
 use std::env;
-use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use crate::async_cmd::{self, Command};
+use crate::fs::{Links, read_regular};
 use crate::git::RepoLayout;
 use crate::git::layout::{is_same_dir, path_in};
 
@@ -70,7 +70,11 @@ async fn ask_git() -> Option<PathBuf> {
 }
 
 fn says_nothing_of_hooks(file: &Path) -> bool {
-    match fs::read(file) {
+    // What a configuration is set to that shall not be read.
+    if file == Path::new("/dev/null") {
+        return true;
+    }
+    match read_regular(file, Links::Followed, 1 << 20) {
         Ok(mut text) => {
             text.make_ascii_lowercase();
             memmem::find(&text, b"hookspath").is_none() && memmem::find(&text, b"include").is_none()

@@ -1,5 +1,5 @@
 //! Where a loop stands, in one line and from files alone: for prompts of shells and status bars, which ask all the
-//! time. Starts no process, reads no story list, changes nothing.
+//! time. Starts no process where the repository is one's own, reads no story list, changes nothing.
 
 use std::path::Path;
 
@@ -13,9 +13,8 @@ use crate::state::{self, Phase, State, Store};
 
 /// The line of the loop named, else of the one that the repository around `dir` is about: that of the branch, else
 /// that of the work tree, else the only one. `None` where no loop goes on.
-#[must_use]
-pub fn line(dir: &Path, change: Option<&str>) -> Option<String> {
-    let layout = RepoLayout::around(dir)?;
+pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
+    let layout = RepoLayout::around(dir).await?;
     let load = |change: &Change| Store::new(&layout.common_dir, change).load_live();
     if let Some(name) = change {
         let change = Change::new(name).ok()?;

@@ -3,6 +3,8 @@
 //! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt
 //! promises nothing. Knows nothing of git, and of files only the template; it gets all it shows.
 
+#[cfg(test)]
+mod hostile;
 mod template;
 
 use serde::Serialize;
@@ -205,8 +207,9 @@ fn tasks_as_list(story: &Story) -> String {
     lines.join("\n")
 }
 
-/// The text with its promise tags made harmless.
-fn neutral(text: &str) -> String {
+/// Returns the text with its promise tags made harmless.
+#[must_use]
+pub fn neutral(text: &str) -> String {
     text.replace("<promise>", "[promise]")
         .replace("</promise>", "[/promise]")
 }
@@ -255,7 +258,7 @@ mod tests {
         with(DEFAULT, body, reason, learnings).unwrap()
     }
 
-    fn with(
+    pub(super) fn with(
         template: &str,
         body: &str,
         reason: Option<&str>,

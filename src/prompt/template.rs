@@ -2,21 +2,43 @@
 //!
 //! A mistake is found before an attempt begins, at best by `start`, and is told with its line and column.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 
+use memchr::{memchr, memmem};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
 use super::{VARIABLES, Variables};
 use crate::agent::promise::{Heard, PromiseScanner};
+use crate::fs::{Links, read_regular_text};
 
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("default.md");
 
 /// What templates may use beside the variables: functions of the template language.
 const FUNCTIONS: &[&str] = &["range", "dict", "namespace", "debug"];
+
+/// How long a template may be, in bytes.
+const LONGEST: u64 = 256 * 1024;
+
+/// How long one tag (`{{ }}`, `{% %}`) of it may be, in bytes: an expression is as deep as it is long, and is read by a
+/// function that calls itself.
+const LONGEST_TAG: usize = 2048;
+
+/// How often `elif` may stand in it, for the same reason.
+const MOST_BRANCHES: usize = 200;
+
+/// How many steps the template language takes for one prompt: more than a list of thousands of tasks needs.
+const STEPS: u64 = 200_000;
+
+/// How long a prompt may become, in bytes.
+const LONGEST_PROMPT: usize = 16 << 20;
+
+/// The stack on which templates are read and rendered: what is deep within these limits fits.
+const STACK: usize = 128 << 20;
 
 /// A template for prompts.
 #[derive(Clone, Debug)]
@@ -68,10 +90,11 @@ impl Template {
             (Some(below), Some(home)) => home.join(below),
             _ => top.join(PathBuf::from(path)),
         };
-        let text = fs::read_to_string(at).map_err(|cause| TemplateError::Unreadable {
-            path: path.to_owned(),
-            cause,
-        })?;
+        let text =
+            read_regular_text(&at, Links::Followed, LONGEST).map_err(|cause| TemplateError::Unreadable {
+                path: path.to_owned(),
+                cause,
+            })?;
         Ok(Self {
             name: path.to_owned(),
             text,
@@ -91,10 +114,51 @@ impl Template {
     /// # Errors
     /// A mistake in the template.
     pub(super) fn render(&self, variables: &Variables<'_>) -> Result<String, TemplateError> {
+        self.refuse_depth()?;
+        thread::scope(|scope| {
+            let rendering = thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, || self.render_here(variables));
+            let failed = |why: String| Err(self.at(0, format!("it cannot be rendered: {why}")));
+            match rendering {
+                Ok(rendering) => rendering
+                    .join()
+                    .unwrap_or_else(|_| failed("it is too much".to_owned())),
+                Err(error) => failed(error.to_string()),
+            }
+        })
+    }
+
+    /// Refuses what would be read by functions that call themselves too often.
+    fn refuse_depth(&self) -> Result<(), TemplateError> {
+        let bytes = self.text.as_bytes();
+        let mut at = 0;
+        while let Some(found) = memchr(b'{', bytes.get(at..).unwrap_or_default()) {
+            let begin = at + found;
+            let rest = bytes.get(begin..).unwrap_or_default();
+            let length = match rest.get(1) {
+                Some(b'{' | b'%') => tag_length(rest),
+                Some(b'#') => memmem::find(rest, b"#}").unwrap_or(rest.len()),
+                _ => 1,
+            };
+            if length > LONGEST_TAG && rest.get(1) != Some(&b'#') {
+                let problem = format!("a tag may not be longer than {LONGEST_TAG} bytes");
+                return Err(self.at(begin, problem));
+            }
+            at = begin + length;
+        }
+        match self.text.match_indices("elif").nth(MOST_BRANCHES) {
+            Some((at, _)) => Err(self.at(at, format!("more than {MOST_BRANCHES} branches"))),
+            None => Ok(()),
+        }
+    }
+
+    fn render_here(&self, variables: &Variables<'_>) -> Result<String, TemplateError> {
         let mut environment = Environment::new();
         // The place of a mistake is known only then.
         environment.set_debug(true);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(STEPS));
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
         environment.set_syntax(syntax.map_err(|error| self.mistake(&error))?);
         environment
@@ -112,9 +176,11 @@ impl Template {
         if let Some(name) = unknown.first() {
             return Err(self.at(self.place_of(name), format!("there is no variable '{name}'")));
         }
-        let text = template
-            .render(Serde(variables))
+        let mut prompt = Limited(Vec::new());
+        template
+            .render_captured_to(Serde(variables), &mut prompt)
             .map_err(|error| self.mistake(&error))?;
+        let text = String::from_utf8_lossy(&prompt.0).into_owned();
         self.refuse_promise(&text)?;
         Ok(text)
     }
@@ -188,6 +254,40 @@ impl Template {
             opened > closed && !before.ends_with(is_part) && !after.starts_with(is_part)
         });
         hits.next().map_or(0, |(at, _)| at)
+    }
+}
+
+/// The length of the tag that a template begins with; what is in its texts does not end it.
+fn tag_length(template: &[u8]) -> usize {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, byte) in template.iter().enumerate().skip(2) {
+        match (quote, byte) {
+            _ if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(begun), byte) if begun == byte => quote = None,
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (None, b'}') if matches!(template.get(at - 1), Some(b'}' | b'%')) => return at,
+            _ => {}
+        }
+    }
+    template.len()
+}
+
+/// A prompt that grows as far as it may.
+struct Limited(Vec<u8>);
+
+impl io::Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST_PROMPT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ use super::file_modes::MODES;
 use super::inventory::{Inventory, Kind};
 use super::savepoint::Moment;
 use super::scan::scan;
-use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
+use crate::fs::{Durability, FileError, Links, file_error, read_regular, remove_dir, write_atomically};
 use crate::git::GitError;
 use crate::git::index::Entries;
 
@@ -168,7 +168,7 @@ impl Records {
 
     fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
         let path = self.dir.join(name);
-        match fs::read(&path) {
+        match read_regular(&path, Links::Refused, u64::MAX) {
             Ok(bytes) => Ok(bytes),
             // A loop whose directory was deleted knows less, and says so elsewhere.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
-use crate::fs::{FileError, copy_file, file_error, remove_file};
+use crate::fs::{FileError, Links, copy_file, file_error, read_regular, remove_file};
 use crate::stories::Source;
 use crate::stories::file::TEMPORARY;
 
@@ -27,7 +27,7 @@ pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> 
 
 /// Reads the copy from before an attempt; `None` where there is none.
 pub(crate) fn before_attempt(site: Site<'_>) -> Option<Vec<u8>> {
-    fs::read(site.file(BEFORE)).ok()
+    read_regular(&site.file(BEFORE), Links::Refused, u64::MAX).ok()
 }
 
 /// Copies the list before it is looked into what somebody says of it. A list that is not there, or no file, has no copy.
@@ -76,7 +76,7 @@ pub(crate) fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), Pro
 
 fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), ProtectError> {
     let copy = site.file(name);
-    let was = match fs::read(&copy) {
+    let was = match read_regular(&copy, Links::Refused, u64::MAX) {
         Ok(was) => was,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(file_error("read", &copy, error).into()),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::file_error;
+use crate::fs::{Links, file_error, read_regular_text};
 use crate::git::RefInfo;
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
@@ -87,7 +87,7 @@ impl UserRefs {
 
     /// Returns what differs from the record of an attempt's beginning; nothing where there is none.
     pub fn changes(&self, dir: &Path) -> Vec<RefChange> {
-        let text = fs::read_to_string(dir.join(RECORD)).ok();
+        let text = read_regular_text(&dir.join(RECORD), Links::Refused, u64::MAX).ok();
         let before: Option<Self> = text.and_then(|text| toml::from_str(&text).ok());
         before
             .map(|before| self.changes_since(&before))

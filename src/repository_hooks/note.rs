@@ -1,11 +1,8 @@
 //! What git's hooks note of a person's doing: commits on the loop's branch, and whether HEAD is there. Nothing waits for
 //! the loop's lock: what cannot be saved is an event all the same.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-
 use crate::events::{Event, What};
+use crate::fs::append_private;
 use crate::git::Git;
 use crate::git::{LayoutHead, RepoLayout};
 use crate::names::Oid;
@@ -50,12 +47,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     }
     for what in events {
         let line = Event::now(current.change.as_str(), what).line();
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(store.file("events.jsonl"));
-        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        let _ = append_private(&store.file("events.jsonl"), &line);
     }
     if lock.is_ok() {
         let noted = (after != Noted::default()).then_some(after);

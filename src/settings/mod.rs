@@ -3,6 +3,8 @@
 //! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file.
 //! Knows the keys and their defaults; `table` says what they mean, `values` what they can be.
 
+#[cfg(test)]
+mod properties;
 mod table;
 mod values;
 

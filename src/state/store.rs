@@ -17,7 +17,9 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
 use super::{State, VERSION};
-use crate::fs::{Durability, FileError, file_error, write_atomically};
+use crate::fs::{
+    Durability, FileError, Links, file_error, open_regular, read_regular, read_regular_text, write_atomically,
+};
 use crate::held::Held;
 use crate::names::Change;
 
@@ -78,6 +80,10 @@ pub struct Lock {
 const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
+/// How long a state may be, in bytes: far longer than that of the longest list.
+const MOST: u64 = 64 << 20;
+const MOST_AT_A_GLANCE: u64 = 1 << 20;
+
 impl Store {
     /// The files of `change` in the repository with this common git directory.
     #[must_use]
@@ -111,8 +117,14 @@ impl Store {
     /// # Errors
     /// When one cannot be made.
     pub fn make_dirs(&self) -> Result<(), StateError> {
-        make_dir(&self.file("attempts"))?;
-        Ok(make_dir(&self.file("trash"))?)
+        for dir in [self.dir(), self.file("attempts"), self.file("trash")] {
+            make_dir(&dir)?;
+            if dir.is_symlink() {
+                let error = io::Error::other("it is a link, and may lead anywhere");
+                return Err(file_error("use", &dir, error).into());
+            }
+        }
+        Ok(())
     }
 
     /// Takes the lock without waiting.
@@ -142,13 +154,9 @@ impl Store {
     }
 
     fn lock_file(&self, path: &Path) -> Result<Lock, StateError> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        let mut file = open_regular(path, Links::Refused, &mut options)
             .map_err(|source| file_error("open", path, source))?;
         let deadline = Instant::now() + OUTLIVED_WAIT;
         loop {
@@ -157,7 +165,7 @@ impl Store {
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(source)) => return Err(file_error("lock", path, source).into()),
             }
-            let holder = fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+            let holder = read_holder(path).unwrap_or_default().trim().to_owned();
             let change = self.change.to_string();
             if !is_gone(&holder) {
                 let holder = (!holder.is_empty()).then_some(holder);
@@ -182,7 +190,7 @@ impl Store {
     /// When the file cannot be read, is damaged, or was written by a newer program.
     pub fn load(&self) -> Result<Option<State>, StateError> {
         let path = self.state_file();
-        let text = match fs::read_to_string(&path) {
+        let text = match read_regular_text(&path, Links::Refused, MOST) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -205,16 +213,21 @@ impl Store {
             let mut lines = text.split(|byte| *byte == b'\n');
             lines.find(|line| line.starts_with(b"phase = ")) == Some(b"phase = \"finished\"")
         };
-        if fs::read(self.state_file()).is_ok_and(|text| is_closed(&text)) {
-            return Ok(None);
+        let path = self.state_file();
+        // It is asked for all the time: a state that would take long is passed over.
+        match read_regular(&path, Links::Refused, MOST_AT_A_GLANCE) {
+            Ok(text) if is_closed(&text) => Ok(None),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(file_error("read", &path, source).into())
+            }
+            _ => Ok(self.load()?.filter(State::is_live)),
         }
-        Ok(self.load()?.filter(State::is_live))
     }
 
     /// The process that holds the lock, or held it last; `None` when nobody can tell.
     #[must_use]
     pub fn holder(&self) -> Option<i32> {
-        process_of(&fs::read_to_string(self.lock_path()).ok()?)
+        process_of(&read_holder(&self.lock_path()).ok()?)
     }
 
     /// Saves the state so that a crash or a power cut leaves either the old or the new one.
@@ -257,6 +270,10 @@ pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
         .collect();
     found.sort();
     Ok(found)
+}
+
+fn read_holder(lock: &Path) -> io::Result<String> {
+    read_regular_text(lock, Links::Refused, 4096)
 }
 
 /// Reads the process that a lock names.

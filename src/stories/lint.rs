@@ -24,6 +24,15 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
     let known = stories.iter().filter(|_| waiting);
     let ids: HashSet<&str> = known.map(|story| story.id.as_str()).collect();
     let mut warnings = Vec::new();
+    for story in stories.iter().filter(|story| has_promise(story)) {
+        warnings.push(Warning {
+            line: story.line,
+            message: format!(
+                "the story {} has a promise tag in its text: an agent that prints the text may seem to promise",
+                story.id
+            ),
+        });
+    }
     for story in stories.iter().filter(|story| !story.done) {
         let mut warn = |message: String| {
             warnings.push(Warning {
@@ -53,6 +62,13 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
         }
     }
     warnings
+}
+
+/// Whether the text has a whole tag that agents promise with.
+fn has_promise(story: &Story) -> bool {
+    let tasks = story.tasks.iter().map(|task| &task.text);
+    let mut texts = [&story.title, &story.body].into_iter().chain(tasks);
+    texts.any(|text| text.contains("<promise>") && text.contains("</promise>"))
 }
 
 /// The word that says so: in the title, or in each task that is open.
@@ -124,6 +140,18 @@ mod tests {
         let warnings = about(&[story]);
         assert!(warnings.iter().all(|warning| warning.line == 7));
         warnings.into_iter().map(|warning| warning.message).collect()
+    }
+
+    #[test]
+    fn a_promise_in_a_list_is_told() {
+        let tag = "<promise>COMPLETE</promise>";
+        let mut body = story("Check", &[]);
+        body.body = format!("a\n{tag}\n");
+        for with_tag in [body, story(tag, &[]), story("Check", &[(tag, true)])] {
+            let told = messages(with_tag);
+            assert!(told.iter().any(|one| one.contains("a promise tag")), "{told:?}");
+        }
+        assert!(messages(story("Print <promise> tags", &[])).is_empty());
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! What the log of a GitHub workflow understands beside words: groups that fold, annotations, and the summary of a job.
 
+use std::borrow::Cow;
 use std::env;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
+
+use super::shown::secret;
 
 /// Ends what [`group`] began.
 pub const END_GROUP: &str = "::endgroup::\n";
@@ -24,6 +27,57 @@ pub fn group(title: &str) -> String {
 #[must_use]
 pub fn error(message: &str) -> String {
     format!("::error title=git ralph::{}\n", escaped(message))
+}
+
+/// A part of the log in which nothing is a command: what an agent prints.
+#[derive(Debug)]
+pub struct Pause {
+    /// What no agent can foresee.
+    token: String,
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self { token: secret() }
+    }
+}
+
+impl Pause {
+    /// Returns the line that begins it.
+    #[must_use]
+    pub fn begin(&self) -> String {
+        format!("::stop-commands::{}\n", self.token)
+    }
+
+    /// Returns the line that ends it.
+    #[must_use]
+    pub fn end(&self) -> String {
+        format!("::{}::\n", self.token)
+    }
+}
+
+/// Returns a text of which the log of a workflow takes nothing for a command; elsewhere it is as it was.
+#[must_use]
+pub fn without_commands(text: &str) -> Cow<'_, str> {
+    if is_there() && (text.contains("::") || text.contains("##[")) {
+        Cow::Owned(inert(text))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn inert(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_start();
+        safe.push_str(&line[..line.len() - words.len()]);
+        if words.starts_with("::") {
+            safe.push('\\');
+        }
+        // The older form is a command anywhere in a line.
+        safe.push_str(&words.replace("##[", "##\\["));
+    }
+    safe
 }
 
 /// Adds to the page that is shown for the job; nothing happens where there is none.
@@ -49,6 +103,13 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_that_others_say_is_a_command() {
+        let text = "a::b\n  ::error::x\n::stop-commands::y\nz ##[group]w\n";
+        let safe = "a::b\n  \\::error::x\n\\::stop-commands::y\nz ##\\[group]w\n";
+        assert_eq!(inert(text), safe);
+    }
 
     #[test]
     fn a_command_stays_one_line() {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anstyle::Style;
 
 use super::narration::time;
+use super::shown::plain;
 use super::width::{columns, cut};
 
 /// To the first column, and nothing left behind it.
@@ -59,10 +60,11 @@ impl Live {
             return;
         }
         let style = Style::new().dimmed();
+        let line = plain(line);
         // Straight to the terminal: a strip of colours must not take this along.
         let _ = io::stderr().lock().write_all(ERASE);
         let mut err = anstream::stderr().lock();
-        let _ = write!(err, "{style}{}{style:#}", cut(line, width()));
+        let _ = write!(err, "{style}{}{style:#}", cut(&line, width()));
         let _ = err.flush();
         self.drawn = !line.is_empty();
     }

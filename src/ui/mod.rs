@@ -11,12 +11,13 @@ mod narration;
 mod narrator;
 pub mod pager;
 pub mod preview;
+mod shown;
 pub mod status;
 pub mod stories;
 mod width;
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use anstream::ColorChoice;
 
@@ -24,8 +25,10 @@ use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::settings::Colour;
+use shown::{Styles, shown};
 
 pub use narrator::Narrator;
+pub use shown::plain;
 
 /// Where a command's words go.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,20 +49,25 @@ impl Screen {
         colour::settle(self.colour, configured);
     }
 
-    /// Prints the answer of a command.
+    /// Prints the answer of a command; what a terminal would act upon in the words of others can be seen in it.
     pub fn answer(self, text: &str) {
-        let is_plain = |byte: u8| !byte.is_ascii_control() || byte == b'\n';
-        let stdout = anstream::stdout();
-        let shown = match stdout.current_choice() {
-            ColorChoice::Never if !text.bytes().all(is_plain) => {
-                Cow::Owned(anstream::adapter::strip_str(text).to_string())
-            }
-            _ => Cow::Borrowed(text),
-        };
-        // A reader that has gone away wants no more; that is no error of ours.
-        let mut out = stdout.into_inner().lock();
-        let _ = out.write_all(shown.as_bytes());
-        let _ = out.flush();
+        let text = shown(text, styles(anstream::stdout().current_choice()));
+        print(&github::without_commands(&text));
+    }
+
+    /// Prints the answer of a command to the byte where a program reads it, and as [`Screen::answer`] does where a
+    /// terminal shows it.
+    pub fn answer_exactly(self, text: &str) {
+        if io::stdout().is_terminal() {
+            self.answer(text);
+        } else {
+            print(text);
+        }
+    }
+
+    /// Prints JSON, a line or a document.
+    pub fn json(self, text: &str) {
+        print(&shown::json(text, github::is_there()));
     }
 
     /// The columns of the terminal that answers are read on; `None` where that is none.
@@ -72,14 +80,21 @@ impl Screen {
     pub fn document<T: serde::Serialize>(self, value: &T) {
         let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
         text.push('\n');
-        self.answer(&text);
+        self.json(&text);
     }
 
-    /// Says something on standard error.
+    /// Says something on standard error; what a terminal would act upon in the words of others can be seen in it.
     pub fn say(self, text: &str) {
+        let text = shown(text, Styles::Marked);
+        self.say_safely(&github::without_commands(&text));
+    }
+
+    /// Says what is known to be safe: with commands of our own for the log of a workflow.
+    fn say_safely(self, text: &str) {
         if !self.quiet {
             let text = width::wrap(text, width::columns(io::stderr()));
-            let mut err = anstream::stderr().lock();
+            let text = shown(&text, styles(anstream::stderr().current_choice()));
+            let mut err = io::stderr().lock();
             let _ = err.write_all(text.as_bytes());
             let _ = err.flush();
         }
@@ -94,18 +109,20 @@ impl Screen {
                 hint: hint.clone(),
                 exit: error.exit().code(),
             };
-            self.answer(&Event::now(change, what).line());
+            self.json(&Event::now(change, what).line());
         }
+        let loud = Screen { quiet: false, ..self };
         // Codes 3 to 6 say where the loop stands: nothing went wrong.
-        let mut text = match error.exit() {
-            Exit::RetriesLeft | Exit::RetriesSpent | Exit::NoStory | Exit::Limit => format!("{error}\n"),
-            _ if github::is_there() => github::error(&error.to_string()),
-            _ => format!("{}: {error}\n", narration::red("error")),
-        };
-        if let Some(hint) = hint {
-            text.push_str(&format!("{}: {hint}\n", narration::yellow("hint")));
+        match error.exit() {
+            Exit::RetriesLeft | Exit::RetriesSpent | Exit::NoStory | Exit::Limit => {
+                loud.say(&format!("{error}\n"));
+            }
+            _ if github::is_there() => loud.say_safely(&github::error(&error.to_string())),
+            _ => loud.say(&format!("{}: {error}\n", narration::red("error"))),
         }
-        Screen { quiet: false, ..self }.say(&text);
+        if let Some(hint) = hint {
+            loud.say(&format!("{}: {hint}\n", narration::yellow("hint")));
+        }
     }
 
     /// Whether a person can be asked.
@@ -113,4 +130,33 @@ impl Screen {
     pub fn can_ask(self) -> bool {
         io::stdin().is_terminal()
     }
+}
+
+/// Returns what becomes of our styles on a stream.
+fn styles(choice: ColorChoice) -> Styles {
+    match choice {
+        ColorChoice::Never => Styles::LeftOut,
+        _ => Styles::Drawn,
+    }
+}
+
+fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = printed {
+        let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.get_or_insert(error);
+    }
+}
+
+/// Why the first of the answers was lost that could not be printed.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Returns why an answer could not be printed, if one could not. A reader that has gone away wants no more; that is no
+/// error of ours.
+#[must_use]
+pub fn lost_answer() -> Option<io::Error> {
+    let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    lost.take()
+        .filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
 }

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
 use jiff::SignedDuration;
 
+use super::shown::styled;
 use crate::async_cmd::quoted;
 use crate::events::{Attempt, What};
 use crate::names::heading;
@@ -224,24 +224,20 @@ fn line(text: &mut String, words: &str) {
     let _ = writeln!(text, "{words}");
 }
 
-fn styled(style: Style, words: &str) -> String {
-    format!("{style}{words}{style:#}")
-}
-
 pub(super) fn bold(words: &str) -> String {
-    styled(Style::new().bold(), words)
+    styled(&["1"], words)
 }
 
 pub(super) fn red(words: &str) -> String {
-    styled(AnsiColor::Red.on_default().bold(), words)
+    styled(&["1", "31"], words)
 }
 
 pub(super) fn green(words: &str) -> String {
-    styled(AnsiColor::Green.on_default(), words)
+    styled(&["32"], words)
 }
 
 pub(super) fn yellow(words: &str) -> String {
-    styled(AnsiColor::Yellow.on_default().bold(), words)
+    styled(&["1", "33"], words)
 }
 
 #[cfg(test)]

@@ -3,9 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use anstream::adapter::StripBytes;
-use memchr::memchr;
-
+use super::shown::AgentOutput;
 use super::{Screen, github, live::Live, narration};
 use crate::events::{Event, Observer, Stream, What};
 
@@ -14,9 +12,10 @@ use crate::events::{Event, Observer, Stream, What};
 pub struct Narrator {
     screen: Screen,
     live: Live,
-    /// Takes the colours out of what an agent prints, where nobody would see them; knows the sequence that
-    /// the last bytes broke off in.
-    plain: Option<StripBytes>,
+    /// What an agent prints.
+    agent: AgentOutput,
+    /// What ends the agent's words in the log of a GitHub workflow, where nothing among them is a command.
+    pause: Option<github::Pause>,
     /// Whether what is said is folded, as the log of a GitHub workflow can.
     folds: bool,
 }
@@ -28,7 +27,8 @@ impl Narrator {
         Self {
             screen,
             live: Live::new(!screen.quiet && !screen.verbose),
-            plain: (!io::stderr().is_terminal()).then(StripBytes::new),
+            agent: AgentOutput::new(io::stderr().is_terminal()),
+            pause: None,
             folds: github::is_there() && !screen.quiet,
         }
     }
@@ -40,31 +40,50 @@ impl Narrator {
     }
 
     fn say(&mut self, text: &str) {
-        self.live.break_line();
+        self.begin_words();
         self.screen.say(text);
+    }
+
+    /// Tells the log of a workflow something that it acts upon.
+    fn command(&mut self, command: &str) {
+        self.begin_words();
+        self.screen.say_safely(command);
+    }
+
+    /// Ends what the agent has printed, before words of our own.
+    fn begin_words(&mut self) {
+        self.settle_colours();
+        self.live.break_line();
+        if let Some(pause) = self.pause.take() {
+            let _ = io::stderr().lock().write_all(pause.end().as_bytes());
+        }
+    }
+
+    fn settle_colours(&mut self) {
+        let _ = io::stderr().lock().write_all(self.agent.settle());
     }
 }
 
 impl Observer for Narrator {
     fn event(&mut self, event: &Event) {
         if self.screen.json {
-            self.screen.answer(&event.line());
+            self.screen.json(&event.line());
         }
         let heading = narration::attempt_heading(&event.what);
         if let What::AttemptEnded(_) = event.what {
             self.live.end();
             if self.folds {
-                self.say(github::END_GROUP);
+                self.command(github::END_GROUP);
             }
         }
         if self.folds && matches!(event.what, What::MaxRetriesExceeded { .. }) {
             let words = narration::of(&event.change, &event.what).unwrap_or_default();
-            self.say(&github::error(words.trim_end()));
+            self.command(&github::error(words.trim_end()));
             return;
         }
         if let Some(text) = narration::of(&event.change, &event.what) {
             match &heading {
-                Some(heading) if self.folds => self.say(&github::group(heading)),
+                Some(heading) if self.folds => self.command(&github::group(heading)),
                 _ => self.say(&text),
             }
         }
@@ -77,25 +96,21 @@ impl Observer for Narrator {
         if self.screen.json {
             let text = String::from_utf8_lossy(bytes).into_owned();
             let event = Event::now(change, What::Output { stream, text });
-            self.screen.answer(&event.line());
+            self.screen.json(&event.line());
         }
         if self.screen.quiet {
             return;
         }
         self.live.clear();
         let mut err = io::stderr().lock();
-        // As the agent printed it, colours included: it is its terminal as much as ours.
-        match &mut self.plain {
-            Some(plain) if !is_plain(plain, bytes) => {
-                for piece in plain.strip_next(bytes) {
-                    let _ = err.write_all(piece);
-                }
-            }
-            _ => {
-                let _ = err.write_all(bytes);
-            }
+        if self.folds && self.pause.is_none() {
+            let pause = self.pause.insert(github::Pause::default());
+            let _ = err.write_all(pause.begin().as_bytes());
         }
-        self.live.printed(bytes);
+        // With its colours: it is its terminal as much as ours.
+        let safe = self.agent.take(bytes);
+        let _ = err.write_all(&safe);
+        self.live.printed(&safe);
     }
 
     fn activity(&mut self, line: &str) {
@@ -103,6 +118,7 @@ impl Observer for Narrator {
     }
 
     fn tick(&mut self) {
+        self.settle_colours();
         self.live.tick();
     }
 
@@ -112,29 +128,9 @@ impl Observer for Narrator {
     }
 }
 
-/// Whether bytes hold no sequence and end none: most output is such, and looking for one byte costs little.
-fn is_plain(before: &StripBytes, bytes: &[u8]) -> bool {
-    *before == StripBytes::new() && memchr(b'\x1b', bytes).is_none()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_sequences_take_the_longer_way() {
-        let mut plain = StripBytes::new();
-        let mut through = |bytes: &[u8]| {
-            let short = is_plain(&plain, bytes);
-            if short {
-                return (short, bytes.to_vec());
-            }
-            (short, plain.strip_next(bytes).flatten().copied().collect())
-        };
-        assert_eq!(through("a\n\u{e9}".as_bytes()), (true, "a\n\u{e9}".into()));
-        assert_eq!(through(b"b\x1b[3"), (false, b"b".to_vec()));
-        // The sequence goes on.
-        assert_eq!(through(b"1mc"), (false, b"c".to_vec()));
-        assert_eq!(through(b"d"), (true, b"d".to_vec()));
+impl Drop for Narrator {
+    fn drop(&mut self) {
+        // What is said next is no agent's.
+        self.begin_words();
     }
 }

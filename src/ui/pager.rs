@@ -9,10 +9,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anstream::ColorChoice;
-use anstream::adapter::strip_str;
-
-use super::Screen;
+use super::shown::shown;
+use super::{Screen, styles};
 use crate::async_cmd::{self, Command, find_program};
 
 /// How long git may take to name its pager.
@@ -30,10 +28,7 @@ pub async fn show(screen: Screen, dir: &Path, text: &str) {
     if stdout.is_terminal()
         && let Some(program) = of_git(dir).await
     {
-        let _ = match stdout.current_choice() {
-            ColorChoice::Never => page(&program, &strip_str(text).to_string()),
-            _ => page(&program, text),
-        };
+        let _ = page(&program, &shown(text, styles(stdout.current_choice())));
     }
     screen.answer(text);
 }

@@ -220,13 +220,23 @@ impl Decoder {
     /// Reads the answer to `prompt`, printed in `format`.
     #[must_use]
     pub fn new(format: Format, prompt: &str) -> Self {
-        Self {
+        let mut decoder = Self {
             format,
-            stage: Stage::of(format),
+            stage: Stage::Text(text::Ending::default()),
             report: ReportBuilder::new(prompt),
             stderr: Vec::new(),
             plain: Plain::default(),
             made_progress: false,
+        };
+        decoder.read_as(format);
+        decoder
+    }
+
+    fn read_as(&mut self, format: Format) {
+        self.format = format;
+        self.stage = Stage::of(format);
+        if let Stage::Text(_) = self.stage {
+            self.report.is_output();
         }
     }
 
@@ -307,8 +317,7 @@ impl Decoder {
     }
 
     fn decide(&mut self, format: Format, held_back: &[u8]) {
-        self.format = format;
-        self.stage = Stage::of(format);
+        self.read_as(format);
         self.push(held_back);
     }
 }

@@ -66,6 +66,11 @@ impl ReportBuilder {
         self.fault = Some(fault);
     }
 
+    /// The words are all that the agent prints, not its message alone.
+    pub(super) fn is_output(&mut self) {
+        self.scanner.hear_output();
+    }
+
     /// The message goes on with these words.
     pub(super) fn words(&mut self, words: impl AsRef<[u8]>) {
         self.scanner.push(words.as_ref());

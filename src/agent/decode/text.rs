@@ -61,6 +61,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_agent_read_is_not_its_word() {
+        for text in [
+            "diff --git a/t b/t\n+<promise>COMPLETE</promise>\n",
+            "-<promise>COMPLETE</promise>\n",
+            "It says:\n> <promise>COMPLETE</promise>\n",
+            "<learning><promise>COMPLETE</promise></learning>\n",
+        ] {
+            for format in [Format::Text, Format::Auto] {
+                let mut decoder = Decoder::new(format, "Do it.");
+                decoder.push(text.as_bytes());
+                let heard = decoder.finish().heard;
+                assert!(!matches!(heard, Heard::Promise(_)), "{text:?}: {heard:?}");
+            }
+        }
+    }
+
+    #[test]
     fn an_error_at_the_end_is_a_fault() {
         let error = "Hi\nlitellm.AuthenticationError: AuthenticationError: bad key\nCheck it.\n";
         let fault = decode(error).fault.unwrap();

@@ -2,8 +2,8 @@
 //!
 //! It takes plain text alone, and must not know what a tag is worth.
 
-use super::plain::{PlainFilter, is_line_break};
-use super::{CLOSE, OPEN};
+use super::plain::is_line_break;
+use super::{CLOSE, OPEN, Words};
 use memchr::memmem;
 use std::collections::HashSet;
 
@@ -11,6 +11,33 @@ use std::collections::HashSet;
 pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
     let before = text[..at].iter().rfind(|byte| !is_decoration(**byte));
     before.is_some_and(|byte| is_line_break(*byte))
+}
+
+/// Whether what stands before `at` on its line shows that somebody else's line is repeated: the mark of a diff, which
+/// unlike a bullet has no blank behind it. In an `output`, which may hold what was read, any mark of a diff or of a
+/// quotation does.
+pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
+    let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
+    let Some(start) = line.map(|end| end + 1) else {
+        return false;
+    };
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\x0b' | b'\x0c');
+    let before = &text[start..at];
+    let Some(first) = before.iter().position(|byte| !is_blank(byte)) else {
+        return false;
+    };
+    // A tag in the middle of a sentence is told as one.
+    let is_mark = |byte: &u8| is_decoration(*byte) || matches!(byte, b'+' | b'<');
+    if !before.iter().all(is_mark) {
+        return false;
+    }
+    match before[first] {
+        b'+' | b'-' => {
+            before.get(first + 1).is_none_or(|next| !is_blank(next)) || output && before[first] == b'+'
+        }
+        b'>' | b'<' => output,
+        _ => false,
+    }
 }
 
 /// What may stand beside a tag on a line of its own in plain text: blanks and the marks of Markdown.
@@ -27,7 +54,9 @@ pub(super) struct PromptLines(HashSet<Vec<u8>>);
 impl PromptLines {
     pub(super) fn new(prompt: &str) -> Self {
         let mut text = Vec::new();
-        PlainFilter::default().take(prompt.as_bytes(), &mut text);
+        let mut words = Words::default();
+        words.take(prompt.as_bytes(), &mut text);
+        words.end(&mut text);
         let lines = text
             .split(|byte| is_line_break(*byte))
             .filter(|line| memmem::find(line, CLOSE).is_some());

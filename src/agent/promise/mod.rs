@@ -9,12 +9,16 @@
 //!
 //! It must not know which agent speaks, nor what a promise leads to.
 
+mod learned;
 mod line;
 mod plain;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
-use line::{PromptLines, begins_line, is_decoration};
+use learned::LearningFilter;
+use line::{PromptLines, begins_line, is_decoration, is_repeated};
 use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 
@@ -57,12 +61,14 @@ pub enum Heard {
 
 /// Listens to one message for the promise that counts.
 ///
-/// The last tag on a line of its own decides. If there is none, a tag that ends the message counts.
-/// A line of the prompt that comes back is not the agent's word, and its tags are passed over.
+/// The last tag on a line of its own decides, but a failure anywhere after a completion vetoes it. If there is none, a
+/// tag that ends the message counts. A line of the prompt that comes back is not the agent's word, and its tags are
+/// passed over; so are learnings. A line of a diff promises nothing.
 pub struct PromiseScanner {
     prompt: PromptLines,
     closing: memmem::Finder<'static>,
     message: Message,
+    output: bool,
 }
 
 impl PromiseScanner {
@@ -73,7 +79,15 @@ impl PromiseScanner {
             prompt: PromptLines::new(prompt),
             closing: memmem::Finder::new(CLOSE),
             message: Message::new(),
+            output: false,
         }
+    }
+
+    /// Listens to all that a program prints rather than to a message: what was read may stand in it, so lines of
+    /// quotations promise nothing either.
+    pub fn hear_output(&mut self) {
+        self.output = true;
+        self.message.output = true;
     }
 
     /// Takes the next bytes of the message.
@@ -88,6 +102,7 @@ impl PromiseScanner {
     /// Forgets the message heard so far: the next bytes begin another one.
     pub fn restart(&mut self) {
         self.message = Message::new();
+        self.message.output = self.output;
     }
 
     /// Ends the message and says what it came to.
@@ -122,7 +137,9 @@ impl PromiseScanner {
 
 /// The recent part of a message and what the rest of it came to.
 struct Message {
-    filter: PlainFilter,
+    words: Words,
+    /// Whether what was read may stand in it.
+    output: bool,
     /// The plain text. A line break stands before the first line.
     text: Vec<u8>,
     /// Where the search for a closing tag goes on.
@@ -133,6 +150,10 @@ struct Message {
     line: Line,
     /// The promise that stands last on a line of its own.
     alone: Option<Promise>,
+    /// Whether a failure has come after the completion that stands last on a line of its own.
+    vetoed: bool,
+    /// Whether a failure was begun before that completion and never closed.
+    in_failure: bool,
     /// The promise after which only decoration has come so far.
     ending: Option<Promise>,
     /// What is told if no promise counts.
@@ -152,12 +173,15 @@ struct Line {
 impl Message {
     fn new() -> Self {
         Self {
-            filter: PlainFilter::default(),
+            words: Words::default(),
+            output: false,
             text: vec![b'\n'],
             next: 0,
             after_tag: 0,
             line: Line::default(),
             alone: None,
+            vetoed: false,
+            in_failure: false,
             ending: None,
             stray: Heard::Nothing,
         }
@@ -165,13 +189,13 @@ impl Message {
 
     fn append(&mut self, piece: &[u8]) {
         let before = self.text.len();
-        self.filter.take(piece, &mut self.text);
+        self.words.take(piece, &mut self.text);
         self.go_on(before);
     }
 
     fn end(&mut self) {
         let before = self.text.len();
-        self.filter.end(&mut self.text);
+        self.words.end(&mut self.text);
         self.go_on(before);
     }
 
@@ -202,21 +226,38 @@ impl Message {
     /// Decides what the tag that closes at `close` is worth.
     fn weigh(&mut self, close: usize) {
         let window = &self.text[self.after_tag.max(close.saturating_sub(REACH))..close];
-        let Some(open) = opening(window) else { return };
+        let Some(open) = opening(window) else {
+            // What was begun before is closed here: the completion was part of its reason.
+            self.vetoed |= self.in_failure && !self.line.echo;
+            return;
+        };
         if self.line.echo {
             return;
         }
         let after = close + CLOSE.len();
-        let alone = begins_line(window, open)
+        let repeated = is_repeated(window, open, self.output);
+        let alone = !repeated
+            && begins_line(window, open)
             && self.line.ended
             && self.text[after..self.line.end]
                 .iter()
                 .all(|byte| is_decoration(*byte));
-        match (read(&window[open + OPEN.len()..]), alone) {
-            (Ok(promise), true) => self.alone = Some(promise),
+        let promise = read(&window[open + OPEN.len()..]);
+        match &promise {
+            Ok(Promise::Failed(_)) => self.vetoed = true,
+            Err(unknown) if unknown.starts_with(FAILED) => self.vetoed = true,
+            _ => {}
+        }
+        match (promise, alone) {
+            (Ok(promise), true) => {
+                self.vetoed = false;
+                self.in_failure = has_failure(&window[..open]);
+                self.alone = Some(promise);
+            }
             (Ok(promise), false) => {
                 self.stray = Heard::InSentence;
-                self.ending = self.is_quiet_from(after).then_some(promise);
+                let counts = !repeated && self.is_quiet_from(after);
+                self.ending = counts.then_some(promise);
             }
             (Err(unknown), _) => {
                 self.stray = Heard::Unknown(unknown);
@@ -244,9 +285,55 @@ impl Message {
         }
     }
 
-    fn verdict(self) -> Heard {
-        self.alone.or(self.ending).map_or(self.stray, Heard::Promise)
+    fn verdict(mut self) -> Heard {
+        // A failure that was begun at the end, and cut off, is one too.
+        let end = self.text.len().saturating_sub(REACH).max(self.after_tag);
+        self.vetoed |= has_failure(&self.text[end..]);
+        match (self.alone, self.ending) {
+            (Some(Promise::Complete), Some(failed @ Promise::Failed(_))) if self.vetoed => {
+                Heard::Promise(failed)
+            }
+            (Some(Promise::Complete), _) if self.vetoed => match self.stray {
+                Heard::Nothing => Heard::InSentence,
+                stray => stray,
+            },
+            (alone, ending) => alone.or(ending).map_or(self.stray, Heard::Promise),
+        }
     }
+}
+
+/// Makes the words that count of what an agent prints.
+#[derive(Default)]
+struct Words {
+    plain: PlainFilter,
+    learned: LearningFilter,
+    piece: Vec<u8>,
+}
+
+impl Words {
+    fn take(&mut self, piece: &[u8], words: &mut Vec<u8>) {
+        self.piece.clear();
+        self.plain.take(piece, &mut self.piece);
+        self.learned.take(&self.piece, words);
+    }
+
+    fn end(&mut self, words: &mut Vec<u8>) {
+        self.piece.clear();
+        self.plain.end(&mut self.piece);
+        self.learned.take(&self.piece, words);
+        self.learned.end(words);
+    }
+}
+
+/// Whether a failure is begun in `text`.
+fn has_failure(text: &[u8]) -> bool {
+    memmem::find_iter(text, OPEN).any(|at| is_failure(&text[at..]))
+}
+
+/// Whether the tag that opens here is that of a failure.
+fn is_failure(tag: &[u8]) -> bool {
+    let inner = tag[OPEN.len()..].trim_ascii_start();
+    inner.starts_with(FAILED.as_bytes())
 }
 
 /// Where the tag opens that closes at the end of `window`.
@@ -259,10 +346,7 @@ fn opening(window: &[u8]) -> Option<usize> {
     let last_begins_line = begins_line(window, last);
     memmem::find_iter(window, OPEN)
         .take_while(|&at| at < last)
-        .find(|&at| {
-            let inner = window[at + OPEN.len()..].trim_ascii_start();
-            inner.starts_with(FAILED.as_bytes()) && (!last_begins_line || begins_line(window, at))
-        })
+        .find(|&at| is_failure(&window[at..]) && (!last_begins_line || begins_line(window, at)))
         .or(Some(last))
 }
 

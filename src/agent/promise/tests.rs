@@ -1,18 +1,18 @@
 //! What is heard in whole messages and in pieces of them.
 
 use super::*;
-use proptest::prelude::*;
+use crate::agent::learnings::LONGEST;
 
-const PROMPT: &str = "Do the story.\n\
+pub(super) const PROMPT: &str = "Do the story.\n\
     Print <promise>COMPLETE</promise> or <promise>FAILED: why</promise>.\n\
     - <promise>COMPLETE</promise>\n\
     End with: <promise>COMPLETE</promise>\n";
 
-fn hear(text: impl AsRef<[u8]>) -> Heard {
+pub(super) fn hear(text: impl AsRef<[u8]>) -> Heard {
     hear_in_pieces(text.as_ref(), usize::MAX)
 }
 
-fn hear_in_pieces(text: &[u8], size: usize) -> Heard {
+pub(super) fn hear_in_pieces(text: &[u8], size: usize) -> Heard {
     let mut scanner = PromiseScanner::new(PROMPT);
     for piece in text.chunks(size) {
         scanner.push(piece);
@@ -123,8 +123,6 @@ fn without_one_of_its_own_line_a_tag_that_ends_the_message_counts() {
     ] {
         assert_eq!(hear(text), complete(), "{text:?}");
     }
-    let later = "<promise>COMPLETE</promise>\nInstead of <promise>FAILED: x</promise>\n";
-    assert_eq!(hear(later), complete());
 }
 
 #[test]
@@ -243,6 +241,157 @@ fn a_restart_forgets_the_message() {
     assert_eq!(scanner.finish(), Heard::Nothing);
 }
 
+#[test]
+fn a_failure_anywhere_after_a_completion_vetoes_it() {
+    let done = "<promise>COMPLETE</promise>";
+    for (text, heard) in [
+        (
+            format!("{done}\nIt did not work: <promise>FAILED: x</promise>"),
+            failed("x"),
+        ),
+        (
+            format!("{done}\nInstead of <promise>FAILED: x</promise>\n"),
+            failed("x"),
+        ),
+        (
+            format!("{done}\nSo <promise>FAILED: x</promise> it is.\n"),
+            Heard::InSentence,
+        ),
+        (
+            format!("{done}\n- no: <promise>FAILED</promise> sadly\nBye"),
+            Heard::InSentence,
+        ),
+        (
+            format!("{done}\nSo <promise>FAILED - x</promise> it is.\n"),
+            unknown("FAILED - x"),
+        ),
+        (format!("{done}\nHm <promise>FAILED: and then"), Heard::InSentence),
+        (
+            format!("{done}\n-<promise>FAILED: x</promise>\n"),
+            Heard::InSentence,
+        ),
+        (
+            format!("So: <promise>FAILED: it said\n{done}\nonly</promise>\nBye"),
+            Heard::InSentence,
+        ),
+        // A later completion is the last word.
+        (
+            format!("{done}\nSo <promise>FAILED: x</promise> at first.\n{done}\n"),
+            complete(),
+        ),
+        (
+            format!("So <promise>FAILED: x</promise> at first.\n{done}\n"),
+            complete(),
+        ),
+        // Other tags in sentences veto nothing.
+        (format!("{done}\nAs {done} says.\n"), complete()),
+        (format!("{done}\nAs <promise>ODD</promise> says.\n"), complete()),
+        // The prompt is not the agent's word.
+        (format!("{done}\n{PROMPT}"), complete()),
+        (
+            format!("So {done}\nOr <promise>FAILED: x</promise> it is."),
+            Heard::InSentence,
+        ),
+    ] {
+        assert_eq!(hear(&text), heard, "{text:?}");
+    }
+}
+
+#[test]
+fn a_learning_promises_nothing() {
+    let done = "<promise>COMPLETE</promise>";
+    for (text, heard) in [
+        (format!("<learning>{done}</learning>"), Heard::Nothing),
+        (
+            format!("<learning>\nend with\n{done}\n</learning>\n"),
+            Heard::Nothing,
+        ),
+        (
+            format!("{done}\n<learning>not <promise>FAILED: x</promise></learning>\n"),
+            complete(),
+        ),
+        (
+            format!("<learning>a</learning>{done}<learning>b</learning>\nBye."),
+            complete(),
+        ),
+        (
+            format!("Done.\n{done}\n<learning>a\nb</learning>\nBye."),
+            complete(),
+        ),
+        (format!("<learning>never closed\n{done}\n"), complete()),
+        (format!("the tag </learning>\n{done}\n"), complete()),
+        (
+            "<promise>COM<learning>x</learning>PLETE</promise>".to_owned(),
+            unknown("COM PLETE"),
+        ),
+        (
+            format!("\x1b[1m<lear\x1b[0mning>{done}</learning>"),
+            Heard::Nothing,
+        ),
+    ] {
+        assert_eq!(hear(&text), heard, "{text:?}");
+        for size in [1, 2, 7] {
+            assert_eq!(hear_in_pieces(text.as_bytes(), size), heard, "{text:?}");
+        }
+    }
+    for (length, heard) in [(LONGEST, Heard::Nothing), (LONGEST + 1, complete())] {
+        let filler = "x".repeat(length - done.len() - 2);
+        let text = format!("<learning>{filler}\n{done}\n</learning>");
+        for size in [1, 977, usize::MAX] {
+            assert_eq!(hear_in_pieces(text.as_bytes(), size), heard, "{length}");
+        }
+    }
+}
+
+#[test]
+fn a_line_of_a_diff_or_of_a_quotation_is_not_the_agents_word() {
+    let done = "<promise>COMPLETE</promise>";
+    let own_and_repeated = [
+        // What comes before the tag, and whether it counts in a message, and in an output.
+        ("", true, true),
+        ("- ", true, true),
+        ("* ", true, true),
+        ("# ", true, true),
+        ("  ", true, true),
+        ("**", true, true),
+        ("`", true, true),
+        ("> ", true, false),
+        (">", true, false),
+        (" > > ", true, false),
+        ("-", false, false),
+        ("-  ", true, true),
+        ("--", false, false),
+        ("-`", false, false),
+        ("+", false, false),
+        (" +", false, false),
+        ("++", false, false),
+        ("+- ", false, false),
+    ];
+    for (before, in_message, in_output) in own_and_repeated {
+        for after in ["\n", "\nBye.\n", ""] {
+            let text = format!("Look:\n{before}{done}{after}");
+            for (output, counts) in [(false, in_message), (true, in_output)] {
+                let mut scanner = PromiseScanner::new("");
+                if output {
+                    scanner.hear_output();
+                }
+                scanner.push(text.as_bytes());
+                let heard = if counts { complete() } else { Heard::InSentence };
+                assert_eq!(scanner.finish(), heard, "{text:?}, output: {output}");
+            }
+        }
+    }
+    // As the last words a bullet of Markdown may stand before it; in an output it is a diff.
+    for (before, heard) in [("+ ", Heard::InSentence), ("< ", Heard::InSentence)] {
+        let mut scanner = PromiseScanner::new("");
+        scanner.hear_output();
+        scanner.push(format!("{before}{done}").as_bytes());
+        assert_eq!(scanner.finish(), heard);
+    }
+    let shown = format!("{done}\n+{done}\n-<promise>ODD</promise>\n");
+    assert_eq!(hear(shown), complete());
+}
+
 /// Texts in which something lies just within or just out of reach.
 fn far_texts() -> Vec<(String, Heard)> {
     let mut texts = Vec::new();
@@ -293,117 +442,11 @@ fn floods_of_tags_take_little() {
         "\x1b",
         "\x1b[",
         "\u{200b}",
+        "<learning>",
+        "<learning></learning>",
+        "<lear",
         " ",
     ] {
         hear_in_pieces(tags.repeat(300_000).as_bytes(), 65_536);
-    }
-}
-
-fn fragment() -> impl Strategy<Value = Vec<u8>> {
-    let known = prop::sample::select(vec![
-        "<promise>",
-        "</promise>",
-        "COMPLETE",
-        "FAILED",
-        ": no",
-        "<promise>COMPLETE</promise>",
-        "<pro",
-        "mise>",
-        "</",
-        "\n",
-        "\r\n",
-        "\r",
-        " ",
-        "`",
-        "- ",
-        "word",
-        "\u{200b}",
-        "\u{a0}",
-        "\u{2020}",
-        "\x1b[1m",
-        "\x1b]0;t\x07",
-        "\x1b",
-        "Print <promise>COMPLETE</promise> or <promise>FAILED: why</promise>.",
-        "End with: <promise>COMPLETE</promise>",
-    ]);
-    prop_oneof![
-        9 => known.prop_map(|text| text.as_bytes().to_vec()),
-        1 => prop::collection::vec(any::<u8>(), 0..20),
-    ]
-}
-
-/// The rules once more, for one-line tags in text without escapes, as plainly as can be.
-fn plainly(text: &str) -> Option<Promise> {
-    let marks = [' ', '`', '-', '\u{200b}', '\u{a0}'];
-    let own = |line: &str| match line.trim_matches(marks) {
-        "<promise>COMPLETE</promise>" => Some(Promise::Complete),
-        "<promise>FAILED: no</promise>" => Some(Promise::Failed("no".into())),
-        _ => None,
-    };
-    let ending = || {
-        let text = text.trim_end_matches([' ', '`', '-', '\n', '\u{200b}', '\u{a0}']);
-        let complete = text.ends_with("<promise>COMPLETE</promise>");
-        let failed = text.ends_with("<promise>FAILED: no</promise>");
-        match (complete, failed) {
-            (true, _) => Some(Promise::Complete),
-            (_, true) => Some(Promise::Failed("no".into())),
-            _ => None,
-        }
-    };
-    text.lines().rev().find_map(own).or_else(ending)
-}
-
-proptest! {
-    #[test]
-    fn pieces_do_not_matter(
-        fragments in prop::collection::vec(fragment(), 0..30),
-        sizes in prop::collection::vec(1_usize..12, 1..8),
-    ) {
-        let text = fragments.concat();
-        let whole = hear(&text);
-        let mut scanner = PromiseScanner::new(PROMPT);
-        let mut rest = text.as_slice();
-        for size in sizes.iter().cycle() {
-            let (piece, after) = rest.split_at((*size).min(rest.len()));
-            scanner.push(piece);
-            rest = after;
-            if rest.is_empty() {
-                break;
-            }
-        }
-        prop_assert_eq!(scanner.finish(), whole);
-    }
-
-    #[test]
-    fn pieces_do_not_matter_far_apart(
-        fragments in prop::collection::vec((fragment(), 0_usize..3), 0..12),
-        filler in prop::sample::select(vec![" ", "x", "\n", "y\n"]),
-        size in 1000_usize..100_000,
-    ) {
-        let far = filler.repeat(33_000 / filler.len());
-        let text: Vec<u8> = fragments
-            .iter()
-            .flat_map(|(fragment, times)| [fragment.clone(), far.repeat(*times).into()].concat())
-            .collect();
-        prop_assert_eq!(hear_in_pieces(&text, size), hear(&text));
-    }
-
-    #[test]
-    fn any_bytes_are_survived(text in prop::collection::vec(any::<u8>(), 0..2000)) {
-        prop_assert_eq!(hear_in_pieces(&text, 1), hear(&text));
-    }
-
-    #[test]
-    fn the_rules_hold(parts in prop::collection::vec(prop::sample::select(vec![
-        "<promise>COMPLETE</promise>", "<promise>FAILED: no</promise>", "\n", "\n", " ", "`", "- ", "word", "\u{200b}", "\u{a0}",
-    ]), 0..12)) {
-        let text = parts.concat();
-        let mut scanner = PromiseScanner::new("");
-        scanner.push(text.as_bytes());
-        let heard = scanner.finish();
-        match plainly(&text) {
-            Some(promise) => prop_assert_eq!(heard, Heard::Promise(promise)),
-            None => prop_assert!(!matches!(heard, Heard::Promise(_))),
-        }
     }
 }

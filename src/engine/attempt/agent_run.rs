@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream};
 use crate::fs::write_private;
 use crate::git::REPOSITORY_VARIABLES;
+use crate::prompt::neutral;
 use crate::protect::RepoLink;
 use crate::settings::{Settings, to_std};
 use crate::state::{State, Store};
@@ -84,7 +85,7 @@ pub(super) fn job(
     let mut job = plain_job(open, &begun.run, settings);
     job.env.extend([
         variable("RALPH_STORY", &story.id),
-        variable("RALPH_STORY_TITLE", &story.title),
+        variable("RALPH_STORY_TITLE", &neutral(&story.title)),
         variable("RALPH_ATTEMPT", &begun.number.to_string()),
     ]);
     job

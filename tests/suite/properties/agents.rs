@@ -250,3 +250,22 @@ fn the_agents_environment() {
     assert!(sandbox.noted("prompt").starts_with("# Story 1. Database"));
     assert!(sandbox.ralph(&["prompt"]).exits(0).stdout.contains("use make"));
 }
+
+#[test]
+fn a_promise_in_the_list_is_told_and_is_nobodys_word() {
+    let sandbox = Sandbox::new();
+    let list = format!("## 1. {COMPLETE}\n- [ ] 1.1 one\n");
+    sandbox.write(TASKS, &list);
+    sandbox.git(&["commit", "-qam", "tags"]);
+    sandbox.start().says("has a promise tag in its text");
+    for script in [
+        "echo \"$RALPH_STORY_TITLE\"".to_owned(),
+        format!("printf '+{COMPLETE}\\n'"),
+        format!("printf '> {COMPLETE}\\n'"),
+        format!("printf '{COMPLETE}\\nThat was wrong: <promise>FAILED: x</promise> it is.\\n'"),
+    ] {
+        let agent = sandbox.agent(&format!("cat >/dev/null; {script}"));
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.verdict(), "no_signal", "{script}");
+    }
+}

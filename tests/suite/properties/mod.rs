@@ -19,6 +19,7 @@ mod names;
 mod narration;
 mod other_file_system;
 mod own_files;
+mod planted;
 mod presets;
 mod processes;
 mod repository;

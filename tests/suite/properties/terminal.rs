@@ -210,3 +210,172 @@ fn an_interrupt_is_told_and_leaves_no_line_behind() {
         assert!(left.contains(&line.to_owned()), "{line:?} in {seen}");
     }
 }
+
+/// Puts something into the clipboard, clears the screen, names the window, turns the text.
+const HOSTILE: &str =
+    "Form\u{1b}]52;c;cm0=\u{7}\u{1b}[2J\u{1b}]0;pwn\u{7}\u{1b}[8m\u{9b}31m\u{202e}x\u{2066}";
+
+/// Asserts that a terminal does nothing but what git-ralph itself wants of it: colours and one line that is redrawn.
+#[track_caller]
+fn is_harmless(what: &str, seen: &str) {
+    assert!(
+        !seen.contains(['\u{9b}', '\u{202e}', '\u{2066}', '\u{7}', '\u{7f}']),
+        "{what}: {seen:?}"
+    );
+    for sequence in seen.split('\u{1b}').skip(1) {
+        // The agent sets a colour that hides.
+        let own = ["[8m", "[0m", "[1m", "[2m", "[31m", "[32m", "[33m", "[K"];
+        assert!(
+            own.iter().any(|one| sequence.starts_with(one)),
+            "{what}: {sequence:?} in {seen:?}"
+        );
+    }
+}
+
+/// A repository with hostile titles, an agent whose reason and output are hostile too, and a hostile branch.
+fn hostile() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let list = format!("## 1. {HOSTILE}\n- [ ] 1.1 {HOSTILE}\n## 2. {HOSTILE}\n- [ ] 2.1 {HOSTILE}\n");
+    sandbox.write("openspec/changes/add-login/tasks.md", &list);
+    sandbox.git(&["commit", "-qam", "hostile"]);
+    sandbox.git(&["checkout", "-q", "-b", "b\u{9b}31m\u{202e}"]);
+    let said = format!("\\033[2J\\033]52;c;cm0=\\007\\033]0;t\\007{HOSTILE}\\033[?1049h\\n");
+    let agent = sandbox.agent(&format!(
+        "printf '{said}'; printf '{said}' >&2; echo x >f; failed '{HOSTILE}'"
+    ));
+    (sandbox, agent)
+}
+
+#[test]
+fn the_words_of_others_do_nothing_to_a_terminal() {
+    let (sandbox, agent) = hostile();
+    let see = |args: &[&str]| {
+        let cmd = sandbox.ralph_cmd(args).env("GIT_PAGER", "cat");
+        let seen = cmd.on_terminal(200).run().stdout;
+        assert!(seen.len() > 10, "{args:?}: {seen}");
+        is_harmless(&args.join(" "), &seen);
+        seen
+    };
+    assert!(see(&["stories", CHANGE]).contains("Form^[]52;c;cm0=^G^[[2J"));
+    see(&["start", CHANGE, "--dry-run"]);
+    assert!(see(&["start", CHANGE]).contains("from b<U+009B>31m<U+202E>"));
+    let heading = see(&["next", "--", &agent]);
+    assert!(heading.contains("[1/2] 1. Form^[]52"), "{heading}");
+    for args in [
+        &["status"][..],
+        &["status", "--json"],
+        &["log"],
+        &["log", "--json"],
+        &["prompt"],
+        &["stories"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["retry", "--", &agent],
+        &["skip", HOSTILE],
+        &["diff", HOSTILE],
+        &["next", HOSTILE],
+        &["start", HOSTILE],
+        &["next", CHANGE, "--", HOSTILE],
+        &["stories", "--stories", HOSTILE],
+        &["run", CHANGE, "--", &agent],
+        &["abort"],
+    ] {
+        see(args);
+    }
+}
+
+#[test]
+fn a_prompt_is_exact_for_a_program() {
+    let (sandbox, _) = hostile();
+    sandbox.start();
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains(HOSTILE), "{prompt:?}");
+}
+
+#[test]
+fn of_what_an_agent_prints_only_its_colours_reach_a_terminal() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent(
+        "printf 'a\\033[35mb\\033]0;t\\007c\\033[2Jd\\n\\033[8m'; printf '\\302\\2332Je\\n'; failed red",
+    );
+    let next = sandbox.ralph_cmd(&["next", "--", &agent]);
+    let seen = next.on_terminal(100).run().exits(3).stdout;
+    assert!(seen.contains("a\u{1b}[35mbcd\n"), "{seen:?}");
+    assert!(seen.contains("<U+009B>2Je\n"), "{seen:?}");
+    // What the agent hid does not hide what is said of it.
+    let verdict = seen.find("failed after").unwrap();
+    let hidden = seen.find("\u{1b}[8m").unwrap();
+    assert!(seen[hidden..verdict].contains("\u{1b}[0m"), "{seen:?}");
+    let piped = sandbox.step("retry", &agent).exits(3).stderr;
+    assert!(piped.contains("abcd\n") && !piped.contains('\u{1b}'), "{piped:?}");
+}
+
+#[test]
+fn nothing_of_an_agent_is_a_command_of_a_workflow() {
+    let sandbox = Sandbox::started();
+    let words = "::error::x\\n::add-mask::y\\n::stop-commands::z\\n##[group]g";
+    let agent = sandbox.agent(&format!(
+        "printf '{words}'; printf '{words}\\n' >&2; failed \"$(printf 'a\\n::error::x\\n##[group]g')\""
+    ));
+    let next = sandbox.ralph_cmd(&["next", "--", &agent]);
+    let log = next.env("GITHUB_ACTIONS", "true").run().exits(3).stderr;
+    let mut token: Option<String> = None;
+    let mut commands = Vec::new();
+    let mut paused = 0;
+    // As the runner reads it.
+    for line in log.lines().map(str::trim_start) {
+        match &token {
+            Some(wanted) if line == format!("::{wanted}::") => token = None,
+            Some(_) => paused += usize::from(line.starts_with("::") || line.contains("##[")),
+            None => match line.strip_prefix("::stop-commands::") {
+                Some(given) => token = Some(given.to_owned()),
+                None if line.starts_with("::") || line.contains("##[") => commands.push(line),
+                None => {}
+            },
+        }
+    }
+    assert_eq!(token, None, "{log}");
+    // Four on each stream, and two in the promise.
+    assert_eq!(paused, 10, "{log}");
+    assert!(
+        commands.len() == 2 && commands[0].starts_with("::group::[1/3] 1. Database"),
+        "{log}"
+    );
+    assert_eq!(commands[1], "::endgroup::", "{log}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.failing("echo x >f");
+    sandbox.step("next", &agent).exits(3);
+    let to = |target: &str, words: &str| {
+        let script = format!("git ralph {words} {target}");
+        sandbox.cmd("sh").args(["-c", &script]).run()
+    };
+    for words in [
+        "status",
+        "status --json",
+        "status --short",
+        "log",
+        "log --json",
+        "stories",
+        "prompt",
+        "doctor",
+        "help",
+        "-h",
+    ] {
+        let output = to(">/dev/full", words).exits(1);
+        assert!(
+            output.stderr.contains("cannot write to standard output"),
+            "{words}: {}",
+            output.stderr
+        );
+        // Who has read enough is no error.
+        to("| true", words).exits(0);
+    }
+    // What else is wrong is still told by the code.
+    to(">/dev/full", "retry --json -- false")
+        .exits(3)
+        .says("standard output");
+}

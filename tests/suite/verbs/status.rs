@@ -200,3 +200,88 @@ fn one_line_tells_waiting_and_what_was_cut_off() {
     let output = sandbox.direct(&["status", "--short"]).run();
     assert_eq!(output.stdout, "ralph: add-login 0/3 story 1\n");
 }
+
+#[test]
+fn the_short_line_and_completions_wait_for_nothing() {
+    use nix::{sys::stat::Mode, unistd::mkfifo};
+    use std::fs;
+
+    let words = |sandbox: &Sandbox| {
+        sandbox.direct(&["status", "--short"]).run();
+        for verb in ["status", "start", "next"] {
+            let complete = sandbox.direct(&["--", "git-ralph", verb, ""]);
+            complete
+                .env("COMPLETE", "bash")
+                .env("_CLAP_COMPLETE_INDEX", "2")
+                .run();
+        }
+        let agents = sandbox.direct(&["--", "git-ralph", "next", "--agent", ""]);
+        agents
+            .env("COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", "3")
+            .run();
+    };
+    for name in [
+        ".git/HEAD",
+        ".git",
+        ".git/packed-refs",
+        ".git/refs/heads/ralph/add-login",
+        ".git/ralph/add-login.toml",
+        ".git/ralph/add-login.lock",
+        ".git/ralph/add-login/events.jsonl",
+    ] {
+        for device in [false, true] {
+            let sandbox = Sandbox::new();
+            sandbox.start();
+            let path = sandbox.top.join(name);
+            if name == ".git" {
+                fs::rename(&path, sandbox.outside("git")).unwrap();
+            } else {
+                let _ = fs::remove_file(&path);
+            }
+            if device {
+                std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            } else {
+                mkfifo(&path, Mode::S_IRWXU).unwrap();
+            }
+            // What git itself waits for is git's; nobody sits before a prompt for long.
+            if name == ".git/packed-refs" || name.starts_with(".git/refs") {
+                sandbox.direct(&["status", "--short"]).run();
+            } else {
+                words(&sandbox);
+            }
+        }
+    }
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let long = format!(
+        "{}\n# {}",
+        fs::read_to_string(sandbox.state_file()).unwrap(),
+        "x".repeat(1 << 20)
+    );
+    fs::write(sandbox.state_file(), long).unwrap();
+    let line = sandbox.direct(&["status", "--short"]).run().exits(0).stdout;
+    assert_eq!(line, "ralph: add-login cannot be read\n");
+}
+
+#[test]
+fn the_short_line_says_nothing_of_a_repository_of_somebody_elses() {
+    let Some(sandbox) = Sandbox::unprivileged() else {
+        return;
+    };
+    sandbox.start();
+    let short = || sandbox.direct(&["status", "--short"]).run().exits(0).stdout;
+    assert!(short().starts_with("ralph: add-login"));
+    // Only root can give a directory away.
+    if std::os::unix::fs::chown(&sandbox.top, Some(1), None).is_err() {
+        return;
+    }
+    assert_eq!(short(), "");
+    let config = sandbox.outside("safe");
+    std::fs::write(&config, "[safe]\n\tdirectory = *\n").unwrap();
+    std::os::unix::fs::chown(&config, Some(65534), None).unwrap();
+    let safe = sandbox
+        .direct(&["status", "--short"])
+        .env("GIT_CONFIG_GLOBAL", &config);
+    assert!(safe.run().exits(0).stdout.starts_with("ralph: add-login"));
+}

@@ -1,0 +1,65 @@
+//! Text without the learnings in it: what later stories shall know is no promise. It must not know what else the text says.
+
+use memchr::memmem;
+
+use crate::agent::learnings::{CLOSE, LONGEST, OPEN};
+
+/// Cuts learnings out of text that comes in pieces; a blank is left of each. What is never closed, or is too long for
+/// a learning, is text like any other.
+#[derive(Default)]
+pub(super) struct LearningFilter {
+    /// What may be, or become, the beginning of a learning.
+    held: Vec<u8>,
+    /// How far in `held` no closing tag begins.
+    searched: usize,
+}
+
+impl LearningFilter {
+    pub(super) fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) {
+        self.held.extend_from_slice(piece);
+        self.give(false, plain);
+    }
+
+    /// Gives what was held back because more of it might have come.
+    pub(super) fn end(&mut self, plain: &mut Vec<u8>) {
+        self.give(true, plain);
+    }
+
+    fn give(&mut self, at_end: bool, plain: &mut Vec<u8>) {
+        let mut from = 0;
+        while let Some(open) = memmem::find(&self.held[from..], OPEN).map(|at| from + at) {
+            plain.extend_from_slice(&self.held[from..open]);
+            let inner = open + OPEN.len();
+            let limit = (inner + LONGEST + CLOSE.len()).min(self.held.len());
+            let start = inner.max(self.searched).min(limit);
+            match memmem::find(&self.held[start..limit], CLOSE) {
+                Some(at) => {
+                    plain.push(b' ');
+                    from = start + at + CLOSE.len();
+                }
+                None => {
+                    self.searched = limit.saturating_sub(CLOSE.len() - 1).max(inner);
+                    if !at_end && inner + LONGEST + CLOSE.len() > self.held.len() {
+                        self.forget(open);
+                        return;
+                    }
+                    plain.extend_from_slice(OPEN);
+                    from = inner;
+                }
+            }
+        }
+        let rest = &self.held[from..];
+        // A tag may be cut in two.
+        let begun = (1..OPEN.len())
+            .rev()
+            .find(|length| !at_end && rest.ends_with(&OPEN[..*length]));
+        let whole = self.held.len() - begun.unwrap_or(0);
+        plain.extend_from_slice(&self.held[from..whole]);
+        self.forget(whole);
+    }
+
+    fn forget(&mut self, count: usize) {
+        self.held.drain(..count);
+        self.searched = self.searched.saturating_sub(count);
+    }
+}

@@ -1,0 +1,128 @@
+//! What holds for any message.
+
+use super::tests::{PROMPT, hear, hear_in_pieces};
+use super::*;
+use proptest::prelude::*;
+
+fn fragment() -> impl Strategy<Value = Vec<u8>> {
+    let known = prop::sample::select(vec![
+        "<promise>",
+        "</promise>",
+        "COMPLETE",
+        "FAILED",
+        ": no",
+        "<promise>COMPLETE</promise>",
+        "<pro",
+        "mise>",
+        "</",
+        "\n",
+        "\r\n",
+        "\r",
+        " ",
+        "`",
+        "- ",
+        "+",
+        "<learning>",
+        "</learning>",
+        "<lear",
+        "word",
+        "\u{200b}",
+        "\u{a0}",
+        "\u{2020}",
+        "\x1b[1m",
+        "\x1b]0;t\x07",
+        "\x1b",
+        "Print <promise>COMPLETE</promise> or <promise>FAILED: why</promise>.",
+        "End with: <promise>COMPLETE</promise>",
+    ]);
+    prop_oneof![
+        9 => known.prop_map(|text| text.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..20),
+    ]
+}
+
+/// The rules once more, for one-line tags in text without escapes, as plainly as can be.
+fn plainly(text: &str) -> Option<Promise> {
+    let marks = [' ', '`', '-', '\u{200b}', '\u{a0}'];
+    let own = |line: &str| match line.trim_matches(marks) {
+        "<promise>COMPLETE</promise>" => Some(Promise::Complete),
+        "<promise>FAILED: no</promise>" => Some(Promise::Failed("no".into())),
+        _ => None,
+    };
+    let ending = || {
+        let text = text.trim_end_matches([' ', '`', '-', '\n', '\u{200b}', '\u{a0}']);
+        let complete = text.ends_with("<promise>COMPLETE</promise>");
+        let failed = text.ends_with("<promise>FAILED: no</promise>");
+        match (complete, failed) {
+            (true, _) => Some(Promise::Complete),
+            (_, true) => Some(Promise::Failed("no".into())),
+            _ => None,
+        }
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.iter().rposition(|line| own(line).is_some());
+    match last {
+        None => ending(),
+        Some(last) if own(lines[last]) != Some(Promise::Complete) => own(lines[last]),
+        Some(last) => {
+            let vetoed = lines[last + 1..].iter().any(|line| line.contains("FAILED"));
+            let failed = ending().filter(|ending| *ending != Promise::Complete);
+            if vetoed { failed } else { own(lines[last]) }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn pieces_do_not_matter(
+        fragments in prop::collection::vec(fragment(), 0..30),
+        sizes in prop::collection::vec(1_usize..12, 1..8),
+    ) {
+        let text = fragments.concat();
+        let whole = hear(&text);
+        let mut scanner = PromiseScanner::new(PROMPT);
+        let mut rest = text.as_slice();
+        for size in sizes.iter().cycle() {
+            let (piece, after) = rest.split_at((*size).min(rest.len()));
+            scanner.push(piece);
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        prop_assert_eq!(scanner.finish(), whole);
+    }
+
+    #[test]
+    fn pieces_do_not_matter_far_apart(
+        fragments in prop::collection::vec((fragment(), 0_usize..3), 0..12),
+        filler in prop::sample::select(vec![" ", "x", "\n", "y\n"]),
+        size in 1000_usize..100_000,
+    ) {
+        let far = filler.repeat(33_000 / filler.len());
+        let text: Vec<u8> = fragments
+            .iter()
+            .flat_map(|(fragment, times)| [fragment.clone(), far.repeat(*times).into()].concat())
+            .collect();
+        prop_assert_eq!(hear_in_pieces(&text, size), hear(&text));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(text in prop::collection::vec(any::<u8>(), 0..2000)) {
+        prop_assert_eq!(hear_in_pieces(&text, 1), hear(&text));
+    }
+
+    #[test]
+    fn the_rules_hold(parts in prop::collection::vec(prop::sample::select(vec![
+        "<promise>COMPLETE</promise>", "<promise>FAILED: no</promise>", "\n", "\n", " ", "`", "- ", "word", "\u{200b}", "\u{a0}",
+    ]), 0..12)) {
+        let text = parts.concat();
+        let mut scanner = PromiseScanner::new("");
+        scanner.push(text.as_bytes());
+        let heard = scanner.finish();
+        match plainly(&text) {
+            Some(promise) => prop_assert_eq!(heard, Heard::Promise(promise)),
+            None => prop_assert!(!matches!(heard, Heard::Promise(_))),
+        }
+    }
+}

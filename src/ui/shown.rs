@@ -1,0 +1,393 @@
+//! Text of others on a terminal. Titles, names, reasons and paths come from repositories and from agents, and may hold
+//! whatever a terminal acts upon. All that is printed goes through here; nothing that a terminal acts upon comes out but
+//! the styles of our own and, of an agent's output, its colours.
+//!
+//! Invariants: our own styles are marked with a number that nobody else knows, so that no text of others is taken for
+//! one; what comes out never depends on how the bytes of an agent were cut into pieces.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::mem;
+use std::sync::LazyLock;
+
+/// What becomes of our own styles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Styles {
+    /// They stay marked: the text is printed later.
+    Marked,
+    /// The terminal is told.
+    Drawn,
+    /// They are left out.
+    LeftOut,
+}
+
+/// Returns a number that nobody can foresee, in hexadecimal digits.
+pub(super) fn secret() -> String {
+    // Each has keys of its own, which come from the system.
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
+}
+
+/// What a style of our own begins with. To what counts columns it is a sequence like any other.
+static MARK: LazyLock<String> = LazyLock::new(|| {
+    let number = RandomState::new().build_hasher().finish();
+    format!("\x1b[{number};")
+});
+
+/// Returns words in a style: the parameters of a terminal's SGR sequences, as many as there are to be.
+pub(super) fn styled(codes: &[&str], words: &str) -> String {
+    let mark = MARK.as_str();
+    let mut text = String::with_capacity(words.len() + (codes.len() + 1) * (mark.len() + 3));
+    for code in codes {
+        text.extend([mark, code, "m"]);
+    }
+    text.extend([words, mark, "0m"]);
+    text
+}
+
+/// Returns a text in which each control character can be seen and does nothing: `^[` for an escape, `<U+202E>` for what
+/// would turn the direction of the text. Line ends and tabs stay.
+pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
+    let Some(first) = text.find(acts) else {
+        return Cow::Borrowed(text);
+    };
+    let (quiet, mut rest) = text.split_at(first);
+    let mut safe = String::with_capacity(text.len() + 16);
+    safe.push_str(quiet);
+    while let Some(character) = rest.chars().next() {
+        if let Some((code, after)) = own_style(rest) {
+            match styles {
+                Styles::Marked => safe.extend([MARK.as_str(), code, "m"]),
+                Styles::Drawn => safe.extend(["\x1b[", code, "m"]),
+                Styles::LeftOut => {}
+            }
+            rest = after;
+        } else {
+            push_visibly(&mut safe, character);
+            rest = &rest[character.len_utf8()..];
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Returns a text as one that a terminal can show, without styles.
+#[must_use]
+pub fn plain(text: &str) -> Cow<'_, str> {
+    shown(text, Styles::LeftOut)
+}
+
+/// Returns JSON that means the same and that a terminal can show: JSON itself leaves only the first of the control
+/// characters out. `commands` tells whether what a GitHub workflow takes for a command goes too.
+pub(super) fn json(text: &str, commands: bool) -> Cow<'_, str> {
+    let is_command = commands && text.contains("##[");
+    if !is_command && !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if acts(character) {
+            let _ = write!(safe, "\\u{:04x}", u32::from(character));
+        } else {
+            safe.push(character);
+        }
+    }
+    Cow::Owned(if is_command {
+        safe.replace("##[", "#\\u0023[")
+    } else {
+        safe
+    })
+}
+
+/// Returns the parameters of a style of ours that the text begins with, and what comes after it.
+fn own_style(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix('\x1b')?;
+    text.strip_prefix(MARK.as_str())?.split_once('m')
+}
+
+/// Returns whether a terminal would do something else with a character than to show it.
+fn acts(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        // The directions of text, which can make it look like another.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => character.is_control(),
+    }
+}
+
+fn push_visibly(text: &mut String, character: char) {
+    if !acts(character) {
+        text.push(character);
+    } else if let Ok(byte) = u8::try_from(character)
+        && byte.is_ascii()
+    {
+        text.extend(['^', char::from(byte ^ 0x40)]);
+    } else {
+        let _ = write!(text, "<U+{:04X}>", u32::from(character));
+    }
+}
+
+/// How long a sequence may be that sets colours, in bytes.
+const LONGEST: usize = 64;
+
+/// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other
+/// sequences are left out, and single control characters can be seen.
+#[derive(Debug, Default)]
+pub(super) struct AgentOutput {
+    /// Whether colours pass.
+    coloured: bool,
+    place: Place,
+    /// The parameters of the sequence, or the first bytes of the character, that the last piece broke off in.
+    begun: Vec<u8>,
+    /// Whether a colour of the agent's is still on.
+    is_coloured: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// In text.
+    #[default]
+    Outside,
+    /// After ESC.
+    Begun,
+    /// After ESC [, in the parameters.
+    Control,
+    /// In a string such as a window title, a link, or what is put into the clipboard.
+    Text,
+    /// After the ESC that may end a string.
+    TextEnding,
+}
+
+impl AgentOutput {
+    pub(super) fn new(coloured: bool) -> Self {
+        Self {
+            coloured,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what of the next bytes is to be printed.
+    pub(super) fn take<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let is_quiet = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+        // Most output is such.
+        if self.place == Place::Outside && self.begun.is_empty() && bytes.iter().all(is_quiet) {
+            return Cow::Borrowed(bytes);
+        }
+        let mut safe = Vec::with_capacity(bytes.len() + 16);
+        for &byte in bytes {
+            while !self.takes(byte, &mut safe) {}
+        }
+        Cow::Owned(safe)
+    }
+
+    /// Returns what ends the agent's colours, so that they do not hide what others print next.
+    pub(super) fn settle(&mut self) -> &'static [u8] {
+        if mem::take(&mut self.is_coloured) {
+            b"\x1b[0m"
+        } else {
+            b""
+        }
+    }
+
+    /// Goes on with one byte; returns false if what was before it ends without it.
+    fn takes(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
+        // No sequence goes beyond the end of its line, so a broken one hides little.
+        let ends_line = matches!(byte, b'\n' | b'\r');
+        let (place, taken) = match self.place {
+            Place::Outside => return self.takes_text(byte, safe),
+            Place::Begun => match byte {
+                b'[' => (Place::Control, true),
+                b']' | b'P' | b'X' | b'^' | b'_' => (Place::Text, true),
+                b' '..=b'/' => (Place::Begun, true),
+                b'0'..=b'~' => (Place::Outside, true),
+                _ => (Place::Outside, false),
+            },
+            Place::Control => match byte {
+                b' '..=b'?' => {
+                    self.begun.push(byte);
+                    self.begun.truncate(LONGEST);
+                    (Place::Control, true)
+                }
+                b'@'..=b'~' => {
+                    self.colour(byte, safe);
+                    (Place::Outside, true)
+                }
+                _ => {
+                    self.begun.clear();
+                    (Place::Outside, false)
+                }
+            },
+            Place::Text => match byte {
+                0x07 => (Place::Outside, true),
+                0x1b => (Place::TextEnding, true),
+                _ if ends_line => (Place::Outside, false),
+                _ => (Place::Text, true),
+            },
+            Place::TextEnding => match byte {
+                b'\\' => (Place::Outside, true),
+                _ => (Place::Begun, false),
+            },
+        };
+        self.place = place;
+        taken
+    }
+
+    /// Ends a sequence with its last byte; it passes if it sets colours and nothing else.
+    fn colour(&mut self, last: u8, safe: &mut Vec<u8>) {
+        let parameters = mem::take(&mut self.begun);
+        let is_colour = last == b'm'
+            && parameters.len() < LONGEST
+            && parameters
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'));
+        if is_colour && self.coloured {
+            self.is_coloured = !parameters.iter().all(|byte| matches!(byte, b'0' | b';'));
+            safe.extend_from_slice(b"\x1b[");
+            safe.extend_from_slice(&parameters);
+            safe.push(last);
+        }
+    }
+
+    /// Goes on in text; returns false if the character before is broken off and the byte begins another.
+    fn takes_text(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
+        let goes_on = matches!(byte, 0x80..=0xbf);
+        if !self.begun.is_empty() && !goes_on {
+            self.begun.clear();
+            safe.extend_from_slice("\u{fffd}".as_bytes());
+            return false;
+        }
+        match byte {
+            0x1b => self.place = Place::Begun,
+            b'\r' => safe.push(byte),
+            _ => {
+                self.begun.push(byte);
+                match str::from_utf8(&self.begun) {
+                    Ok(text) => {
+                        let mut seen = String::new();
+                        text.chars().for_each(|one| push_visibly(&mut seen, one));
+                        safe.extend_from_slice(seen.as_bytes());
+                        self.begun.clear();
+                    }
+                    Err(error) if error.error_len().is_some() => {
+                        self.begun.clear();
+                        safe.extend_from_slice("\u{fffd}".as_bytes());
+                    }
+                    // More of the character is to come.
+                    Err(_) => {}
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_a_terminal_acts_upon_is_seen_instead() {
+        for (text, seen) in [
+            ("a title\n\tit goes on", "a title\n\tit goes on"),
+            ("\x1b]52;c;cm0=\x07", "^[]52;c;cm0=^G"),
+            ("\x1b[2J\x1b[31mred\x1b[0m", "^[[2J^[[31mred^[[0m"),
+            ("a\rb\x08\x7f\0", "a^Mb^H^?^@"),
+            ("\u{9b}2J\u{85}", "<U+009B>2J<U+0085>"),
+            (
+                "x\u{202e}y\u{2066}\u{200f}\u{61c}",
+                "x<U+202E>y<U+2066><U+200F><U+061C>",
+            ),
+            ("日本語 é", "日本語 é"),
+        ] {
+            for styles in [Styles::Marked, Styles::Drawn, Styles::LeftOut] {
+                assert_eq!(shown(text, styles), seen);
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_styles_pass_and_no_others() {
+        let text = format!("{} \x1b[1mb\x1b[0m", styled(&["1", "31"], "a\x1b[2J"));
+        assert_eq!(
+            shown(&text, Styles::Drawn),
+            "\x1b[1m\x1b[31ma^[[2J\x1b[0m ^[[1mb^[[0m"
+        );
+        assert_eq!(plain(&text), "a^[[2J ^[[1mb^[[0m");
+        let marked = shown(&text, Styles::Marked);
+        assert_eq!(shown(&marked, Styles::Drawn), shown(&text, Styles::Drawn));
+    }
+
+    #[test]
+    fn json_means_the_same() {
+        let value = serde_json::json!({"a": "\u{9b}\u{202e}\x7f\x1b ##[error]x"});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        for commands in [true, false] {
+            let safe = json(&text, commands);
+            assert!(!safe.contains(acts), "{safe}");
+            assert_eq!(safe.contains("##["), !commands);
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), value);
+        }
+    }
+
+    fn printed(coloured: bool, pieces: &[&[u8]]) -> String {
+        let mut output = AgentOutput::new(coloured);
+        let bytes: Vec<u8> = pieces
+            .iter()
+            .flat_map(|piece| output.take(piece).into_owned())
+            .collect();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn only_the_colours_of_an_agent_pass() {
+        for (text, coloured, plain) in [
+            ("a\n\u{e9}\tb\r\n", "a\n\u{e9}\tb\r\n", "a\n\u{e9}\tb\r\n"),
+            ("\x1b[1;31mred\x1b[m", "\x1b[1;31mred\x1b[m", "red"),
+            ("\x1b[38:5:1mx", "\x1b[38:5:1mx", "x"),
+            ("a\x1b[2J\x1b[5n\x1b[?1049h\x1b[>4;1mb", "ab", "ab"),
+            ("a\x1b]52;c;cm0=\x07b\x1b]0;t\x1b\\c", "abc", "abc"),
+            ("\x1b]never ended\nb", "\nb", "\nb"),
+            ("\x1bPq\x1b\\\x1b(0\x1bcx", "x", "x"),
+            (
+                "\u{9b}2J\u{202e}\x07",
+                "<U+009B>2J<U+202E>^G",
+                "<U+009B>2J<U+202E>^G",
+            ),
+        ] {
+            assert_eq!(printed(true, &[text.as_bytes()]), coloured, "{text:?}");
+            assert_eq!(printed(false, &[text.as_bytes()]), plain, "{text:?}");
+        }
+        assert_eq!(printed(true, &[b"\x9b2J \xc3"]), "\u{fffd}2J ");
+        assert_eq!(
+            printed(false, &[b"b\x1b[3", b"1mc\xe2", b"\x80\xaed"]),
+            "bc<U+202E>d"
+        );
+    }
+
+    #[test]
+    fn an_agents_colour_ends_with_its_words() {
+        let mut output = AgentOutput::new(true);
+        let _ = output.take(b"\x1b[8mhidden");
+        assert_eq!(output.settle(), b"\x1b[0m");
+        assert_eq!(output.settle(), b"");
+        let _ = output.take(b"\x1b[31mred\x1b[0m");
+        assert_eq!(output.settle(), b"");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_of_any_size_print_the_same(
+            text in r"(?s)(\PC|.|\x1b|\x1b\[|[0-9;]m|\x1b\]|\x07|\n){0,24}",
+            size in 1_usize..5,
+        ) {
+            let whole = printed(true, &[text.as_bytes()]);
+            let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            prop_assert_eq!(&printed(true, &pieces), &whole);
+            for part in whole.split('\x1b').skip(1) {
+                let end = part.find(|c: char| c.is_ascii_alphabetic());
+                prop_assert!(part.starts_with('[') && end.is_some_and(|end| part[end..].starts_with('m')), "{:?}", whole);
+            }
+        }
+    }
+}

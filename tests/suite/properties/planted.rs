@@ -1,0 +1,156 @@
+//! What somebody put in the place of a file of git-ralph's: a link, a pipe, a device. Nothing is waited for, and nothing
+//! elsewhere is touched.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
+
+/// Files of a loop, from the loops' directory on.
+const OWN: &[&str] = &[
+    "add-login.toml",
+    "add-login.lock",
+    "add-login/prompt.md",
+    "add-login/events.jsonl",
+    "add-login/learnings.md",
+    "add-login/refs.toml",
+    "add-login/unversioned/ignored",
+    "add-login/unversioned/directories",
+    "add-login/trash",
+    "add-login/attempts",
+];
+
+fn started() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.failing("echo x >f");
+    sandbox.step("next", &agent).exits(3);
+    sandbox
+}
+
+fn replace(path: &Path, put: impl FnOnce(&Path)) {
+    let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let _ = if is_dir {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
+    put(path);
+}
+
+#[test]
+fn a_link_leads_nowhere() {
+    for name in OWN {
+        let sandbox = started();
+        let elsewhere = sandbox.outside("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let file = elsewhere.join("file");
+        fs::write(&file, "of the user\n").unwrap();
+        let is_dir = name.ends_with("trash") || name.ends_with("attempts");
+        let target = if is_dir { &elsewhere } else { &file };
+        replace(&sandbox.top.join(".git/ralph").join(name), |path| {
+            symlink(target, path).unwrap();
+        });
+        let agent = sandbox.failing("echo y >f");
+        for args in [
+            &["status"][..],
+            &["log"],
+            &["retry", "--", &agent],
+            &["revert"],
+            &["abort"],
+        ] {
+            sandbox.ralph(args);
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "of the user\n", "{name}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_pipe_or_a_device_is_not_waited_for() {
+    let pipe = |path: &Path| mkfifo(path, Mode::S_IRWXU).unwrap();
+    let device = |path: &Path| symlink("/dev/zero", path).unwrap();
+    let ways: [&dyn Fn(&Path); 2] = [&pipe, &device];
+    for name in OWN {
+        for way in ways {
+            let sandbox = started();
+            replace(&sandbox.top.join(".git/ralph").join(name), way);
+            let agent = sandbox.failing("echo y >f");
+            // Each must end by itself, in whatever way.
+            for args in [
+                &["status"][..],
+                &["status", "--short"],
+                &["log"],
+                &["retry", "--", &agent],
+            ] {
+                sandbox.ralph(args);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_planted_prompt_is_replaced() {
+    let sandbox = started();
+    let prompt = sandbox.top.join(".git/ralph").join(CHANGE).join("prompt.md");
+    replace(&prompt, |path| mkfifo(path, Mode::S_IRWXU).unwrap());
+    let agent = sandbox.completing("echo y >f");
+    sandbox.step("retry", &agent).exits(0);
+    assert!(prompt.symlink_metadata().unwrap().is_file());
+}
+
+/// Waits until somebody reads from a pipe; gives the end that keeps it waiting for more.
+fn wait_for_a_reader(pipe: &Path) -> File {
+    let flags = OFlag::O_NONBLOCK.bits();
+    let open = || OpenOptions::new().write(true).custom_flags(flags).open(pipe);
+    let mut writer = None;
+    wait_until("the pipe is read", || {
+        writer = open().ok();
+        writer.is_some()
+    });
+    writer.unwrap()
+}
+
+#[test]
+fn who_blocks_can_still_be_asked_to_stop() {
+    // The index is one of git's own files, which git itself would wait for.
+    let sandbox = started();
+    let index = sandbox
+        .top
+        .join(".git/ralph")
+        .join(CHANGE)
+        .join("checkpoint.index");
+    replace(&index, |path| mkfifo(path, Mode::S_IRWXU).unwrap());
+    let agent = sandbox.failing("echo y >f");
+    let running = sandbox.direct(&["retry", "--", &agent]).start();
+    let _writer = wait_for_a_reader(&index);
+    // Two of a kind that come at once may be one.
+    running.signal(Signal::SIGINT);
+    running.signal(Signal::SIGTERM);
+    let code = running.end().code;
+    assert!(matches!(code, 130 | 143), "{code}");
+}
+
+#[test]
+fn one_signal_ends_what_only_looks() {
+    let sandbox = started();
+    let begun = sandbox.outside("begun");
+    let script = format!(
+        "echo $$ >'{0}.new'; mv '{0}.new' '{0}'; exec sleep 100",
+        begun.display()
+    );
+    sandbox.install("git", &script);
+    let running = sandbox.direct(&["status", CHANGE]).start();
+    wait_for(&begun);
+    running.signal(Signal::SIGTERM);
+    running.end().exits(143);
+    for pid in sandbox.alive() {
+        let _ = kill(Pid::from_raw(pid.parse().unwrap()), Signal::SIGKILL);
+    }
+}
