@@ -1,6 +1,6 @@
 //! The template of a prompt: the built-in one or the user's own, and what can be wrong with it.
 //!
-//! A mistake is found before an attempt begins, at best by `start`, and is told with its line and column.
+//! A mistake is found before an attempt begins, ideally by `start`, and is reported with its line and column.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::agent::promise::{Heard, PromiseScanner};
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("default.md");
 
-/// What templates may use beside the variables: functions of the template language.
+/// What templates may use besides the variables: functions of the template language.
 const FUNCTIONS: &[&str] = &["range", "dict", "namespace", "debug"];
 
 /// A template for prompts.
@@ -52,8 +52,8 @@ pub enum TemplateError {
 }
 
 impl Template {
-    /// The template at `path`, relative to `top`, absolute, or below the home directory (`~/`); without a
-    /// path the built-in one.
+    /// Reads the template at `path`, which is relative to `top`, absolute, or below the home directory
+    /// (`~/`); without a path, takes the built-in one.
     ///
     /// # Errors
     /// When the file cannot be read as text.
@@ -86,13 +86,13 @@ impl Template {
         }
     }
 
-    /// Renders the template, and sees that the result promises nothing.
+    /// Renders the template, and checks that the result promises nothing.
     ///
     /// # Errors
     /// A mistake in the template.
     pub(super) fn render(&self, variables: &Variables<'_>) -> Result<String, TemplateError> {
         let mut environment = Environment::new();
-        // The place of a mistake is known only then.
+        // The place of a mistake is only known with this.
         environment.set_debug(true);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
@@ -119,14 +119,14 @@ impl Template {
         Ok(text)
     }
 
-    /// No line of a prompt may be only a promise, else an agent that repeats its prompt promises.
+    /// Refuses a prompt in which a line is only a promise: an agent that repeats such a prompt would promise.
     fn refuse_promise(&self, rendered: &str) -> Result<(), TemplateError> {
         let mut scanner = PromiseScanner::new("");
         scanner.push(rendered.as_bytes());
         if !matches!(scanner.finish(), Heard::Promise(_)) {
             return Ok(());
         }
-        // All values are neutral: the tag is the template's own.
+        // All values are neutral, so the tag is the template's own.
         let tag = ["complete_tag", "failed_tag", "</promise>"];
         let lines = self.text.lines().enumerate();
         let with_tag = |line: &str| tag.iter().any(|tag| line.contains(tag));
@@ -177,7 +177,7 @@ impl Template {
         }
     }
 
-    /// Where a variable is first used: inside of `{{ }}` or `{% %}`.
+    /// Finds where a variable is first used, inside `{{ }}` or `{% %}`.
     fn place_of(&self, name: &str) -> usize {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let mut hits = self.text.match_indices(name).filter(|(at, _)| {
@@ -194,7 +194,7 @@ impl Template {
 fn is_known(name: &str) -> bool {
     let first = name.split('.').next().unwrap_or_default();
     let known = |wanted: &str| VARIABLES.iter().any(|(variable, _)| *variable == wanted);
-    // What lies below a story is known by name; other variables have nothing below them.
+    // The fields of a story are known by name; other variables have no fields.
     if first == "story" {
         let second: Vec<&str> = name.split('.').take(2).collect();
         return name == "story" || known(&second.join("."));
