@@ -58,7 +58,7 @@ impl Repo {
     /// `index` then describes `target`.
     ///
     /// # Errors
-    /// When a file changed meanwhile, or is in the way: nothing of it is overwritten.
+    /// When a file changed in the meantime, or is in the way: nothing of it is overwritten.
     pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
         if now == target {
             return Ok(());
