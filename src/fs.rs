@@ -133,7 +133,7 @@ pub fn remove(path: &Path, is_dir: bool) -> Result<(), FileError> {
     removed.map_err(|source| file_error("remove", path, source))
 }
 
-/// Writes a text file that only the user can read.
+/// Writes a text file for the user alone.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -148,7 +148,7 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
     written.map_err(|source| file_error("write", path, source))
 }
 
-/// Appends text to a file that only the user can read.
+/// Appends text to a file for the user alone.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -110,8 +110,8 @@ impl State {
         given.story == story.id && given.attempt == story.attempt
     }
 
-    /// Follows an answer to a session that was cut off before it changed anything: the attempt is not over, but its number
-    /// is used up.
+    /// Follows an answer to a session that was cut off before it changed anything: the attempt is not over,
+    /// but its number is used up.
     pub fn follow_cut_off_answer(&mut self) {
         if !self.is_given_to_session() {
             return;

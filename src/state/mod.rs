@@ -189,7 +189,7 @@ pub struct Running {
     /// Whether a person or a driver speaks for the story: the work is theirs, and no agent runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_hand: bool,
-    /// The agent's process, once it is started; also its process session.
+    /// The agent's process, once it is started; also its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
     /// That process's start time, so that another process with its number is not mistaken for it.

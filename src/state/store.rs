@@ -106,7 +106,7 @@ impl Store {
         self.dir().join(name)
     }
 
-    /// Makes the loop's directories, accessible only to the user.
+    /// Makes the loop's directories, for the user alone.
     ///
     /// # Errors
     /// When one cannot be made.
