@@ -1,4 +1,4 @@
-//! Plain files: writes and copies that are whole or not there, permissions, and errors that name the file.
+//! Plain files: writes and copies that are complete or absent, permissions, and errors that name the file.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ pub struct FileError {
     pub source: io::Error,
 }
 
-/// Returns the error of something that could not be done with a file.
+/// Returns the error for something that could not be done with a file.
 #[must_use]
 pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileError {
     FileError {
@@ -37,11 +37,11 @@ pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileErr
 pub enum Durability {
     /// A crash of this program leaves the old file or the new one.
     Atomic,
-    /// A power cut does so too: file and directory are synced.
+    /// A power cut does so too: the file and its directory are synced.
     Synced,
 }
 
-/// Writes a file as a whole in the place of what is there, never through a link. `mode` are its permissions.
+/// Writes a whole file in place of what is there, never through a link. `mode` is its permissions.
 ///
 /// # Errors
 /// When it cannot be written; the old file is then still there.
@@ -67,7 +67,7 @@ pub fn write_atomically(
     Ok(())
 }
 
-/// Makes a temporary file that is to be renamed within `dir`.
+/// Makes a temporary file within `dir` that is to be renamed.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -75,7 +75,7 @@ pub fn temporary_in(dir: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir)
 }
 
-/// Copies a file with its permissions and time, never through a link that stands at `to`.
+/// Copies a file with its permissions and time, never through a link at `to`.
 ///
 /// # Errors
 /// When it cannot be read or written.
@@ -96,7 +96,7 @@ pub fn copy_file(from: &Path, to: &Path) -> Result<(), FileError> {
     copy.persist(to).map_err(|failed| error(failed.error)).map(drop)
 }
 
-/// Removes a directory with all that is in it, if it is there.
+/// Removes a directory with everything in it, if it is there.
 ///
 /// # Errors
 /// When something in it cannot be removed.
@@ -118,7 +118,7 @@ pub fn remove_file(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Removes a file, or a directory with all that is in it, whatever the permissions in it are.
+/// Removes a file, or a directory with everything in it, whatever the permissions in it are.
 ///
 /// # Errors
 /// When the system refuses all the same.
@@ -217,13 +217,14 @@ pub fn append_private(path: &Path, text: &str) -> io::Result<()> {
 /// Returns the permissions that new files and directories do not get.
 #[must_use]
 pub fn umask_now() -> u32 {
-    // There is no way to read it but to set it.
+    // The only way to read it is to set it.
     let mask = umask(Mode::from_bits_truncate(0o022));
     umask(mask);
     mask.bits()
 }
 
-/// Returns whether something is there and its owner lacks these permissions; all of them for a directory.
+/// Returns whether something is there whose owner lacks one of these permissions (for a directory, any
+/// permission).
 #[must_use]
 pub fn lacks(path: &Path, needed: u32) -> bool {
     path.symlink_metadata().is_ok_and(|found| {
@@ -232,7 +233,7 @@ pub fn lacks(path: &Path, needed: u32) -> bool {
     })
 }
 
-/// Gives the owner these permissions, and all to a directory; returns whether they were missing.
+/// Gives the owner these permissions (for a directory, all of them); returns whether they were missing.
 #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
 pub fn give(path: &Path, needed: u32) -> bool {
     if !lacks(path, needed) {
@@ -245,7 +246,7 @@ pub fn give(path: &Path, needed: u32) -> bool {
     })
 }
 
-/// Gives the owner read access to what is ours below `dir` (and to directories the right to be changed); returns how
+/// Gives the owner read access to what is ours below `dir` (and the right to change directories); returns how
 /// many modes changed. Git's own directories are left alone.
 pub fn make_accessible(dir: &Path) -> usize {
     let mut changed = 0;
@@ -263,7 +264,7 @@ pub fn make_accessible(dir: &Path) -> usize {
             };
             let mode = metadata.permissions().mode();
             if mode & needed != needed {
-                // What a new one would get: the old ones are not known here.
+                // The mode that a new one would get: the old modes are not known here.
                 let usual = if metadata.is_dir() { 0o777 } else { 0o666 } & !umask_now();
                 let better = Permissions::from_mode(mode | needed | usual);
                 changed += usize::from(fs::set_permissions(&path, better).is_ok());

@@ -1,12 +1,12 @@
-//! Names that cross every floor: the change, git's object ids, and how any text becomes part of a
-//! ref or of a file name. Knows nothing of git processes or of files.
+//! Names that every layer uses: the change, git's object ids, and how any text becomes part of a ref or of a
+//! file name. This module knows nothing of git processes or of files.
 
 use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest change name, in bytes: with suffixes it still fits a file name.
+/// The longest change name, in bytes: with suffixes it still fits a file name.
 const MAX_CHANGE: usize = 200;
 
 /// The name of a change: one component of a git ref (`git check-ref-format`), without a leading `-`.
@@ -58,31 +58,31 @@ impl Change {
         }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The short name of the loop's branch: `ralph/<change>`.
+    /// Returns the short name of the loop's branch: `ralph/<change>`.
     #[must_use]
     pub fn branch(&self) -> String {
         format!("ralph/{}", self.0)
     }
 
-    /// The full name of the loop's branch.
+    /// Returns the full name of the loop's branch.
     #[must_use]
     pub fn branch_ref(&self) -> String {
         format!("refs/heads/ralph/{}", self.0)
     }
 
-    /// A ref of the loop outside the branches: `refs/ralph/<change>/<rest>`.
+    /// Returns a ref of the loop outside the branches: `refs/ralph/<change>/<rest>`.
     #[must_use]
     pub fn ralph_ref(&self, rest: &str) -> String {
         format!("refs/ralph/{}/{rest}", self.0)
     }
 
-    /// The ref that keeps attempt `number` of a story.
+    /// Returns the ref that keeps attempt `number` of a story.
     #[must_use]
     pub fn attempt_ref(&self, story: &str, number: u32) -> String {
         self.ralph_ref(&format!("attempts/{}/{number}", ref_component(story)))
@@ -116,7 +116,7 @@ impl From<Change> for String {
 pub struct Oid(String);
 
 impl Oid {
-    /// Takes an id as git prints it; `None` when it is not 40 or 64 hexadecimal digits.
+    /// Takes an id as git prints it; returns `None` when it is not 40 or 64 hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -124,19 +124,19 @@ impl Oid {
         (hex && (text.len() == 40 || text.len() == 64)).then(|| Self(text.to_owned()))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The first ten digits, for people.
+    /// Returns the first ten digits, for people.
     #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(..10).unwrap_or(&self.0)
     }
 
-    /// The id that means "no such object" in a ref transaction, in this id's length.
+    /// Returns the id that means "no such object" in a ref transaction, in the length of this id.
     #[must_use]
     pub fn zero_like(&self) -> String {
         "0".repeat(self.0.len())
@@ -163,9 +163,9 @@ impl From<Oid> for String {
     }
 }
 
-/// Makes any text one component of a ref and of a file name, without collisions: what
-/// `git check-ref-format` refuses there (control characters, blanks, `~^:?*[\/`, `..`, `@{`, a `.` at
-/// either end, `.lock` at the end), and `%`, become percent escapes.
+/// Turns any text into one component of a ref and of a file name, without collisions: what `git
+/// check-ref-format` refuses there (control characters, blanks, `~^:?*[\/`, `..`, `@{`, a `.` at either end,
+/// `.lock` at the end), and `%`, become percent escapes.
 #[must_use]
 pub fn ref_component(text: &str) -> String {
     let last = text.chars().count().saturating_sub(1);
@@ -192,7 +192,7 @@ pub fn ref_component(text: &str) -> String {
     if out == "@" { "%40".to_owned() } else { out }
 }
 
-/// A story in one line: its title, led by its id unless the title begins with it.
+/// Returns a story in one line: its title, preceded by its id unless the title begins with it.
 #[must_use]
 pub fn heading(id: &str, title: &str) -> String {
     match title.strip_prefix(id) {
@@ -201,7 +201,7 @@ pub fn heading(id: &str, title: &str) -> String {
     }
 }
 
-/// The name of a branch without `refs/heads/`.
+/// Returns the name of a branch without `refs/heads/`.
 #[must_use]
 pub fn short_branch(name: &str) -> &str {
     name.strip_prefix("refs/heads/").unwrap_or(name)

@@ -60,7 +60,7 @@ pub fn percent_encode(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Returns the bytes that [`percent_encode`] made this text of.
+/// Returns the bytes from which [`percent_encode`] made this text.
 #[must_use]
 pub fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::Oid;
 
-/// A ref and what it must keep.
+/// A ref and the object that it must keep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRef {
     /// Full ref name.
@@ -27,8 +27,8 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<Oid>,
     },
-    /// Sets a ref whatever it was; for the few that stand for the latest of their kind, never for what keeps
-    /// an attempt.
+    /// Sets a ref whatever it was; for the few refs that stand for the latest of their kind, never for what
+    /// keeps an attempt.
     Set {
         /// Full name.
         name: String,
@@ -45,7 +45,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// Keeps an object under a name that nothing has yet.
+    /// Keeps an object under a name that is not in use yet.
     #[must_use]
     pub fn keep(kept: &KeptRef) -> Self {
         Self::Move {
@@ -55,7 +55,7 @@ impl Update {
         }
     }
 
-    /// The move as a line of `git update-ref --stdin`.
+    /// Returns the move as a line of `git update-ref --stdin`.
     #[must_use]
     pub fn line(&self) -> String {
         match self {
@@ -69,8 +69,9 @@ impl Update {
     }
 }
 
-/// Finds names for what is to be kept: the wanted one, or, where another object has that already, the next
-/// one that is free. `at` tells where a ref is. Gives what is to be made, and where all of it is then.
+/// Finds names for what is to be kept: the wanted one or, where another object already has that name, the
+/// next free one. `at` tells where a ref is. Returns what is to be made, and the names under which everything
+/// is kept then.
 #[must_use]
 pub fn free_names(wanted: &[KeptRef], at: impl Fn(&str) -> Option<Oid>) -> (Vec<Update>, Vec<KeptRef>) {
     let mut kept: Vec<KeptRef> = Vec::new();
@@ -97,7 +98,7 @@ pub fn free_names(wanted: &[KeptRef], at: impl Fn(&str) -> Option<Oid>) -> (Vec<
     (updates, kept)
 }
 
-/// The name after this one: with the number at its end counted up, or with one put there.
+/// Returns the name after this one: with the number at its end counted up, or with a number added.
 fn next_name(name: &str) -> String {
     let (before, last) = match name.rsplit_once('/') {
         Some((before, last)) => (format!("{before}/"), last),

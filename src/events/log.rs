@@ -1,4 +1,4 @@
-//! The attempts of a loop, from the file of its events.
+//! The attempts of a loop, read from the file of its events.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader};
@@ -19,7 +19,7 @@ pub struct Log {
     pub attempts: Vec<LogEntry>,
 }
 
-/// An attempt, and what keeps its work.
+/// An attempt, and the ref or checkpoint that keeps its work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LogEntry {
     /// The attempt.
@@ -34,7 +34,7 @@ pub struct LogEntry {
     pub checkpoint: Option<Oid>,
 }
 
-/// The attempts since the loop was last started, from its events.
+/// Returns the attempts since the loop was last started, read from its events.
 ///
 /// # Errors
 /// When the events are there but cannot be read.
@@ -69,8 +69,8 @@ pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
     Ok(entries)
 }
 
-/// What to compare to see what an attempt did: the checkpoint before it, and what it left. The latest
-/// attempt at the story when no number is given.
+/// Finds the two states to compare to see what an attempt did: the checkpoint before it, and what it left.
+/// Without a number, the latest attempt at the story is meant.
 ///
 /// # Errors
 /// When the events cannot be read.
@@ -88,7 +88,7 @@ pub fn range_of(
         match event.what {
             What::Started { checkpoint, .. } => {
                 base = checkpoint.to_string();
-                // Numbers of attempts are never used again: one that is named may be of an earlier loop.
+                // Attempt numbers are never reused: a named attempt may belong to an earlier loop.
                 if attempt.is_none() {
                     range = None;
                 }
@@ -112,7 +112,7 @@ pub fn range_of(
     Ok(range)
 }
 
-/// The events of a loop, oldest first. A line that a crash cut off is passed over.
+/// Reads the events of a loop, oldest first. A line that a crash cut off is skipped.
 fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let error = |source| file_error("read", events, source);
     let file = match open_regular(events, Links::Refused, OpenOptions::new().read(true)) {

@@ -1,5 +1,5 @@
-//! What happens in a loop, as data: one JSON object a line, the same in
-//! `events.jsonl` and on standard output with `--json`. Decides nothing and prints nothing.
+//! What happens in a loop, as data: one JSON object per line, the same in `events.jsonl` and on standard
+//! output with `--json`. This module decides nothing and prints nothing.
 
 pub mod log;
 
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::names::Oid;
 use crate::state::Verdict;
 
-/// Takes what a person should know while a step goes on.
+/// Takes what a person should know while a step is running.
 pub trait Notices {
-    /// Tells it; the step does not wait for an answer.
+    /// Reports it; the step does not wait for an answer.
     fn tell(&mut self, message: String);
 }
 
@@ -67,9 +67,9 @@ pub enum What {
         story: String,
         /// Its title.
         title: String,
-        /// The attempt's number.
+        /// The number of the attempt.
         attempt: u32,
-        /// Retries used with this attempt.
+        /// Retries used up to and including this attempt.
         retries: u32,
         /// Retries that the story has.
         max_retries: u32,
@@ -96,7 +96,7 @@ pub enum What {
         /// The commit.
         oid: Oid,
     },
-    /// The work tree was put back to the checkpoint.
+    /// The work tree was restored to the checkpoint.
     Reverted {
         /// The story whose attempt was undone.
         story: Option<String>,
@@ -104,7 +104,7 @@ pub enum What {
         attempt: Option<u32>,
         /// The checkpoint.
         oid: Oid,
-        /// What keeps the work that was undone.
+        /// The ref that keeps the work that was undone.
         #[serde(rename = "ref")]
         kept: Option<String>,
         /// False when nothing was there to undo.
@@ -121,9 +121,9 @@ pub enum What {
         /// Why the last attempt failed.
         reason: Option<String>,
     },
-    /// The agent's service cannot answer; the same attempt is made again later.
+    /// The agent's service cannot answer; the same attempt is repeated later.
     Waiting {
-        /// What the agent said of it.
+        /// What the agent said about it.
         reason: String,
         /// For how many seconds.
         seconds: u64,
@@ -145,7 +145,7 @@ pub enum What {
         /// Retries that it had.
         max_retries: u32,
     },
-    /// The agent's git moved a ref, or was kept from it.
+    /// The agent's git moved a ref, or was kept from moving one.
     RefMoved {
         /// The story of the attempt.
         story: String,
@@ -158,22 +158,22 @@ pub enum What {
         old: Option<String>,
         /// What it is now, or would have been; null when it was deleted.
         new: Option<String>,
-        /// The guard said no: nothing moved.
+        /// Whether the guard refused the move: then nothing moved.
         refused: bool,
     },
-    /// A person made commits on the loop's branch, as git's hooks told.
+    /// A person made commits on the loop's branch, as git's hooks reported.
     Committed {
         /// The tip of the branch.
         oid: Oid,
         /// Commits above the checkpoint.
         commits: usize,
     },
-    /// HEAD left the loop's branch, as git's hooks told.
+    /// HEAD left the loop's branch, as git's hooks reported.
     Left {
-        /// Where it is: a branch, or the beginning of an object id.
+        /// Where it is now: a branch, or the beginning of an object id.
         to: String,
     },
-    /// HEAD is on the loop's branch again, as git's hooks told.
+    /// HEAD is on the loop's branch again, as git's hooks reported.
     Returned {
         /// The branch.
         branch: String,
@@ -185,14 +185,14 @@ pub enum What {
     },
     /// The command ends with an error; not in events.jsonl.
     Error {
-        /// What failed, on what.
+        /// What failed, and on what.
         message: String,
         /// What to type next.
         hint: Option<String>,
         /// The exit code.
         exit: u8,
     },
-    /// The loop has come to its end, and nobody has chosen how to finish it.
+    /// The loop has come to its end, and nobody has chosen yet how to finish it.
     AwaitingChoice {
         /// What can be chosen.
         options: Vec<String>,
@@ -224,9 +224,9 @@ pub struct Attempt {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// What it came to.
+    /// How it ended.
     pub verdict: Verdict,
-    /// Why, where there is a reason.
+    /// The reason, if there is one.
     pub reason: Option<String>,
     /// When it began.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
@@ -235,11 +235,11 @@ pub struct Attempt {
     pub duration: f64,
     /// The agent's exit code.
     pub exit_code: Option<i32>,
-    /// What it cost, in US dollars, where the agent says so.
+    /// What it cost, in US dollars, if the agent says so.
     pub cost_usd: Option<f64>,
-    /// Tokens read, where the agent says so.
+    /// Tokens read, if the agent says so.
     pub input_tokens: Option<u64>,
-    /// Tokens written, where the agent says so.
+    /// Tokens written, if the agent says so.
     pub output_tokens: Option<u64>,
 }
 
@@ -256,24 +256,24 @@ pub enum Stream {
 
 /// Who watches a loop: the only way from the engine to a screen.
 pub trait Observer {
-    /// Something happened.
+    /// Takes an event.
     fn event(&mut self, event: &Event);
 
-    /// The agent, or a gate, printed these bytes.
+    /// Takes bytes that the agent or a gate printed.
     fn output(&mut self, change: &str, stream: Stream, bytes: &[u8]);
 
-    /// The agent did this, in a readable line; for agents whose raw output is not made for people.
+    /// Takes what the agent did, as a readable line; for agents whose raw output is not made for people.
     fn activity(&mut self, line: &str);
 
-    /// Another second of an attempt has passed.
+    /// Learns that another second of an attempt has passed.
     fn tick(&mut self) {}
 
-    /// The loop waits for this much longer; nothing is left at its end.
+    /// Learns how much longer the loop waits; nothing is left at the end of the wait.
     fn countdown(&mut self, left: Duration);
 }
 
 impl Event {
-    /// An event of now.
+    /// Makes an event that happens now.
     #[must_use]
     pub fn now(change: &str, what: What) -> Self {
         Self {
@@ -284,7 +284,7 @@ impl Event {
         }
     }
 
-    /// The event as one line of JSON, with its line feed.
+    /// Returns the event as one line of JSON, with its line feed.
     #[must_use]
     pub fn line(&self) -> String {
         let mut line = serde_json::to_string(self).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The checksum at the end of an index file (gitformat-index(5)). Git writes it and, when it reads an index, does
-//! not look at it: an index that was cut short is then read as one with other entries.
+//! The checksum at the end of an index file (gitformat-index(5)). Git writes it but does not check it when it
+//! reads an index: an index that was cut short is then read as one with other entries.
 
 use std::fs;
 use std::path::Path;
@@ -10,20 +10,20 @@ use sha2::Sha256;
 
 use super::index_file::Index;
 
-/// Whether an index file is there and is what git wrote; `oid` is the length of an object id in bytes. Without a
-/// checksum (`index.skipHash`) nothing speaks against it.
+/// Returns whether an index file is there and is what git wrote; `oid` is the length of an object id in
+/// bytes. Without a checksum (`index.skipHash`) the file is taken as good.
 #[must_use]
 pub fn is_intact(index: &Path, oid: usize) -> bool {
     fs::read(index).is_ok_and(|bytes| is_whole(&bytes, oid))
 }
 
-/// Whether these bytes end with their own checksum, or with zeros in its place.
+/// Returns whether these bytes end with their own checksum, or with zeros in its place.
 fn is_whole(bytes: &[u8], oid: usize) -> bool {
     let Some((body, sum)) = bytes.split_at_checked(bytes.len().saturating_sub(oid)) else {
         return false;
     };
     if sum.iter().all(|byte| *byte == 0) {
-        // A file can be cut behind zeros too. What only git can read has one of these extensions.
+        // A file can also be cut after zeros. A file that only git can read has one of these extensions.
         let only_git = [&b"link\0\0"[..], b"sdir\0\0\0\0"];
         return Index::parse(bytes, oid).is_some()
             || only_git.iter().any(|name| memmem::find(body, name).is_some());

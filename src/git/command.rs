@@ -10,8 +10,8 @@ use crate::async_cmd::{self, Command, CommandError, Output};
 use crate::fs::FileError;
 use crate::names::Oid;
 
-/// The variables by which git's environment can point at another repository
-/// (`git rev-parse --local-env-vars`), without the two that carry the user's `git -c` settings.
+/// The variables by which git's environment can point at another repository (`git rev-parse
+/// --local-env-vars`), except the two that carry the user's `git -c` settings.
 pub const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CONFIG",
@@ -42,8 +42,8 @@ const MEANING_VARIABLES: &[&str] = &[
     "LANGUAGE",
 ];
 
-/// Settings that every call pins: no hooks, no background work, no cache that may lie, no lossy
-/// warnings, objects and refs on disk before they are relied upon.
+/// Settings that every call pins: no hooks, no background work, no cache that may be wrong, no lossy
+/// warnings, and objects and refs on disk before they are relied upon.
 const PINNED: &[&str] = &[
     "core.hooksPath=/dev/null",
     "hook.reference-transaction.enabled=false",
@@ -70,10 +70,10 @@ const PINNED: &[&str] = &[
     "core.quotePath=false",
 ];
 
-/// Why a git command gave no result.
+/// Why a git command produced no result.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// Git said no.
+    /// Git refused.
     #[error("git {verb} failed (exit {code}){}", quote_words(words))]
     Failed {
         /// The subcommand.
@@ -110,16 +110,17 @@ fn quote_words(words: &str) -> String {
 #[derive(Clone, Debug)]
 pub struct Git {
     top: PathBuf,
-    /// Whether `top` is the top of a work tree: no repository above it is meant.
+    /// Whether `top` is the top of a work tree: a repository above it is never meant.
     is_top: bool,
-    /// Whether the file system there certainly tells upper from lower case.
+    /// Whether the file system there certainly distinguishes upper and lower case.
     tells_cases: bool,
     limit: Duration,
     own_identity: bool,
 }
 
 impl Git {
-    /// Git in the work tree (or any directory) `top`, with a limit of 10 minutes a command.
+    /// Returns a git that runs in `top`, a work tree or any other directory, with a limit of 10 minutes per
+    /// command.
     #[must_use]
     pub fn at(top: &Path) -> Self {
         Self {
@@ -131,8 +132,8 @@ impl Git {
         }
     }
 
-    /// Git in the top directory of a work tree: should its `.git` be gone, no repository above is taken
-    /// instead.
+    /// Returns a git that runs in the top directory of a work tree: if its `.git` is gone, no repository
+    /// above it is used instead.
     #[must_use]
     pub fn at_top(top: &Path) -> Self {
         Self {
@@ -156,13 +157,13 @@ impl Git {
         self
     }
 
-    /// The directory git works in.
+    /// Returns the directory that git works in.
     #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
     }
 
-    /// Becomes a git command of the user's: with the user's configuration, pager and colours. Comes back
+    /// Becomes one of the user's own git commands, with the user's configuration, pager and colours. Returns
     /// only when git cannot be started.
     #[must_use]
     pub fn take_over(&self, args: &[&str]) -> GitError {
@@ -178,13 +179,13 @@ impl Git {
         })
     }
 
-    /// A git command; `verb` and `args` follow the pinned settings.
+    /// Builds a git command; `verb` and `args` follow the pinned settings.
     #[must_use]
     pub fn cmd<S: AsRef<OsStr>>(&self, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
         self.cmd_with(&[], verb, args)
     }
 
-    /// A git command with settings of its own beside the pinned ones.
+    /// Builds a git command with settings of its own in addition to the pinned ones.
     #[must_use]
     pub fn cmd_with<S: AsRef<OsStr>>(
         &self,
@@ -207,7 +208,7 @@ impl Git {
             ("GIT_PAGER", "cat"),
             ("GIT_ADVICE", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
-            // An object is what its id says, whatever git is told to show in its place.
+            // An object is what its id says, whatever git is configured to show in its place.
             ("GIT_NO_REPLACE_OBJECTS", "1"),
         ] {
             command = command.env(name, value);
@@ -222,8 +223,8 @@ impl Git {
                     .env(format!("GIT_{role}_EMAIL"), "git-ralph@localhost");
             }
         }
-        // A repository that came from another system may say otherwise, and git would not see a file beside
-        // one whose name differs in case.
+        // A repository that came from another system may say otherwise; git would then overlook a file whose
+        // name differs from another one only in case.
         let by_case = self.tells_cases.then_some("core.ignorecase=false");
         for setting in PINNED
             .iter()
@@ -240,8 +241,8 @@ impl Git {
     }
 }
 
-/// Whether the file system at the top of a work tree certainly tells upper from lower case: there the
-/// repository goes by one name only.
+/// Returns whether the file system at the top of a work tree certainly distinguishes upper and lower case:
+/// there the repository has one name only.
 fn tells_cases(top: &Path) -> bool {
     let file = |name: &str| {
         let metadata = top.join(name).symlink_metadata().ok()?;
@@ -273,14 +274,14 @@ impl GitCommand {
         self
     }
 
-    /// What it reads on standard input.
+    /// Sets what it reads on standard input.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.command = self.command.stdin(bytes);
         self
     }
 
-    /// Runs it; any exit code is an answer.
+    /// Runs it and accepts any exit code.
     ///
     /// # Errors
     /// When git cannot be run or passes its limit.
@@ -288,7 +289,7 @@ impl GitCommand {
         Ok(async_cmd::run(self.command).await?)
     }
 
-    /// Runs it and gives what it printed.
+    /// Runs it and returns what it printed.
     ///
     /// # Errors
     /// When git cannot be run or exits with anything but 0; git's words are part of the error.
@@ -333,7 +334,7 @@ impl GitCommand {
     }
 }
 
-/// The error that a finished command stands for.
+/// Returns the error that a finished command stands for.
 pub(super) fn failure(verb: &str, output: &Output) -> GitError {
     GitError::Failed {
         verb: verb.to_owned(),

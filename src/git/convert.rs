@@ -13,8 +13,9 @@ use super::index_file::Index;
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text", "eol"];
 
 impl Repo {
-    /// Whether the configuration, or an attributes file that the index knows, can make git convert files.
-    /// `oid` is the length of an object id in bytes. No git process for an index that we can read ourselves.
+    /// Returns whether the configuration, or an attributes file that the index knows, can make git convert
+    /// files. `oid` is the length of an object id in bytes. Starts no git process for an index that we can
+    /// read ourselves.
     ///
     /// # Errors
     /// When git cannot tell.
@@ -33,8 +34,8 @@ impl Repo {
         Ok(!files.is_empty())
     }
 
-    /// Those of `paths` that git may convert. The large files of `filter=lfs` are left out: their filter
-    /// loses nothing.
+    /// Returns those of `paths` that git may convert. The large files of `filter=lfs` are left out: their
+    /// filter loses nothing.
     ///
     /// # Errors
     /// When git cannot tell.
@@ -68,7 +69,7 @@ impl Repo {
         Ok(converted)
     }
 
-    /// Writes what git makes of these paths of an index into another directory.
+    /// Writes these paths of an index, converted as git does it, into another directory.
     ///
     /// # Errors
     /// When a file cannot be written, or a filter fails.

@@ -1,4 +1,4 @@
-//! Where we are: the work tree, the git directories and HEAD, by one git process.
+//! Where we are: the work tree, the git directories and HEAD, found by one git process.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::names::Oid;
 /// What HEAD names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The full ref name it points to; `None` when detached.
+    /// The full name of the ref that it points to; `None` when detached.
     pub branch: Option<String>,
     /// The commit; `None` on a branch without one.
     pub oid: Option<Oid>,
@@ -32,7 +32,7 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The index of this work tree.
+    /// Returns the path of this work tree's index.
     #[must_use]
     pub fn index(&self) -> PathBuf {
         self.git_dir.join("index")
@@ -94,7 +94,7 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
         top: PathBuf::from(top),
         git_dir: PathBuf::from(git_dir),
         common_dir: PathBuf::from(common_dir),
-        // Until the configuration was read.
+        // Until the configuration has been read.
         converts: true,
         oid_length: if format == "sha256" { 32 } else { 20 },
     };
@@ -109,7 +109,8 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
 }
 
 impl Git {
-    /// Git's version, as far as it is numbers: 2 and 54 of 2.54.1; `None` when it calls itself otherwise.
+    /// Asks for git's version, as far as it consists of numbers: 2 and 54 of 2.54.1; `None` when it has
+    /// another form.
     ///
     /// # Errors
     /// When git cannot be run.

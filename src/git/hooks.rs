@@ -1,4 +1,4 @@
-//! Where git looks for hooks: the hooks directory, and from git 2.54 on its configuration.
+//! Where git looks for hooks: the hooks directory and, since git 2.54, its configuration.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,25 +7,26 @@ use std::path::{Path, PathBuf};
 use super::discover::Repo;
 use crate::fs::{Links, read_regular_text};
 
-/// Where git-ralph's own hooks directory is, below the common git directory; for repositories with `core.hooksPath`.
+/// Where git-ralph's own hooks directory is, below the common git directory; for repositories with
+/// `core.hooksPath`.
 pub const OWN_DIRECTORY: &str = "ralph/.hooks";
-/// In it: the value that `core.hooksPath` had in the repository's configuration.
+/// A file in it: the value that `core.hooksPath` had in the repository's configuration.
 pub const FORMER: &str = "former";
 
-/// Whether `core.hooksPath` names git-ralph's own hooks directory.
+/// Returns whether `core.hooksPath` names git-ralph's own hooks directory.
 #[must_use]
 pub fn is_ours(path: &str) -> bool {
     Path::new(path).ends_with(OWN_DIRECTORY)
 }
 
-/// The value that stood in the place of this one of ours.
+/// Returns the value that was set before this one of ours.
 #[must_use]
 pub fn former(path: &str) -> Option<String> {
     let text = read_regular_text(&Path::new(path).join(FORMER), Links::Followed, 1 << 16).ok()?;
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
-/// What the configuration says of hooks.
+/// What the configuration says about hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
     /// `core.hooksPath`, as it was written.
@@ -35,14 +36,14 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Whether a configured hook names this event.
+    /// Returns whether a configured hook names this event.
     #[must_use]
     pub fn is_configured(&self, name: &str) -> bool {
         self.events.contains(name)
     }
 
-    /// The file of a hook in the hooks directory, as far as it can be told where that is: a path in the home
-    /// of somebody else is left to git.
+    /// Returns the file of a hook in the hooks directory, if that directory can be known: a path in somebody
+    /// else's home is left to git.
     #[must_use]
     pub fn file(&self, repo: &Repo, name: &str) -> Option<PathBuf> {
         let Some(path) = &self.path else {
@@ -57,7 +58,7 @@ impl Hooks {
         Some(dir.join(name))
     }
 
-    /// Whether git may find a hook of this name; `false` is certain.
+    /// Returns whether git may find a hook of this name; `false` is certain.
     #[must_use]
     pub fn may_be(&self, repo: &Repo, name: &str) -> bool {
         self.is_configured(name)

@@ -1,8 +1,7 @@
-//! Index files: private copies to compute with, and putting one in the place of the real one.
+//! Index files: private copies to compute with, and replacing the real one.
 //!
-//! A copy keeps the modification time of its source: git compares it with the times of the entries
-//! to know which of them may have changed within the same tick, and a copy that looks newer would
-//! hide such a change.
+//! A copy keeps the modification time of its source: git compares it with the times of the entries to know
+//! which of them may have changed within the same tick, and a copy that looks newer would hide such a change.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,7 +20,7 @@ use crate::names::Oid;
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// Copies an index with its modification time; `false` when there is none.
+/// Copies an index with its modification time; returns `false` when there is none.
 ///
 /// # Errors
 /// When the copy cannot be made.
@@ -35,7 +34,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
     fs::copy(from, to).map_err(|e| file_error("copy", from, e))?;
     let mode = metadata.permissions().mode();
     if mode & 0o600 != 0o600 {
-        // Git replaces its index and needs no right to write it; we write into the copy.
+        // Git replaces its index and does not need write permission on it; we write into the copy.
         fs::set_permissions(to, fs::Permissions::from_mode(mode | 0o600))
             .map_err(|e| file_error("write", to, e))?;
     }
@@ -47,7 +46,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
     Ok(true)
 }
 
-/// The tree that an index says it holds; `oid` is the length of an object id in bytes.
+/// Returns the tree that an index says it holds; `oid` is the length of an object id in bytes.
 #[must_use]
 pub fn held_tree(index: &Path, oid: usize) -> Option<Oid> {
     Index::parse(&fs::read(index).ok()?, oid)?.tree
@@ -68,7 +67,7 @@ pub fn discard(index: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-/// `<index>.lock`, as git names it.
+/// Returns `<index>.lock`, as git names it.
 #[must_use]
 pub fn lock_of(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();
@@ -76,23 +75,23 @@ pub fn lock_of(index: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What an index holds beside ordinary entries.
+/// What an index holds besides ordinary entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entries {
     /// Paths with conflicts.
     pub unmerged: Vec<Vec<u8>>,
-    /// Paths that git is told to take for unchanged.
+    /// Paths that git is told to assume unchanged.
     pub assumed: Vec<Vec<u8>>,
     /// Paths that git is told to skip, although the file is there.
     pub skipped: Vec<Vec<u8>>,
-    /// Paths outside a sparse checkout: skip-worktree, and not there.
+    /// Paths outside a sparse checkout: skip-worktree is set and the file is not there.
     pub sparse: Vec<Vec<u8>>,
     /// Paths of submodules.
     pub submodules: Vec<Vec<u8>>,
 }
 
 impl Entries {
-    /// All paths that git does not look at although it could.
+    /// Returns all paths that git does not look at although it could.
     #[must_use]
     pub fn hidden(&self) -> Vec<Vec<u8>> {
         let mut hidden = [self.assumed.as_slice(), &self.skipped].concat();
@@ -126,8 +125,8 @@ pub struct PrivateIndex {
 }
 
 impl Repo {
-    /// Reads the entries of an index that need care; `oid` is the length of an object id in bytes. No git
-    /// process for an index that we can read ourselves.
+    /// Reads the entries of an index that need care; `oid` is the length of an object id in bytes. Starts no
+    /// git process for an index that we can read ourselves.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -181,7 +180,7 @@ impl Repo {
         Ok(entries)
     }
 
-    /// Has git look at these paths again.
+    /// Makes git look at these paths again.
     ///
     /// # Errors
     /// When the index cannot be written.
@@ -191,7 +190,7 @@ impl Repo {
         self.update_index(index, &["--no-skip-worktree"], paths).await
     }
 
-    /// Puts entries into an index, or takes them out.
+    /// Adds entries to an index, or removes them.
     ///
     /// # Errors
     /// When git refuses an entry.
@@ -214,7 +213,7 @@ impl Repo {
             .await
     }
 
-    /// Writes these paths of an index into the work tree, where they are missing.
+    /// Writes those of these paths of an index that are missing into the work tree.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -230,7 +229,7 @@ impl Repo {
             .await
     }
 
-    /// Has git not look at these paths any more.
+    /// Makes git stop looking at these paths.
     ///
     /// # Errors
     /// When a path is not in the index, or it cannot be written.
@@ -244,7 +243,7 @@ impl Repo {
         self.update_index(index, &["--skip-worktree"], skipped).await
     }
 
-    /// A submodule with uncommitted changes, if there is one.
+    /// Finds a submodule with uncommitted changes, if there is one.
     ///
     /// # Errors
     /// When git cannot tell.
@@ -265,8 +264,8 @@ impl Repo {
         }))
     }
 
-    /// Makes the private index `to` from `from`; from the commit `fallback` (or empty) when `from` is
-    /// missing or damaged. No git process in the ordinary case.
+    /// Makes the private index `to` from `from`, or from the commit `fallback` (or empty) when `from` is
+    /// missing or damaged. Starts no git process in the ordinary case.
     ///
     /// # Errors
     /// When no index can be made.
@@ -277,7 +276,7 @@ impl Repo {
         fallback: Option<&Oid>,
     ) -> Result<PrivateIndex, GitError> {
         discard(to)?;
-        // Nobody but us works on it; a git that was killed may have left its lock.
+        // Nobody but us works on it, but a git that was killed may have left its lock.
         let lock = lock_of(to);
         if lock.exists() {
             wait_for_locks(std::slice::from_ref(&lock)).await;
@@ -285,7 +284,7 @@ impl Repo {
         }
         if copy(from, to)? && self.unsplit(to).await? {
             let oid = fallback.map_or(20, |oid| oid.as_str().len() / 2);
-            // Reads the whole file, so it also proves that the copy is sound.
+            // This reads the whole file, so it also proves that the copy is sound.
             if let Ok(entries) = self.index_entries(to, oid).await {
                 return Ok(PrivateIndex { sound: true, entries });
             }
@@ -299,8 +298,8 @@ impl Repo {
         })
     }
 
-    /// Makes an index whole that keeps part of its entries in a shared file (`core.splitIndex`): a
-    /// private one must not lean on a file that the real one may drop. Says whether it could be read.
+    /// Makes an index whole that keeps part of its entries in a shared file (`core.splitIndex`): a private
+    /// one must not depend on a file that the real one may drop. Returns whether it could be read.
     async fn unsplit(&self, index: &Path) -> Result<bool, GitError> {
         let shared = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
         let is_split = fs::read_dir(&self.git_dir)
@@ -315,7 +314,7 @@ impl Repo {
         Ok(whole.code == Some(0))
     }
 
-    /// Puts a copy of `index` in the place of the repository's, by git's own protocol: an exclusive
+    /// Replaces the repository's index with a copy of `index`, by git's own protocol: an exclusive
     /// `index.lock`, then a rename.
     ///
     /// # Errors
@@ -326,14 +325,14 @@ impl Repo {
         let mut lock = open_lock(&lock_path).await?;
         let written = write_copy(&mut lock, index).and_then(|()| fs::rename(&lock_path, &real));
         written.map_err(|source| {
-            // The lock is ours: left behind it would stop every later git command.
+            // The lock is ours: left behind, it would stop every later git command.
             let _ = fs::remove_file(&lock_path);
             file_error("write", &real, source).into()
         })
     }
 }
 
-/// Waits a moment for whoever holds these locks to let them go.
+/// Waits a moment for the holders of these locks to release them.
 pub async fn wait_for_locks(locks: &[PathBuf]) {
     let deadline = tokio::time::Instant::now() + LOCK_WAIT / 5;
     while locks.iter().any(|lock| lock.exists()) && tokio::time::Instant::now() < deadline {

@@ -1,5 +1,5 @@
-//! The index file itself (gitformat-index(5), versions 2 to 4), for what would else cost a git process or
-//! what git does not print: which entries need care, and which were touched between two states of it.
+//! The index file itself (gitformat-index(5), versions 2 to 4), for what would otherwise cost a git process
+//! or what git does not print: which entries need care, and which were touched between two states of it.
 //! Reads, never writes. What it does not know it leaves to git.
 
 use std::borrow::Cow;
@@ -10,11 +10,11 @@ use crate::names::Oid;
 
 /// Length of the fixed part of an entry before the object id.
 const STAT: usize = 40;
-/// Bit of the flags that says that a second pair of flag bytes follows.
+/// The flag bit that says that a second pair of flag bytes follows.
 const EXTENDED: u16 = 0x4000;
-/// Bit of the flags for assume-unchanged.
+/// The flag bit for assume-unchanged.
 const ASSUMED: u16 = 0x8000;
-/// Bit of the second flags for skip-worktree.
+/// The bit of the second flags for skip-worktree.
 const SKIPPED: u16 = 0x4000;
 /// The mode of a submodule.
 pub const GITLINK: u32 = 0o160_000;
@@ -22,7 +22,7 @@ pub const GITLINK: u32 = 0o160_000;
 /// What identifies the state of a file: its change time, in seconds and nanoseconds, and inode.
 pub type Touched = (u32, u32, u32);
 
-/// The state of a file as git puts it into an index.
+/// Returns the state of a file as git puts it into an index.
 #[must_use]
 #[expect(
     clippy::cast_possible_truncation,
@@ -46,9 +46,9 @@ pub struct Entry<'a> {
     pub touched: Touched,
     /// Which side of a conflict it is; 0 when there is none.
     pub stage: u16,
-    /// Assume-unchanged is set.
+    /// Whether assume-unchanged is set.
     pub assumed: bool,
-    /// Skip-worktree is set.
+    /// Whether skip-worktree is set.
     pub skipped: bool,
 }
 
@@ -57,13 +57,13 @@ pub struct Entry<'a> {
 pub struct Index<'a> {
     /// Its entries, in the order of their paths.
     pub entries: Vec<Entry<'a>>,
-    /// The tree that it holds, where it says so.
+    /// The tree that it holds, if it says so.
     pub tree: Option<Oid>,
 }
 
 impl<'a> Index<'a> {
-    /// Reads an index; `None` when the bytes are none, or none that we know whole (split, or with
-    /// directories as entries). `oid` is the length of an object id in bytes.
+    /// Reads an index; returns `None` when the bytes are no index, or none that we know completely (it is
+    /// split, or has directories as entries). `oid` is the length of an object id in bytes.
     #[must_use]
     pub fn parse(bytes: &'a [u8], oid: usize) -> Option<Self> {
         if bytes.get(..4)? != b"DIRC" {
@@ -131,7 +131,7 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// What follows the entries. Extensions that change what the entries mean have lower-case names.
+    /// Reads what follows the entries. Extensions that change what the entries mean have lower-case names.
     fn extensions(&mut self, bytes: &[u8], mut at: usize, oid: usize) -> Option<()> {
         while at < bytes.len() {
             let name = bytes.get(at..at + 4)?;
@@ -149,7 +149,8 @@ impl<'a> Index<'a> {
     }
 }
 
-/// The first entry of the cached trees: an empty path, "<entries> <subtrees>", and the id when it is valid.
+/// Reads the first entry of the cached trees: an empty path, "<entries> <subtrees>", and the id when it is
+/// valid.
 fn root_tree(data: &[u8], oid: usize) -> Option<Oid> {
     let rest = data.strip_prefix(b"\0")?;
     let line = rest.iter().position(|byte| *byte == b'\n')?;
@@ -161,7 +162,7 @@ fn root_tree(data: &[u8], oid: usize) -> Option<Oid> {
     Oid::parse(&text)
 }
 
-/// How the paths of two indexes differ: `None` on the side that has it not. Conflicts count by their
+/// Compares the paths of two indexes; `None` stands for the side that lacks a path. A conflict counts by its
 /// first side.
 pub fn compare<'i, 'a>(
     from: &'i Index<'a>,
@@ -197,7 +198,7 @@ fn short(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// The variable-width number of version 4 (the same as in pack offsets).
+/// Reads the variable-width number of version 4 (the same as in pack offsets).
 fn offset(bytes: &[u8], at: &mut usize) -> Option<usize> {
     let mut byte = *bytes.get(*at)?;
     *at += 1;
@@ -216,7 +217,7 @@ mod tests {
 
     const LENGTH: usize = 20;
 
-    /// An index of these paths; each entry's change time and mode are its place in the list.
+    /// Builds an index of these paths; each entry's change time and mode are its place in the list.
     fn index(version: u32, paths: &[&str], extensions: &[u8]) -> Vec<u8> {
         let count = u32::try_from(paths.len()).unwrap();
         let mut bytes = [&b"DIRC"[..], &version.to_be_bytes(), &count.to_be_bytes()].concat();

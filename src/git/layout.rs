@@ -1,5 +1,5 @@
-//! A repository by its files alone (gitrepository-layout(5)): for questions that are asked often, by hooks and shell
-//! prompts, and must not start a process. What is not laid out as usual is left to git.
+//! A repository read from its files alone (gitrepository-layout(5)): for questions that hooks and shell
+//! prompts ask often and that must not start a process. What is not laid out as usual is left to git.
 
 use std::env;
 use std::ffi::OsStr;
@@ -55,8 +55,8 @@ impl LayoutHead {
 }
 
 impl RepoLayout {
-    /// Finds the repository in which git runs a hook: the environment names its git directory, or it is that of the
-    /// current directory (githooks(5)).
+    /// Finds the repository in which git runs a hook: the environment names its git directory, or it is the
+    /// one of the current directory (githooks(5)).
     #[must_use]
     pub fn of_hook() -> Option<Self> {
         let git_dir = match from_environment("GIT_DIR") {
@@ -96,7 +96,7 @@ impl RepoLayout {
         dirs.any(|dir| blocks(dir.join("HEAD")) || blocks(dir.join(".git/HEAD")) || blocks(dir.join(".git")))
     }
 
-    /// Finds the repository whose work tree holds `dir`, with the top directory of that work tree.
+    /// Finds the repository whose work tree holds `dir`, and the top directory of that work tree.
     #[must_use]
     pub fn above(dir: &Path) -> Option<(PathBuf, Self)> {
         // The shell may have come here through a link.
@@ -133,20 +133,20 @@ impl RepoLayout {
             return LayoutHead::Unknown;
         };
         match text.strip_prefix("ref:").map(str::trim) {
-            // Where refs are in tables, the file names no branch that could be.
+            // Where refs are kept in tables, the file names a branch that cannot exist.
             Some("refs/heads/.invalid") => LayoutHead::Unknown,
             Some(name) => LayoutHead::Branch(name.to_owned()),
             None => LayoutHead::Detached(text.trim().to_owned()),
         }
     }
 
-    /// Returns whether this is the repository with that common directory.
+    /// Returns whether this repository has that common directory.
     #[must_use]
     pub fn shares(&self, common_dir: &Path) -> bool {
         is_same_dir(&self.common_dir, common_dir)
     }
 
-    /// Reads what a ref is now: an object id, or `ref:` and a name.
+    /// Reads the current value of a ref: an object id, or `ref:` and a name.
     pub async fn current(&self, name: &str) -> Option<String> {
         if self.has_hidden_refs() {
             let output = self.git().cmd("rev-parse", ["--verify", "--quiet", name]).bytes();
@@ -164,7 +164,7 @@ impl RepoLayout {
         }
     }
 
-    /// Reads a branch from its own file or the packed refs; no process is started.
+    /// Reads a branch from its own file or from the packed refs, without starting a process.
     #[must_use]
     pub fn loose(&self, name: &str) -> Option<Oid> {
         match read_text(&self.common_dir.join(name)) {
@@ -180,14 +180,14 @@ impl RepoLayout {
         Some(Oid::parse(std::str::from_utf8(line).ok()?)?.to_string())
     }
 
-    /// Returns whether the deletion of a ref at `old` is only that of its own file, after it was packed: then the
-    /// packed refs have it and nobody is about to take it out of them.
+    /// Returns whether the deletion of a ref at `old` only removes its own file after it was packed: then the
+    /// packed refs have it and nobody is about to remove it from them.
     #[must_use]
     pub fn is_only_unpacked(&self, name: &str, old: &str) -> bool {
         self.packed(name).as_deref() == Some(old) && !self.common_dir.join("packed-refs.lock").exists()
     }
 
-    /// Asks git whether the history of `new` contains `old`; true also when it cannot tell.
+    /// Asks git whether the history of `new` contains `old`; returns true also when git cannot tell.
     pub async fn contains(&self, new: &str, old: &Oid) -> bool {
         let args = ["--is-ancestor", old.as_str(), new];
         let output = self.git().cmd("merge-base", args).any_exit().await;
@@ -207,7 +207,7 @@ impl RepoLayout {
         Some(String::from_utf8_lossy(&text).trim().to_owned())
     }
 
-    /// Calls git in this repository.
+    /// Returns a git that runs in this repository.
     #[must_use]
     pub fn git(&self) -> Git {
         Git::at(&self.git_dir)
@@ -236,7 +236,7 @@ fn from_environment(name: &str) -> Option<PathBuf> {
     named.map(PathBuf::from)
 }
 
-/// Returns a git directory, or the one that a file in its place names.
+/// Returns a git directory, or the one named by a file in its place.
 fn git_dir_at(path: &Path) -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path.to_owned());

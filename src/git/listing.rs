@@ -1,4 +1,4 @@
-//! What is in the work tree beside what an index knows: changed, untracked and ignored paths.
+//! What is in the work tree besides what an index knows: changed, untracked and ignored paths.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 
-/// What `Repo::differences` found; paths relative to the top, directories with a final `/`.
+/// What `Repo::differences` found; paths are relative to the top, directories end in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// Tracked paths whose content, mode or presence differs.
@@ -15,9 +15,9 @@ pub struct Differences {
     pub untracked: Vec<Vec<u8>>,
 }
 
-/// How a path begins that is relative to the top for certain.
+/// The beginning of a path that is certainly relative to the top.
 const HERE: &[u8] = b"./";
-/// What `Repo::outside` found; paths relative to the top, directories with a final `/`.
+/// What `Repo::outside` found; paths are relative to the top, directories end in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// Paths that git would add; those with a final `/` are repositories.
@@ -27,9 +27,9 @@ pub struct Outside {
 }
 
 impl Repo {
-    /// What differs from `index` in the work tree: changed or missing tracked files, and untracked
-    /// entries under the present ignore rules (whole directories where nothing inside is tracked).
-    /// One scan of the work tree.
+    /// Lists what differs from `index` in the work tree: changed or missing tracked files, and untracked
+    /// entries under the present ignore rules (whole directories where nothing inside is tracked). Scans the
+    /// work tree once.
     ///
     /// # Errors
     /// When git cannot read the work tree.
@@ -47,8 +47,8 @@ impl Repo {
         Ok(differences)
     }
 
-    /// Whether the work tree is as the repository's own index says, untracked directories of these names
-    /// aside. One scan of the work tree by one process; writes nothing.
+    /// Returns whether the work tree is as the repository's own index says, except for untracked directories
+    /// with these names. Scans the work tree once, in one process; writes nothing.
     ///
     /// # Errors
     /// When git cannot read the work tree.
@@ -70,9 +70,9 @@ impl Repo {
         Ok(different.iter().all(is_aside))
     }
 
-    /// What is in the work tree and not in `index`, told one by one: a directory stands for what is in it
-    /// only where an ignore rule matches the directory itself, or where it is a repository. One scan of the
-    /// work tree; writes nothing.
+    /// Lists what is in the work tree and not in `index`, path by path: a directory stands for its contents
+    /// only where an ignore rule matches the directory itself, or where it is a repository. Scans the work
+    /// tree once; writes nothing.
     ///
     /// # Errors
     /// When git cannot read the work tree.
@@ -97,7 +97,7 @@ impl Repo {
         Ok(outside)
     }
 
-    /// Files that are not in `index` and that the ignore rules of one file, `rules`, cover.
+    /// Lists the files that are not in `index` and are covered by the ignore rules of one file, `rules`.
     ///
     /// # Errors
     /// When git cannot read the work tree.
@@ -107,7 +107,7 @@ impl Repo {
         self.git.cmd("ls-files", args).index(index).fields().await
     }
 
-    /// Which of these paths the ignore rules of the work tree cover, tracked or not.
+    /// Returns which of these paths the ignore rules of the work tree cover, tracked or not.
     ///
     /// # Errors
     /// When git cannot tell; that is never taken for "none".
@@ -115,7 +115,7 @@ impl Repo {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        // A name that begins with a colon would be a pattern, and this command knows no literal ones.
+        // A name that begins with a colon would be a pattern, and this command has no literal paths.
         let names: Vec<Vec<u8>> = paths
             .iter()
             .map(|path| [HERE, path.as_slice()].concat())

@@ -1,8 +1,8 @@
 //! Git, as typed verbs over the git binary.
 //!
-//! Every call goes through [`Git::cmd`], which pins what a user's configuration, hooks or environment
-//! could change about the result. Object ids and full ref names only; nothing here merges, checks out
-//! or commits by porcelain. Paths are bytes. Knows nothing of loops, stories or agents.
+//! Every call goes through [`Git::cmd`], which pins what a user's configuration, hooks or environment could
+//! change about the result. Only object ids and full ref names are used; nothing here merges, checks out or
+//! commits with porcelain. Paths are bytes. This module knows nothing of loops, stories or agents.
 
 mod checksum;
 mod command;

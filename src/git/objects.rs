@@ -6,10 +6,10 @@ use std::path::Path;
 use super::command::{Git, GitError, failure, split_z};
 use crate::names::Oid;
 
-/// One entry of an index that differs from a tree; mode `000000`: it is not there.
+/// One entry of an index that differs from a tree; mode `000000` means that it is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedEntry {
-    /// As git prints it.
+    /// The mode, as git prints it.
     pub mode: String,
     /// The object.
     pub oid: Oid,
@@ -26,7 +26,7 @@ impl Git {
         self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await
     }
 
-    /// The tree without entries.
+    /// Writes the tree without entries.
     ///
     /// # Errors
     /// When git cannot write objects.
@@ -45,14 +45,14 @@ impl Git {
             "--".as_ref(),
             file.as_os_str(),
         ];
-        // Ids do not compress, and a large index takes long to try.
+        // Object ids do not compress, and trying takes long for a large index.
         let quick = ["core.looseCompression=0"];
         let blob = self.cmd_with(&quick, "hash-object", args).oid().await?;
         let entry = format!("100644 blob {blob}\t{name}\n");
         self.cmd("mktree", [""; 0]).stdin(entry).oid().await
     }
 
-    /// The content of a file in the top directory of a commit; `None` when there is no such file.
+    /// Reads a file in the top directory of a commit; returns `None` when there is no such file.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -62,7 +62,7 @@ impl Git {
         Ok((output.code == Some(0)).then_some(output.stdout))
     }
 
-    /// The tree of a commit.
+    /// Returns the tree of a commit.
     ///
     /// # Errors
     /// When the commit is missing.
@@ -70,7 +70,7 @@ impl Git {
         self.tree_of_name(commit.as_str()).await
     }
 
-    /// The tree of what a revision names.
+    /// Returns the tree of what a revision names.
     ///
     /// # Errors
     /// When there is no such thing.
@@ -79,7 +79,7 @@ impl Git {
         self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
     }
 
-    /// What an index with the tree `to` has staged upon `from`.
+    /// Lists what an index with the tree `to` has staged relative to `from`.
     ///
     /// # Errors
     /// When a tree is missing.
@@ -101,7 +101,7 @@ impl Git {
         Ok(entries.collect())
     }
 
-    /// Makes a commit object; nothing points to it yet, no hook runs, nothing is signed.
+    /// Makes a commit object; no ref points to it yet, no hook runs, nothing is signed.
     ///
     /// # Errors
     /// When git cannot write objects.
@@ -114,7 +114,7 @@ impl Git {
         self.cmd("commit-tree", args).stdin(message).oid().await
     }
 
-    /// The message of a commit.
+    /// Returns the message of a commit.
     ///
     /// # Errors
     /// When the commit is missing.
@@ -124,7 +124,7 @@ impl Git {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Commits and their subjects from after `base` (or the beginning) to `tip`, oldest first.
+    /// Lists the commits after `base` (or from the beginning) up to `tip` with their subjects, oldest first.
     ///
     /// # Errors
     /// When a commit is missing.
@@ -144,7 +144,7 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// A commit that keeps a tree and other commits alive, as many as there are: an attempt may delete what
+    /// Makes a commit that keeps a tree and any number of other commits alive: an attempt may delete what
     /// names them.
     ///
     /// # Errors
@@ -158,14 +158,14 @@ impl Git {
         text.push_str(&format!(
             "author {who}\ncommitter {who}\n\neverything that was named when the loop began\n"
         ));
-        // Not by commit-tree, whose arguments could become too long.
+        // Not with commit-tree: its arguments could become too long.
         self.cmd("hash-object", ["-t", "commit", "-w", "--stdin"])
             .stdin(text)
             .oid()
             .await
     }
 
-    /// A commit of the tree of `treeish` that is only there to be merged.
+    /// Makes a commit of the tree of `treeish` that only exists to be merged.
     async fn made_up(&self, treeish: &Oid, parent: Option<&Oid>) -> Result<Oid, GitError> {
         let tree = format!("{treeish}^{{tree}}");
         let mut args = vec![tree.as_str(), "-m", "made up for a merge"];
@@ -175,7 +175,8 @@ impl Git {
         self.cmd("commit-tree", args).oid().await
     }
 
-    /// The paths that differ between two trees, with the status letter git gives them (`A`, `M`, `D`, `T`).
+    /// Lists the paths that differ between two trees, with the status letter git gives them (`A`, `M`, `D`,
+    /// `T`).
     ///
     /// # Errors
     /// When a tree is missing.
@@ -201,9 +202,8 @@ impl Git {
             .collect())
     }
 
-    /// Merges `theirs` into `ours` over the common state `base`, all trees or commits in the place of their
-    /// trees, in the object database.
-    /// `Err` inside: the conflicting paths.
+    /// Merges `theirs` into `ours` with the common state `base` (each a tree, or a commit that stands for its
+    /// tree), in the object database. The inner `Err` holds the conflicting paths.
     ///
     /// # Errors
     /// When git cannot merge at all (an older git than 2.38, missing objects).
@@ -213,7 +213,7 @@ impl Git {
         ours: &Oid,
         theirs: &Oid,
     ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
-        // Made-up commits give the base explicitly: histories may be shallow or unrelated.
+        // Made-up commits name the base explicitly: histories may be shallow or unrelated.
         let base = self.made_up(base, None).await?;
         let (ours, theirs) = tokio::join!(self.made_up(ours, Some(&base)), self.made_up(theirs, Some(&base)));
         let (ours, theirs) = (ours?, theirs?);

@@ -7,7 +7,7 @@ use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::FileError;
 
-/// File in the git directory, and what it says is going on.
+/// A file in the git directory, and the operation that it stands for.
 const MARKERS: &[(&str, &str)] = &[
     ("MERGE_HEAD", "merge"),
     ("rebase-merge", "rebase"),
@@ -18,7 +18,7 @@ const MARKERS: &[(&str, &str)] = &[
     ("BISECT_LOG", "bisect"),
 ];
 
-/// What those operations leave behind beside their markers.
+/// What those operations leave behind besides their markers.
 const LEFTOVERS: &[&str] = &[
     "MERGE_MSG",
     "MERGE_MODE",
@@ -33,7 +33,7 @@ const LEFTOVERS: &[&str] = &[
     "BISECT_ANCESTORS_OK",
 ];
 
-/// The operations in progress in this work tree, by git's names for them.
+/// Returns the operations in progress in this work tree, by git's names for them.
 #[must_use]
 pub fn operations_in_progress(repo: &Repo) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = MARKERS

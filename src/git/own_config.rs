@@ -1,15 +1,15 @@
-//! What came into a configuration file while an attempt ran and need not go with the rest: settings by which git
-//! runs nothing and sends nothing anywhere by itself.
+//! Settings that were added to a configuration file while an attempt ran and may stay when the rest is
+//! undone: those that make git run nothing and send nothing anywhere on their own.
 
 use std::path::Path;
 
 use super::command::{Git, GitError};
 
-/// A key, and the value if it has one.
+/// A key, and its value if it has one.
 type Setting = (String, Option<String>);
 
 impl Git {
-    /// Adds to the configuration file `to` what `from` has beyond it, as far as git runs nothing by it. Gives
+    /// Adds to the configuration file `to` what only `from` has, as far as it makes git run nothing. Returns
     /// the keys.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Git {
         Ok(kept)
     }
 
-    /// The settings of one file, without those that it includes; none when git cannot read it.
+    /// Reads the settings of one file, without those that it includes; returns none when git cannot read it.
     async fn settings_in(&self, file: &Path) -> Result<Vec<Setting>, GitError> {
         let args = [
             "-z".as_ref(),
@@ -53,7 +53,7 @@ impl Git {
     }
 }
 
-/// What `is` has and `was` has not: remotes of a new name, and what tools note about branches.
+/// Returns what `is` has and `was` does not: remotes with a new name, and what tools note about branches.
 fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &'a str)> {
     let remote = |key: &str| {
         key.strip_prefix("remote.")?
@@ -64,13 +64,13 @@ fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &
         let Some((section, name)) = key.rsplit_once('.') else {
             return false;
         };
-        // An address can name a program, or an option of one.
+        // A URL can name a program, or an option of one.
         if value.contains("::") || value.starts_with('-') {
             return false;
         }
         match (section.split_once('.'), name) {
             (Some(("remote", new)), "url" | "fetch" | "tagopt") => {
-                // A second address of a known remote would get what is pushed to the first.
+                // A second URL of a known remote would receive what is pushed to the first.
                 !was.iter().any(|(key, _)| remote(key).as_deref() == Some(new))
             }
             (Some(("branch", _)), "remote" | "merge" | "rebase" | "description" | "vscode-merge-base") => {
@@ -79,7 +79,7 @@ fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &
             _ => false,
         }
     };
-    // A remote is kept whole or not at all.
+    // A remote is kept as a whole or not at all.
     let is_split = |new: &str| {
         let its = |key: &str| remote(key).as_deref() == Some(new);
         is.iter()

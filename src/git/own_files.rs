@@ -11,8 +11,8 @@ use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
 
-/// Those files of one repository, as they were at one moment, by their paths. A link is what it says, not what
-/// it leads to: nothing behind one is read, written or removed.
+/// Those files of one repository, as they were at one moment, by their paths. A link is stored as what it
+/// says, not as what it leads to: nothing behind a link is read, written or removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFiles(BTreeMap<PathBuf, Entry>);
 
@@ -25,16 +25,16 @@ enum Entry {
     Link(PathBuf),
     /// Where files are looked for; other directories are [`Entry::Other`].
     Directory,
-    /// A pipe, a socket, or a directory in the place of a file.
+    /// A pipe, a socket, or a directory where a file should be.
     Other,
 }
 
-/// A file that was brought back.
+/// A file that was restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
     /// The file.
     pub path: PathBuf,
-    /// Where what was there instead is now; `None` when nothing was.
+    /// Where the file that was there instead is now; `None` when there was none.
     pub instead: Option<PathBuf>,
 }
 
@@ -42,7 +42,8 @@ pub struct PutBack {
 const FILES: [&str; 2] = ["config", "config.worktree"];
 const DIRECTORIES: [&str; 2] = ["info", "hooks"];
 
-/// Directories of a saved copy: for the files of the common git directory, and of a linked work tree's.
+/// Directories of a saved copy: for the files of the common git directory, and for those of a linked work
+/// tree.
 const PLACES: [&str; 2] = ["common", "worktree"];
 
 impl OwnFiles {
@@ -59,7 +60,7 @@ impl OwnFiles {
         Ok(files)
     }
 
-    /// Reads a copy that [`OwnFiles::save`] made; empty when there is none.
+    /// Reads a copy that [`OwnFiles::save`] made; returns an empty one when there is none.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -71,8 +72,8 @@ impl OwnFiles {
         Ok(files)
     }
 
-    /// Writes a copy into the directory `copy`, in the place of an older one. It is there as a whole
-    /// or not at all: half a copy would look as if the other files had been added since.
+    /// Writes a copy into the directory `copy`, in place of an older one. The copy is complete or absent:
+    /// half a copy would look as if the other files had been added since.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -87,7 +88,7 @@ impl OwnFiles {
         fs::rename(&new, copy).map_err(|error| file_error("rename", &new, error))
     }
 
-    /// Removes a copy, as a whole like [`OwnFiles::save`].
+    /// Removes a copy, all or nothing like [`OwnFiles::save`].
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -101,8 +102,8 @@ impl OwnFiles {
         }
     }
 
-    /// Brings the repository's files back to this state; what is there instead goes to `trash`, a directory
-    /// of its own. Gives those that differed.
+    /// Restores the repository's files to this state; what is there instead goes to `trash`, a directory of
+    /// its own. Returns the files that differed.
     ///
     /// # Errors
     /// When a file cannot be read, moved or written.
@@ -127,7 +128,8 @@ impl OwnFiles {
                     rename(&path, &away)?;
                     moved.push(name);
                 }
-                // What comes back replaces it at once: git never sees the repository without its configuration.
+                // The restored file replaces it in one step: git never sees the repository without its
+                // configuration.
                 Some(is) => put(&away, is)?,
                 None => {}
             }
@@ -178,8 +180,8 @@ impl OwnFiles {
         Ok(())
     }
 
-    /// A directory and the files in it, without the samples that git puts there and runs never, and without
-    /// git's list of refs for dumb servers, which it makes anew as it likes.
+    /// Takes a directory and the files in it, without the samples that git puts there and never runs, and
+    /// without git's list of refs for dumb servers, which git rewrites as it likes.
     fn take_dir(&mut self, name: &Path, dir: &Path) -> Result<(), GitError> {
         if !dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return self.take(name, dir);
@@ -197,8 +199,8 @@ impl OwnFiles {
     }
 }
 
-/// Whether what came during an attempt goes: an empty directory harms nobody, and what git cannot read as a file
-/// matters only where git looks for one.
+/// Returns whether what appeared during an attempt is to go: an empty directory harms nobody, and something
+/// that git cannot read as a file matters only where git looks for one.
 fn is_ever_ours(name: &Path, is: Option<&Entry>) -> bool {
     match is {
         Some(Entry::Directory) => false,
@@ -227,7 +229,7 @@ fn put(path: &Path, entry: &Entry) -> Result<(), FileError> {
             symlink(target, path).map_err(error)
         }
         Entry::Directory => fs::create_dir_all(path).map_err(error),
-        // Git cannot have made anything of it.
+        // Git cannot have used it.
         Entry::Other => Ok(()),
     }
 }

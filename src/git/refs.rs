@@ -7,14 +7,14 @@ use super::discover::{Head, Repo};
 use crate::names::Oid;
 use crate::refs::{KeptRef, Update, free_names};
 
-/// One ref as `git for-each-ref` tells it.
+/// One ref as `git for-each-ref` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefInfo {
     /// Full name.
     pub name: String,
     /// What it points to.
     pub oid: Oid,
-    /// The commit when it points to one, directly or through a tag.
+    /// The commit, if it points to one, directly or through a tag.
     pub commit: Option<Oid>,
     /// The path of the work tree that has it checked out.
     pub checked_out: Option<String>,
@@ -97,7 +97,7 @@ impl Git {
             .await
     }
 
-    /// Keeps objects under these names, or under the next ones that are free; gives the names.
+    /// Keeps objects under these names, or under the next free ones; returns the names.
     ///
     /// # Errors
     /// When git cannot read or write refs.
@@ -118,7 +118,7 @@ impl Git {
         Ok(kept)
     }
 
-    /// The commits of the stash, newest first.
+    /// Returns the commits of the stash, newest first.
     ///
     /// # Errors
     /// When git cannot read the stash.
@@ -131,7 +131,7 @@ impl Git {
             .collect())
     }
 
-    /// The commits that HEAD of this work tree has been at, as far as its reflog tells.
+    /// Returns the commits that HEAD of this work tree has been at, according to its reflog.
     ///
     /// # Errors
     /// When git cannot read the reflog.
@@ -142,7 +142,7 @@ impl Git {
         Ok(text.lines().filter_map(Oid::parse).collect())
     }
 
-    /// Branches that are checked out in another work tree than the one at `top`.
+    /// Returns the branches that are checked out in a work tree other than the one at `top`.
     ///
     /// # Errors
     /// When git cannot list them.
@@ -160,7 +160,7 @@ impl Git {
             .collect())
     }
 
-    /// Whether `ancestor` is reachable from `commit`.
+    /// Returns whether `ancestor` is reachable from `commit`.
     ///
     /// # Errors
     /// When git cannot tell (a missing object).
@@ -179,7 +179,7 @@ impl Git {
 }
 
 impl Git {
-    /// Finds the best common ancestor of two commits, where they have one.
+    /// Finds the best common ancestor of two commits, if they have one.
     ///
     /// # Errors
     /// When git cannot tell (a missing object).
@@ -195,8 +195,8 @@ impl Git {
 }
 
 impl Repo {
-    /// Lists refs under the given patterns, `refs/heads` among them, and reads HEAD. One git process while
-    /// HEAD is on a branch.
+    /// Lists refs under the given patterns, `refs/heads` among them, and reads HEAD. Starts one git process
+    /// if HEAD is on a branch.
     ///
     /// # Errors
     /// When git cannot list them.
@@ -212,8 +212,8 @@ impl Repo {
         Ok((refs, head))
     }
 
-    /// Moves refs and then HEAD, in one transaction where git can (2.46 and later), else in this order.
-    /// Acting twice is harmless.
+    /// Moves refs and then HEAD, in one transaction where git can (2.46 and later), else in this order. Doing
+    /// it twice is harmless.
     ///
     /// # Errors
     /// When an expected old value does not hold, or git cannot write.
@@ -233,14 +233,14 @@ impl Repo {
                 input.push_str(&update.line());
             }
             input.push_str(&format!("symref-update HEAD {new} ref {was}\nprepare\ncommit\n"));
-            // Without --no-deref it would be the branch that HEAD names that becomes symbolic.
+            // Without --no-deref, the branch that HEAD names would become symbolic.
             let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
             let moved = self.git.cmd("update-ref", args).stdin(input).any_exit().await?;
             if moved.code == Some(0) {
                 return Ok(());
             }
         }
-        // An older git does not know the command and has moved nothing; whatever else was wrong shows again.
+        // An older git does not know the command and has moved nothing; any other error shows up again.
         self.git.update_refs(updates, why).await?;
         self.set_head(to, why).await
     }

@@ -1,5 +1,6 @@
-//! Commits whose parents git is told not to look for (`git fetch --depth`, "shallow" in gitrepository-layout(5)): where the
-//! parents are there all the same, such a line takes history out of sight that the repository has.
+//! Commits whose parents git is told not to look for (`git fetch --depth`, "shallow" in
+//! gitrepository-layout(5)): where the parents are present after all, such a line hides history that the
+//! repository has.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,18 +10,18 @@ use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::{Durability, FileError, remove_file, write_atomically};
 
-/// The commits without parents at one moment, as git writes them: one a line.
+/// The commits without parents at one moment, as git writes them: one per line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shallow(String);
 
 impl Shallow {
-    /// Reads a file of them; none when it is not there.
+    /// Reads a file of them; returns none when there is no file.
     #[must_use]
     pub fn read(path: &Path) -> Self {
         Self(fs::read_to_string(path).unwrap_or_default())
     }
 
-    /// Writes them; no file where there are none.
+    /// Writes them; leaves no file if there are none.
     ///
     /// # Errors
     /// When the file cannot be written or removed.
@@ -33,14 +34,14 @@ impl Shallow {
 }
 
 impl Repo {
-    /// The file that names commits without parents.
+    /// Returns the path of the file that names commits without parents.
     #[must_use]
     pub fn shallow_file(&self) -> PathBuf {
         self.common_dir.join("shallow")
     }
 
-    /// Has git look for parents again that are there, and that it was told since `before` not to look for. Says
-    /// of how many commits. What really came without its parents stays as it is.
+    /// Makes git look again for parents that are present and that it was told since `before` not to look for.
+    /// Returns for how many commits. Commits that really came without their parents stay as they are.
     ///
     /// # Errors
     /// When git cannot tell, or the file cannot be written.

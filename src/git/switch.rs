@@ -1,6 +1,6 @@
 //! A git tree as the work tree: writing files, touching only what differs.
 //!
-//! Nothing is overwritten that was not read before: a file that changed meanwhile stops the step.
+//! Nothing is overwritten that was not read before: a file that changed in the meantime stops the step.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,14 +16,14 @@ use crate::fs::file_error;
 use crate::names::Oid;
 
 impl Repo {
-    /// Whether something is at this path of the work tree.
+    /// Returns whether something is at this path of the work tree.
     #[must_use]
     pub fn exists(&self, path: &[u8]) -> bool {
         self.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
     }
 
-    /// What keeps a new file from being put at this path: the first of its directories that is no
-    /// directory (a symlink is none), or what is at the path itself.
+    /// Finds what keeps a new file from being put at this path: the first of its parent directories that is
+    /// not a directory (a symlink is not one), or what is at the path itself.
     #[must_use]
     pub fn first_in_the_way(&self, path: &[u8]) -> Option<Vec<u8>> {
         let slashes = path
@@ -42,8 +42,8 @@ impl Repo {
         self.exists(path).then(|| path.to_vec())
     }
 
-    /// What keeps these changes from being made to the work tree: at each path that is added, what stands
-    /// there and does not go by the same changes. A directory goes when all that is in it goes.
+    /// Finds what keeps these changes from being made to the work tree: at each added path, what is there and
+    /// is not removed by the same changes. A directory is removed when everything in it is.
     #[must_use]
     pub fn in_the_way(&self, changes: &[(u8, Vec<u8>)]) -> Vec<Vec<u8>> {
         let of = |wanted: u8| changes.iter().filter(move |(status, _)| *status == wanted);
@@ -54,17 +54,17 @@ impl Repo {
             .collect()
     }
 
-    /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what
-    /// differs; `index` then describes `target`.
+    /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what differs;
+    /// `index` then describes `target`.
     ///
     /// # Errors
-    /// When a file changed meanwhile, or is in the way: nothing of it is overwritten.
+    /// When a file changed in the meantime, or is in the way: nothing of it is overwritten.
     pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
         if now == target {
             return Ok(());
         }
         let args = ["--no-sparse-checkout", "-m", "-u", now.as_str(), target.as_str()];
-        // Attributes must be the target's: those of the work tree may be what is being undone.
+        // The attributes must be the target's: those of the work tree may be what is being undone.
         self.git
             .cmd("read-tree", args)
             .index(index)
@@ -74,9 +74,9 @@ impl Repo {
     }
 
     /// Turns the work tree into what the index `known` holds. `changes` says how it differs from that (`A`:
-    /// it is in the work tree only), and `index` is what the work tree was just read into; it is a copy of
-    /// `known` afterwards, brought up to date; `oid` is the length of an object id in bytes. Says whether it was done: not when one of these paths
-    /// changed meanwhile, and then nothing is touched.
+    /// it is in the work tree only). `index` is what the work tree was just read into; afterwards it is a
+    /// copy of `known`, brought up to date. `oid` is the length of an object id in bytes. Returns whether it
+    /// was done: if one of these paths changed in the meantime, nothing is touched.
     ///
     /// # Errors
     /// When a file cannot be written or removed.
@@ -114,8 +114,8 @@ impl Repo {
         Ok(true)
     }
 
-    /// Whether these paths are still what they were when the work tree was read into `index`; what was
-    /// not there must not be there now.
+    /// Returns whether these paths are still what they were when the work tree was read into `index`; what
+    /// was not there then must not be there now.
     fn are_as_read(&self, index: &Path, oid: usize, changes: &[(u8, Vec<u8>)]) -> Result<bool, GitError> {
         let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
         let Some(read) = Index::parse(&bytes, oid) else {
@@ -127,14 +127,14 @@ impl Repo {
             let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
             match (entry, now) {
                 (Some(entry), Ok(now)) => entry.touched == touched(&now),
-                // What was in the way was moved with all that it held.
+                // What was in the way was moved with everything in it.
                 (Some(_), Err(_)) => true,
                 (None, now) => now.is_err() || self.first_in_the_way(path).is_some_and(|way| way != *path),
             }
         }))
     }
 
-    /// Removes a file of the work tree, if it is there, and the directories that are empty then.
+    /// Removes a file of the work tree, if it is there, and the directories that are then empty.
     ///
     /// # Errors
     /// When the file cannot be removed.
@@ -147,7 +147,7 @@ impl Repo {
             _ => {}
         }
         for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {
-            // The first directory that holds something else ends it.
+            // Stops at the first directory that holds something else.
             if fs::remove_dir(dir).is_err() {
                 break;
             }
@@ -155,8 +155,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Gives these paths of the work tree the content they have in `target`; `changes` says how they
-    /// differ from it (`A`: they are not in it, and go). `scratch` is a private index to do it with.
+    /// Gives these paths of the work tree the content they have in `target`; `changes` says how they differ
+    /// from it (`A`: they are not in it, and are removed). `scratch` is a private index to do it with.
     ///
     /// # Errors
     /// When a file cannot be written or removed.
@@ -196,7 +196,8 @@ impl Repo {
     }
 }
 
-/// Whether what is at `file`, named `path`, goes: it is listed, or is a directory of nothing else.
+/// Returns whether what is at `file`, named `path`, goes: it is listed, or it is a directory that holds
+/// nothing but listed paths.
 fn goes(file: &Path, path: &[u8], going: &HashSet<&[u8]>) -> bool {
     if going.contains(path) {
         return true;

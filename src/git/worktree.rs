@@ -12,19 +12,19 @@ use super::index_file::{self, GITLINK, Index};
 use crate::fs::make_accessible;
 use crate::names::Oid;
 
-/// Above this size of an index, git compares two trees faster than we two indexes.
+/// Above this index size, git compares two trees faster than we compare two indexes.
 const LARGE: u64 = 1024 * 1024;
 
-/// Whose work tree is read: what git cannot store as it is is the user's own business before the loop,
-/// and must not stop the loop after an attempt.
+/// Whose work tree is read: before the loop, what git cannot store as it is is the user's own business; after
+/// an attempt it must not stop the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose<'a> {
     /// The user's, before the loop. Nested repositories are left out; what can be neither read nor
     /// stored is an error.
     Users,
-    /// The loop's. The files of nested repositories are taken, without their history, but for those
-    /// that were there before the loop; what cannot be read is made readable; what cannot be stored is
-    /// left out and told.
+    /// The loop's. The files of nested repositories are taken, without their history, except for those that
+    /// were there before the loop; what cannot be read is made readable; what cannot be stored is left out
+    /// and reported.
     Loops {
         /// The user's nested repositories.
         nested: &'a [Vec<u8>],
@@ -34,21 +34,21 @@ pub enum Whose<'a> {
 /// A work tree read into a tree object.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Everything tracked or untracked, not ignored.
+    /// Everything that is tracked or untracked, but not ignored.
     pub tree: Oid,
     /// The tree (or commit) that it was compared with.
     pub base: Oid,
     /// Nested repositories found on the way, relative to the top.
     pub nested: Vec<Vec<u8>>,
-    /// How it differs from the tree it was compared with, as `Git::diff_trees` tells it; `None` when
-    /// that has to be asked.
+    /// How it differs from the tree it was compared with, as `Git::diff_trees` lists it; `None` when git has
+    /// to be asked.
     pub changes: Option<Vec<(u8, Vec<u8>)>>,
     /// What git cannot store (pipes, sockets, names it refuses), relative to the top.
     pub unstorable: Vec<Vec<u8>>,
 }
 
 impl Reading {
-    /// Paths that are in it and not in the tree it was compared with.
+    /// Returns the paths that are in it and not in the tree it was compared with.
     pub fn added(&self) -> impl Iterator<Item = &Vec<u8>> {
         let changes = self.changes.iter().flatten();
         changes
@@ -72,9 +72,9 @@ pub enum WorkTreeError {
 }
 
 impl Repo {
-    /// Reads the whole work tree into `index` and into a tree; `base` is the tree (or commit) it is compared
-    /// with to notice nested repositories, `known` an index that may hold just that tree. One scan of the
-    /// work tree in the ordinary case, by two git processes.
+    /// Reads the whole work tree into `index` and into a tree. `base` is the tree (or commit) it is compared
+    /// with to notice nested repositories; `known` is an index that may hold exactly that tree. In the
+    /// ordinary case this is one scan of the work tree, by two git processes.
     ///
     /// # Errors
     /// When something of the user's can be neither read nor stored, or git fails; the index is then of
@@ -139,8 +139,8 @@ impl Repo {
         })
     }
 
-    /// `git add -A` without the given nested repositories. Gives git's words when it left something out
-    /// that it cannot store.
+    /// Runs `git add -A` without the given nested repositories. Returns git's words when it left out
+    /// something that it cannot store.
     async fn add_readable(
         &self,
         index: &Path,
@@ -170,7 +170,7 @@ impl Repo {
         }
         let output = self.git.cmd("add", args).index(index).any_exit().await?;
         let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        // An untracked directory that may not be read is left out with exit code 0 and this warning.
+        // Git leaves out an untracked directory that may not be read, with exit code 0 and this warning.
         if words.contains("could not open directory") || words.contains("Permission denied") {
             return Err(WorkTreeError::Unreadable(words));
         }
@@ -181,8 +181,9 @@ impl Repo {
         }
     }
 
-    /// Adds whatever can be: `git add` stores nothing at all when it gives up at one file, as at one that is not
-    /// in the encoding that its attributes say. Halves what is left until only such files are.
+    /// Adds whatever can be added: `git add` stores nothing at all when it fails on one file, such as one
+    /// that is not in the encoding that its attributes name. Halves the remaining paths until only such files
+    /// are left.
     async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<(), GitError> {
         let args = ["-z", "-m", "-d", "-o", "--exclude-standard"];
         let mut left = self.git.cmd("ls-files", args).index(index).fields().await?;
@@ -200,8 +201,8 @@ impl Repo {
         Ok(())
     }
 
-    /// What is still different after everything that can be stored was added; tracked paths among it
-    /// leave the index, so that the tree says that their content is gone.
+    /// Handles what still differs after everything that can be stored was added; tracked paths among it leave
+    /// the index, so that the tree says that their content is gone.
     async fn leave_unstorable(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         self.add_one_by_one(index, known).await?;
         let left = self.differences(index).await?;
@@ -215,7 +216,7 @@ impl Repo {
         Ok(all)
     }
 
-    /// Nested repositories that are not tracked: git lists them as directories.
+    /// Lists the nested repositories that are not tracked: git lists them as directories.
     async fn untracked_repositories(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["-o", "-z", "--exclude-standard"];
         let listed = self.git.cmd("ls-files", args).index(index).fields().await?;
@@ -225,8 +226,8 @@ impl Repo {
             .collect())
     }
 
-    /// How `tree` (that `index` holds) differs from `base`, and which gitlinks are new and no registered
-    /// submodules.
+    /// Finds how `tree` (which `index` holds) differs from `base`, and which gitlinks are new and are not
+    /// registered submodules.
     async fn new_entries(
         &self,
         index: &Path,
@@ -285,7 +286,7 @@ impl Repo {
             "--get-regexp".as_ref(),
             r"\.path$".as_ref(),
         ];
-        // No file, no submodules: any exit code is an answer.
+        // No file means no submodules: any exit code is an answer.
         let output = self.git.cmd("config", args).any_exit().await?;
         Ok(split_z(&output.stdout)
             .into_iter()
@@ -335,7 +336,7 @@ impl Repo {
             .await
     }
 
-    /// Reads the tracked files alone into `index` and into a tree; nothing untracked is looked at.
+    /// Reads only the tracked files into `index` and into a tree; does not look at anything untracked.
     ///
     /// # Errors
     /// When git cannot read them.
@@ -343,7 +344,7 @@ impl Repo {
         let args = ["-u", "--sparse", "--ignore-errors"];
         let output = self.git.cmd("add", args).index(index).any_exit().await?;
         if output.code != Some(0) {
-            // What cannot be stored stands where a file should be: the file counts as gone.
+            // Something that cannot be stored is where a file should be: the file counts as gone.
             let left = self.differences(index).await?.changed;
             self.update_index(index, &["--force-remove"], &left).await?;
         }
@@ -358,7 +359,7 @@ struct New {
     links: Vec<Vec<u8>>,
 }
 
-/// Compares two indexes in the place of the trees that they hold; nothing when they are too large for that
+/// Compares two indexes instead of the trees that they hold; returns nothing when they are too large for that
 /// to be faster, or when it is not certain that they hold these trees.
 fn compared(known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
     let length = tree.as_str().len() / 2;
@@ -397,7 +398,7 @@ fn compared(known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
     })
 }
 
-/// Whether an index that holds `tree` certainly has no gitlinks.
+/// Returns whether an index that holds `tree` certainly has no gitlinks.
 fn has_no_links(index: &Path, tree: &Oid) -> bool {
     fs::read(index).is_ok_and(|bytes| {
         Index::parse(&bytes, tree.as_str().len() / 2)

@@ -1,7 +1,8 @@
 //! The prompt of an attempt: a template and what goes into it.
 //!
-//! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt
-//! promises nothing. Knows nothing of git, and of files only the template; it gets all it shows.
+//! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt promises
+//! nothing. This module knows nothing of git, and reads no file but the template; it is given everything that
+//! it shows.
 
 #[cfg(test)]
 mod hostile;
@@ -17,7 +18,7 @@ pub use self::template::{DEFAULT, Template, TemplateError};
 const COMPLETE_TAG: &str = "<promise>COMPLETE</promise>";
 const FAILED_TAG: &str = "<promise>FAILED: ...</promise>";
 
-/// Longest part of the learnings that goes into a prompt, in bytes; the newest are kept.
+/// The longest part of the learnings that goes into a prompt, in bytes; the newest are kept.
 const MAX_LEARNINGS: usize = 16 * 1024;
 
 /// Each variable of a template and its meaning: the table of the manual.
@@ -90,7 +91,7 @@ pub struct Inputs<'a> {
     pub gates: &'a [String],
 }
 
-/// What a template sees; every text is neutral.
+/// What a template sees; every text has been made neutral.
 #[derive(Serialize)]
 struct Variables<'a> {
     change: &'a str,
@@ -133,7 +134,7 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
     template.render(&variables(inputs))
 }
 
-/// Tries a template with a first attempt and with a retry, so that a mistake is not found at story 7.
+/// Tries a template with a first attempt and with a retry, so that a mistake is not found only at story 7.
 ///
 /// # Errors
 /// As [`render`].
@@ -222,7 +223,7 @@ fn quotation(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The last whole lines of a text that fit into `limit` bytes.
+/// Returns the last whole lines of a text that fit into `limit` bytes.
 fn newest(text: &str, limit: usize) -> &str {
     if text.len() <= limit {
         return text.trim();

@@ -1,6 +1,6 @@
 //! The template of a prompt: the built-in one or the user's own, and what can be wrong with it.
 //!
-//! A mistake is found before an attempt begins, at best by `start`, and is told with its line and column.
+//! A mistake is found before an attempt begins, ideally by `start`, and is reported with its line and column.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::fs::{Links, read_regular_text};
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("default.md");
 
-/// What templates may use beside the variables: functions of the template language.
+/// What templates may use besides the variables: functions of the template language.
 const FUNCTIONS: &[&str] = &["range", "dict", "namespace", "debug"];
 
 /// How long a template may be, in bytes.
@@ -74,8 +74,8 @@ pub enum TemplateError {
 }
 
 impl Template {
-    /// The template at `path`, relative to `top`, absolute, or below the home directory (`~/`); without a
-    /// path the built-in one.
+    /// Reads the template at `path`, which is relative to `top`, absolute, or below the home directory
+    /// (`~/`); without a path, takes the built-in one.
     ///
     /// # Errors
     /// When the file cannot be read as text.
@@ -109,7 +109,7 @@ impl Template {
         }
     }
 
-    /// Renders the template, and sees that the result promises nothing.
+    /// Renders the template, and checks that the result promises nothing.
     ///
     /// # Errors
     /// A mistake in the template.
@@ -155,7 +155,7 @@ impl Template {
 
     fn render_here(&self, variables: &Variables<'_>) -> Result<String, TemplateError> {
         let mut environment = Environment::new();
-        // The place of a mistake is known only then.
+        // The place of a mistake is only known with this.
         environment.set_debug(true);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(STEPS));
@@ -185,14 +185,14 @@ impl Template {
         Ok(text)
     }
 
-    /// No line of a prompt may be only a promise, else an agent that repeats its prompt promises.
+    /// Refuses a prompt in which a line is only a promise: an agent that repeats such a prompt would promise.
     fn refuse_promise(&self, rendered: &str) -> Result<(), TemplateError> {
         let mut scanner = PromiseScanner::new("");
         scanner.push(rendered.as_bytes());
         if !matches!(scanner.finish(), Heard::Promise(_)) {
             return Ok(());
         }
-        // All values are neutral: the tag is the template's own.
+        // All values are neutral, so the tag is the template's own.
         let tag = ["complete_tag", "failed_tag", "</promise>"];
         let lines = self.text.lines().enumerate();
         let with_tag = |line: &str| tag.iter().any(|tag| line.contains(tag));
@@ -243,7 +243,7 @@ impl Template {
         }
     }
 
-    /// Where a variable is first used: inside of `{{ }}` or `{% %}`.
+    /// Finds where a variable is first used, inside `{{ }}` or `{% %}`.
     fn place_of(&self, name: &str) -> usize {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let mut hits = self.text.match_indices(name).filter(|(at, _)| {
@@ -294,7 +294,7 @@ impl io::Write for Limited {
 fn is_known(name: &str) -> bool {
     let first = name.split('.').next().unwrap_or_default();
     let known = |wanted: &str| VARIABLES.iter().any(|(variable, _)| *variable == wanted);
-    // What lies below a story is known by name; other variables have nothing below them.
+    // The fields of a story are known by name; other variables have no fields.
     if first == "story" {
         let second: Vec<&str> = name.split('.').take(2).collect();
         return name == "story" || known(&second.join("."));

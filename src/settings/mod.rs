@@ -1,7 +1,7 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
-//! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file.
-//! Knows the keys and their defaults; `table` says what they mean, `values` what they can be.
+//! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file. This
+//! module knows the keys and their defaults; `table` says what they mean, `values` what values they take.
 
 #[cfg(test)]
 mod properties;
@@ -48,7 +48,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// The value of the setting.
+    /// Returns the value of the setting.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,14 +59,14 @@ impl Mark {
     }
 }
 
-/// When words are coloured, as in git's `color.ui`.
+/// When output is coloured, as in git's `color.ui`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// Where a terminal reads them.
+    /// When a terminal shows it.
     Auto,
-    /// Also in pipes and files.
+    /// In pipes and files too.
     Always,
-    /// Nowhere.
+    /// Never.
     Never,
 }
 
@@ -76,10 +76,10 @@ pub struct Settings {
     /// The agent's name, or its shell command line; the first known one on PATH when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What is set of agents by name.
+    /// What is set for agents by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Pieces>,
-    /// Retries after the first attempt, a story.
+    /// Retries after the first attempt, for each story.
     pub max_retries: u32,
     /// Wall time of an attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,20 +96,20 @@ pub struct Settings {
     /// Wall time of the whole loop, checked between attempts of `run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<SignedDuration>,
-    /// How long the agent's service is waited for in a row; for ever when absent.
+    /// How long to wait for the agent's service in a row; no limit when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_wait: Option<SignedDuration>,
     /// Attempts that one `run` may start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// Cost in US dollars that the agents of this loop may report together.
+    /// Cost in US dollars that the agents of this loop may report in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
     /// What `run` does at the end.
     pub finish: FinishChoice,
     /// Time limit of one git command.
     pub command_timeout: SignedDuration,
-    /// How long what a finished loop left is kept; for ever when absent.
+    /// How long to keep what a finished loop left; for ever when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_attempts: Option<SignedDuration>,
     /// Which adapter lists the stories; detected when absent.
@@ -124,24 +124,24 @@ pub struct Settings {
     /// Marks a story as done before its checkpoint, for the command adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_command: Option<String>,
-    /// Told of a story whose checkpoint is made, for the command adapter.
+    /// Informed of a story whose checkpoint is made, for the command adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_command: Option<String>,
     /// Who marks a complete story.
     #[serde(default)]
     pub mark: Mark,
-    /// Path of the template that prompts are made of; the built-in one when absent.
+    /// Path of the template for prompts; the built-in one when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Whether the next prompt shows the end of the output of an attempt that promised nothing.
     #[serde(default)]
     pub retry_output: bool,
-    /// Whether hooks stand around the agent's git that refuse what would harm the loop.
+    /// Whether hooks guard the agent's git and refuse what would harm the loop.
     #[serde(default = "guarded")]
     pub guard: bool,
 }
 
-/// The guard of a loop that was begun before there was a setting for it.
+/// Returns the guard setting of a loop that was begun before there was one.
 const fn guarded() -> bool {
     true
 }
@@ -176,10 +176,10 @@ impl Default for Settings {
     }
 }
 
-/// Keys that this version does not act upon, and the values that ask for nothing.
+/// Keys that this version does not act upon, each with the values that ask for nothing.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointhooks", &["false", "no", "off", "0"])];
 
-/// The configuration as far as git-ralph cares.
+/// The configuration as far as git-ralph uses it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
     /// Section `ralph`.
@@ -192,9 +192,9 @@ pub struct Configuration {
     pub colour: Option<Colour>,
     /// Where git looks for hooks; `None` when that has to be read again.
     pub hooks: Option<Hooks>,
-    /// Settings that are there but not acted upon, to be told.
+    /// Settings that are set but not acted upon, to be reported.
     pub ignored: Vec<String>,
-    /// What was given by `git -c`, which holds for this command even where a loop has frozen settings.
+    /// What was given with `git -c`, which holds for this command even where a loop has frozen settings.
     given: Vec<(String, String)>,
 }
 
@@ -250,7 +250,7 @@ impl Configuration {
         for pair in fields.chunks_exact(2) {
             let [scope, entry] = pair else { continue };
             let entry = String::from_utf8_lossy(entry);
-            // A key without a value is git's way to say true.
+            // A key without a value is git's way of saying true.
             let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
             match key.split_once('.') {
                 Some(("ralph", _)) => {
@@ -279,7 +279,7 @@ impl Configuration {
             }
         }
         configuration.colour = ours.or(configuration.colour);
-        // Each git of ours is told to run no hooks, after whatever the user has set.
+        // Each git that we run is told to run no hooks, after whatever the user has set.
         if hooks_paths.last() == Some(&(b"command", "/dev/null".to_owned())) {
             hooks_paths.pop();
         }
@@ -296,7 +296,7 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// The value that `git -c` gives a setting for this command; the key in lower case.
+    /// Returns the value that `git -c` gives a setting for this command; the key is in lower case.
     #[must_use]
     pub fn given(&self, key: &str) -> Option<&str> {
         let mut given = self.given.iter().rev();
@@ -304,8 +304,8 @@ impl Configuration {
         Some(value)
     }
 
-    /// The settings for one step of a loop: the frozen ones, with what `git -c` gave put in. An agent
-    /// that was named only after `start` is used too.
+    /// Returns the settings for one step of a loop: the frozen ones, overridden by `git -c`. An agent that
+    /// was named only after `start` is used too.
     ///
     /// # Errors
     /// When a value cannot be understood.
@@ -322,7 +322,7 @@ impl Configuration {
     }
 }
 
-/// Puts one value in; `false` when no setting has this key.
+/// Sets one value; returns `false` when no setting has this key.
 fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, SettingsError> {
     match key {
         "ralph.agent" => settings.agent = text(value),
@@ -362,7 +362,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
     Ok(true)
 }
 
-/// Puts in what is said of an agent by name.
+/// Sets what is said about an agent by name.
 fn set_piece(
     settings: &mut Settings,
     key: &str,
@@ -395,7 +395,7 @@ fn asks_for_something(key: &str, value: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What `git config -z --show-scope` prints for these entries.
+    /// Returns what `git config -z --show-scope` prints for these entries.
     fn listing(entries: &[(&str, &str)]) -> Vec<u8> {
         entries
             .iter()

@@ -1,4 +1,4 @@
-//! What a value of a setting can be.
+//! The values that a setting can have.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{Colour, FinishChoice, Mark, SettingsError};
 
-/// Returns a limit as the runtime wants it.
+/// Returns a limit in the type that the runtime takes.
 #[must_use]
 pub fn to_std(limit: SignedDuration) -> Duration {
     limit.try_into().unwrap_or(Duration::MAX)
@@ -55,7 +55,7 @@ pub(super) fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
     }
 }
 
-/// A truth value as git reads it.
+/// Reads a truth value as git does.
 pub(super) fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -64,7 +64,7 @@ pub(super) fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
     }
 }
 
-/// A number of days (`90d`), or any other time.
+/// Reads a number of days (`90d`), or any other time.
 pub(super) fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
     match value.strip_suffix('d').map(str::parse::<u32>) {
         Some(Ok(days)) => Ok(Some(SignedDuration::from_hours(i64::from(days) * 24))),
@@ -72,7 +72,7 @@ pub(super) fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, Set
     }
 }
 
-/// How long something may be waited for; 0 is not at all.
+/// Reads how long to wait for something; 0 means not at all.
 pub(super) fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
     match value.trim() {
         "0" => Ok(Some(SignedDuration::ZERO)),
@@ -84,7 +84,7 @@ pub(super) fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>,
     parse_duration(value).map_err(|wanted| wrong(key, value, wanted))
 }
 
-/// Reads when to colour, in git's words; `None` for what git does not know either.
+/// Reads when to colour, in git's words; returns `None` for what git does not know either.
 #[must_use]
 pub fn parse_colour(value: &str) -> Option<Colour> {
     match value.to_ascii_lowercase().as_str() {

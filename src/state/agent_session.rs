@@ -1,4 +1,4 @@
-//! What is remembered of an agent's own session that drives a loop by its hooks: pure data.
+//! What is remembered of an agent's own session that drives a loop through its hooks: pure data.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,16 +16,16 @@ pub struct AgentSession {
     /// Attempts that it has made.
     #[serde(default)]
     pub attempts: u32,
-    /// How often it was reminded of the promise, this attempt.
+    /// How often it was reminded of the promise in this attempt.
     #[serde(default)]
     pub reminders: u32,
-    /// Whether the last answer let it end its turn: from then on only a promise is heard.
+    /// Whether the last answer let it end its turn: from then on only a promise counts.
     #[serde(default)]
     pub released: bool,
-    /// The story that it was given by the last answer; the first story of a session was given by a person.
+    /// The story that the last answer gave it; the first story of a session was given by a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
-    /// What was heard of a message that grows from turn to turn.
+    /// How much was heard of a message that grows from turn to turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heard: Option<Heard>,
     /// How it ended, once it has.
@@ -37,7 +37,7 @@ pub struct AgentSession {
 }
 
 impl AgentSession {
-    /// A session that is heard of for the first time.
+    /// Makes a session that is heard of for the first time.
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self {
@@ -53,13 +53,13 @@ impl AgentSession {
         }
     }
 
-    /// Whether it was told to go on and has ended all the same.
+    /// Returns whether it was told to go on and has ended all the same.
     #[must_use]
     pub fn has_ended_early(&self) -> bool {
         !self.released && self.ended.is_some()
     }
 
-    /// Whether it was told to go on and has not been heard to end since.
+    /// Returns whether it was told to go on and has not been heard to end since.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         !self.released && self.ended.is_none() && self.error.is_none()
@@ -73,7 +73,7 @@ pub struct Given {
     pub story: String,
     /// The number that the attempt will have.
     pub attempt: u32,
-    /// The checkpoint that it began upon.
+    /// The checkpoint that it starts from.
     pub checkpoint: Oid,
     /// When.
     pub since: Timestamp,
@@ -84,7 +84,7 @@ pub struct Given {
 pub struct Heard {
     /// Its length, in bytes.
     pub length: usize,
-    /// What tells these bytes from others.
+    /// What distinguishes these bytes from others.
     pub mark: String,
 }
 
@@ -93,13 +93,13 @@ pub struct Heard {
 pub struct Ended {
     /// When.
     pub at: Timestamp,
-    /// Why, in the agent's word for it.
+    /// Why, in the agent's own word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl State {
-    /// Returns whether an agent's session has been given what is under way.
+    /// Returns whether an agent's session was given the story that is under way.
     #[must_use]
     pub fn is_given_to_session(&self) -> bool {
         let session = self.session.as_ref();
@@ -110,8 +110,8 @@ impl State {
         given.story == story.id && given.attempt == story.attempt
     }
 
-    /// Follows an answer to a session that was cut off before it changed anything: the attempt is not over, but its number
-    /// is used up.
+    /// Follows an answer to a session that was cut off before it changed anything: the attempt is not over,
+    /// but its number is used up.
     pub fn follow_cut_off_answer(&mut self) {
         if !self.is_given_to_session() {
             return;
@@ -122,8 +122,8 @@ impl State {
         }
     }
 
-    /// Leaves the session that drove the loop, because somebody else makes an attempt: only a promise of it is heard from
-    /// now on.
+    /// Leaves the session that drove the loop, because somebody else makes an attempt: from now on only a
+    /// promise from it counts.
     pub fn leave_session(&mut self) {
         if let Some(session) = &mut self.session {
             session.released = true;

@@ -1,5 +1,5 @@
-//! Steps that have begun to change things. A plan holds absolute targets, so that doing all of it again from the top is
-//! right wherever it was cut off.
+//! Steps that have begun to change things. A plan holds absolute targets, so that repeating all of it from
+//! the top is right wherever it was cut off.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub enum Intent {
 }
 
 impl Intent {
-    /// The step, for people.
+    /// Returns the step, for people.
     #[must_use]
     pub fn step(&self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ pub struct StartPlan {
     /// The branch's tip before it; absent when there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
-    /// What an earlier loop of this name left, to be kept under other names.
+    /// Refs that an earlier loop of this name left, to be kept under other names.
     pub kept: Vec<KeptRef>,
 }
 
@@ -79,7 +79,7 @@ pub struct RevertPlan {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// What the attempt came to; absent when no attempt is being judged.
+    /// How the attempt ended; absent when no attempt is being judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Why.
@@ -87,7 +87,7 @@ pub struct RevertPlan {
     pub reason: Option<String>,
     /// What keeps the reverted work; the first is the work tree itself.
     pub kept: Vec<KeptRef>,
-    /// What brings the user's branches and tags back.
+    /// Updates that restore the user's branches and tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<Update>,
 }
@@ -95,7 +95,7 @@ pub struct RevertPlan {
 /// `abort`: HEAD, index and files back to what they were before the loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbortPlan {
-    /// What was there, kept as `refs/ralph/<change>/finished`.
+    /// The state that was there, kept as `refs/ralph/<change>/finished`.
     pub finished: Oid,
     /// The branch's tip, to be deleted.
     pub tip: Oid,
@@ -135,7 +135,7 @@ pub struct CleanupPlan {
     /// The tree to bring the work tree to, when the original branch has moved on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<Oid>,
-    /// The tree of an index that brings back what was staged before the loop, when that is wanted.
+    /// The tree of an index that restores what was staged before the loop, when that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staged: Option<Oid>,
 }

@@ -1,5 +1,5 @@
-//! The state of a loop: what is in `.git/ralph/<change>.toml`, how it is saved
-//! and locked. Pure data and its file; knows nothing of git processes, agents or output.
+//! The state of a loop: what is in `.git/ralph/<change>.toml`, how it is saved and locked. Pure data and its
+//! file; this module knows nothing of git processes, agents or output.
 
 mod agent_session;
 mod intent;
@@ -23,7 +23,7 @@ pub use intent::{
 pub use noted::Noted;
 pub use store::{Lock, StateError, Store, changes};
 
-/// The version this program writes; files with a higher one are refused.
+/// The version that this program writes; files with a higher one are refused.
 pub const VERSION: u32 = 1;
 
 /// Where a loop stands.
@@ -44,7 +44,7 @@ pub enum Phase {
     Finished,
 }
 
-/// What an attempt came to.
+/// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -55,7 +55,7 @@ pub enum Verdict {
     Failed,
     /// The agent ended without a promise.
     NoSignal,
-    /// A gate said no.
+    /// A gate failed.
     GateFailed,
     /// The attempt passed its time limit.
     TimedOut,
@@ -74,7 +74,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the attempt uses up one of the story's attempts.
+    /// Returns whether the attempt uses up one of the story's attempts.
     #[must_use]
     pub fn counts(self) -> bool {
         matches!(
@@ -83,7 +83,7 @@ impl Verdict {
         )
     }
 
-    /// The verdict in words.
+    /// Returns the verdict in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -115,16 +115,16 @@ pub struct Current {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Retries used so far (the first attempt is none).
+    /// Retries used so far (the first attempt is not one).
     pub retries: u32,
-    /// Failed attempts that counted; `retries` is one less, once there is any.
+    /// Failed attempts that counted; once there is one, `retries` is one less.
     pub failures: u32,
     /// Number of the latest attempt.
     pub attempt: u32,
     /// Why the latest counted attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the latest attempt came to.
+    /// How the latest attempt ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -139,7 +139,7 @@ pub struct Completed {
 }
 
 impl Completed {
-    /// A story that got its checkpoint.
+    /// Returns the entry for a story that got its checkpoint.
     #[must_use]
     pub fn of(story: &Story) -> Self {
         Self {
@@ -149,7 +149,7 @@ impl Completed {
     }
 }
 
-/// A story list in short, for those who look at the state alone.
+/// A story list in short, for those who read only the state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// Complete stories.
@@ -166,9 +166,9 @@ pub struct Listed {
 pub struct Progress {
     /// Where the loop stands.
     pub phase: Phase,
-    /// Retries after the first attempt, a story.
+    /// Retries after the first attempt, for each story.
     pub max_retries: u32,
-    /// Ids the loop passes over.
+    /// Ids that the loop skips.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
     /// The story being worked on.
@@ -192,13 +192,13 @@ pub struct Running {
     /// The agent's process, once it is started; also its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// That process's start time, so that another one with its number is not mistaken for it.
+    /// That process's start time, so that another process with its number is not mistaken for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
 }
 
 impl Running {
-    /// Gates that run before any attempt.
+    /// Returns the entry for gates that run before any attempt.
     #[must_use]
     pub fn gates(run: &str) -> Self {
         Self {
@@ -218,7 +218,8 @@ pub struct Before {
     pub snapshot: Oid,
     /// The commit "initial state".
     pub initial: Oid,
-    /// The commit that keeps what branches, tags and stash entries named (`refs/ralph/<change>/anchor`).
+    /// The commit that keeps alive what branches, tags and stash entries named
+    /// (`refs/ralph/<change>/anchor`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Oid>,
     /// Whether there was an index file.
@@ -228,7 +229,7 @@ pub struct Before {
     pub nested: Vec<String>,
 }
 
-/// All that is remembered of one loop.
+/// Everything that is remembered of one loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Version of this file's shape.
@@ -266,7 +267,7 @@ pub struct State {
     /// The attempt in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Running>,
-    /// The agent's own session that drives the loop by its hooks, or did last.
+    /// The agent's own session that drives the loop through its hooks, or the last one that did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<AgentSession>,
     /// How many stories in a row were complete without any change to the work tree.
@@ -275,7 +276,7 @@ pub struct State {
     /// The story list as it was last read, in short; absent in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listed>,
-    /// Until when an agent's service is waited for.
+    /// Until when the loop waits for an agent's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
     /// What git's hooks have noted since the last checkpoint.
@@ -287,13 +288,13 @@ pub struct State {
 }
 
 impl State {
-    /// Whether the loop still goes on.
+    /// Returns whether the loop still goes on.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.progress.phase != Phase::Finished
     }
 
-    /// Where the loop came from, for people: the branch, or the commit when HEAD was detached.
+    /// Returns where the loop came from, for people: the branch, or the commit when HEAD was detached.
     #[must_use]
     pub fn original_name(&self) -> String {
         match (&self.original_branch, &self.original_head) {

@@ -1,4 +1,4 @@
-//! Where a person has gone since the last checkpoint: by what git's hooks have noted, and by plain files.
+//! Where a person has gone since the last checkpoint, according to git's hooks and to plain files.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::State;
 use crate::git::RepoLayout;
 use crate::names::{Oid, short_branch};
 
-/// What git's hooks have noted of a person's doing.
+/// What git's hooks have noted about what a person did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     /// Where HEAD is, when it is not on the loop's branch: another branch, or a short object id.
@@ -20,13 +20,13 @@ pub struct Noted {
     pub commits: usize,
 }
 
-/// The loop's own work tree, if it is there.
+/// Finds the loop's own work tree, if it is there.
 #[must_use]
 pub fn work_tree_of(state: &State) -> Option<RepoLayout> {
     RepoLayout::of_work_tree(state.worktree.as_path())
 }
 
-/// The commits that hooks of git have noted, if the branch is still where they lead to.
+/// Returns the number of commits that git's hooks have noted, if the branch is still where they lead to.
 #[must_use]
 pub fn commits(state: &State) -> usize {
     let (Some(noted), Some(layout)) = (&state.noted, work_tree_of(state)) else {
@@ -36,7 +36,7 @@ pub fn commits(state: &State) -> usize {
     if is_there { noted.commits } else { 0 }
 }
 
-/// Where HEAD is in the loop's work tree, if it is not on its branch.
+/// Returns where HEAD is in the loop's work tree, if it is not on the loop's branch.
 #[must_use]
 pub fn away(state: &State) -> Option<String> {
     match work_tree_of(state)?.head().target() {
@@ -46,7 +46,7 @@ pub fn away(state: &State) -> Option<String> {
     }
 }
 
-/// HEAD in short: a branch, or the beginning of an object id.
+/// Shortens HEAD: to a branch, or to the beginning of an object id.
 #[must_use]
 pub fn shown(head: &str) -> String {
     match head.strip_prefix("refs/") {

@@ -1,9 +1,9 @@
 //! Where a loop's files are, how its state is saved, and who may change it.
 //!
-//! Saving is atomic: temporary file in the same folder, fsync, rename, fsync of the folder. The lock is
-//! a `flock` on `<change>.lock` for a whole step; the file is never deleted, so that two processes
-//! never hold two files of the same name. The gits of a step hold it too: one that outlives its git-ralph
-//! would else write what the next command reads.
+//! Saving is atomic: temporary file in the same directory, fsync, rename, fsync of the directory. The lock is
+//! a `flock` on `<change>.lock` for a whole step; the file is never deleted, so that two processes never hold
+//! two files of the same name. The git processes of a step hold it too: one that outlives its git-ralph could
+//! otherwise write what the next command reads.
 
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ pub enum StateError {
         /// What the holder wrote about itself.
         holder: Option<String>,
     },
-    /// The process that held the loop was killed, and a child of its goes on.
+    /// The process that held the loop was killed, and one of its children goes on.
     #[error("{holder} is gone, but a git that it started for '{change}' is still at work")]
     Outlived {
         /// The change.
@@ -76,7 +76,7 @@ pub struct Lock {
     _held: Held,
 }
 
-/// How long a git is waited for whose git-ralph was killed.
+/// How long to wait for a git whose git-ralph was killed.
 const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
@@ -85,7 +85,7 @@ const MOST: u64 = 64 << 20;
 const MOST_AT_A_GLANCE: u64 = 1 << 20;
 
 impl Store {
-    /// The files of `change` in the repository with this common git directory.
+    /// Returns the files of `change` in the repository with this common git directory.
     #[must_use]
     pub fn new(common_dir: &Path, change: &Change) -> Self {
         Self {
@@ -94,19 +94,19 @@ impl Store {
         }
     }
 
-    /// The state file.
+    /// Returns the path of the state file.
     #[must_use]
     pub fn state_file(&self) -> PathBuf {
         self.root.join(format!("{}.toml", self.change))
     }
 
-    /// The loop's own directory.
+    /// Returns the loop's own directory.
     #[must_use]
     pub fn dir(&self) -> PathBuf {
         self.root.join(self.change.as_str())
     }
 
-    /// A file in the loop's own directory.
+    /// Returns the path of a file in the loop's own directory.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir().join(name)
@@ -136,7 +136,7 @@ impl Store {
         self.lock_file(&self.lock_path())
     }
 
-    /// The file whose `flock` is held for a whole step.
+    /// Returns the path of the file whose `flock` is held for a whole step.
     #[must_use]
     pub fn lock_path(&self) -> PathBuf {
         self.root.join(format!("{}.lock", self.change))
@@ -184,7 +184,7 @@ impl Store {
         })
     }
 
-    /// Reads the state; `None` when there is no such loop.
+    /// Reads the state; returns `None` when there is no such loop.
     ///
     /// # Errors
     /// When the file cannot be read, is damaged, or was written by a newer program.
@@ -204,7 +204,8 @@ impl Store {
         parse(&text, &path).map(Some)
     }
 
-    /// Reads the state of a loop that goes on; a closed one is told by one line of its file, without the rest.
+    /// Reads the state of a loop that goes on; recognises a closed one by one line of its file, without
+    /// reading the rest as a state.
     ///
     /// # Errors
     /// As [`Store::load`].
@@ -224,7 +225,7 @@ impl Store {
         }
     }
 
-    /// The process that holds the lock, or held it last; `None` when nobody can tell.
+    /// Returns the process that holds the lock, or held it last; `None` when nobody can tell.
     #[must_use]
     pub fn holder(&self) -> Option<i32> {
         process_of(&read_holder(&self.lock_path()).ok()?)
@@ -249,7 +250,7 @@ impl Store {
     }
 }
 
-/// The changes that have a state file, sorted.
+/// Returns the changes that have a state file, sorted.
 ///
 /// # Errors
 /// When the directory is there but cannot be read.
@@ -281,7 +282,7 @@ fn process_of(holder: &str) -> Option<i32> {
     holder.trim().strip_prefix("process ")?.parse().ok()
 }
 
-/// Whether the process that a lock names is certainly no more.
+/// Returns whether the process that a lock names is certainly gone.
 fn is_gone(holder: &str) -> bool {
     process_of(holder).is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH))
 }
@@ -294,7 +295,7 @@ fn make_dir(dir: &Path) -> Result<(), FileError> {
         .map_err(|source| file_error("make", dir, source))
 }
 
-/// The version is looked at first: a newer file may have any other shape.
+/// The version is read first: a newer file may have any other shape.
 #[derive(serde::Deserialize)]
 struct VersionOnly {
     version: u32,

@@ -1,6 +1,6 @@
-//! Stories that commands of the user's list and mark: any tracker becomes a source.
+//! Stories that are listed and marked by the user's own commands: any tracker becomes a source.
 //!
-//! `ralph.storiesCommand` prints one JSON object a story; `ralph.doneCommand` marks one as done, and gets
+//! `ralph.storiesCommand` prints one JSON object per story; `ralph.doneCommand` marks one as done, and gets
 //! it as a JSON object on standard input. All run as shell lines in the top directory.
 //!
 //! This module must not know where the commands come from: they are never read from a file of the
@@ -18,7 +18,7 @@ use super::{SourceError, Story};
 use crate::async_cmd::{self, Command};
 use crate::git::REPOSITORY_VARIABLES;
 
-/// Lines of what a command said that go into an error.
+/// How many lines of what a command said go into an error.
 const LINES: usize = 10;
 
 /// The commands of a source, as shell lines.
@@ -31,17 +31,17 @@ pub struct Commands {
     /// Marks one as done, before its checkpoint is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<String>,
-    /// Told of one whose checkpoint is made.
+    /// Informed of one whose checkpoint is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
     /// The time limit of each, in seconds.
     pub limit: u64,
-    /// Variables of their environment beside those that they always have, for now.
+    /// Further variables of their environment, besides those that they always have; not saved.
     #[serde(skip)]
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// What a command is told of a story.
+/// What a command is told about a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// It is to be marked as done.
@@ -51,7 +51,7 @@ pub enum News {
 }
 
 impl Commands {
-    /// Runs the command that is told such news of `story`, where there is one; `env` goes into its
+    /// Runs the command that is to be told such news of `story`, if there is one; `env` is added to its
     /// environment.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Commands {
     }
 }
 
-/// The stories that the commands list, in the order in which they are to be worked on.
+/// Lists the stories with the commands, in the order in which they are to be worked on.
 ///
 /// # Errors
 /// When the command fails or prints something else.

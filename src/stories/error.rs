@@ -1,4 +1,4 @@
-//! What can be wrong with a source, each on one line.
+//! What can be wrong with a source, each error on one line.
 
 use std::path::PathBuf;
 

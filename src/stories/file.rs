@@ -1,4 +1,4 @@
-//! Reading a story file whole, and replacing it in one step.
+//! Reading a whole story file, and replacing it in one step.
 //!
 //! Invariants: only regular files are opened, so nothing here waits for a
 //! writer; a file is either the old or the new one, never half of each.
@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
     if !metadata.is_file() {
         return Err(SourceError::NotRegular { path: shown_path() });
     }
-    // The limit is checked on what was read: the file may be growing.
+    // The limit is checked against what was read: the file may be growing.
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
     Ok(bytes)
 }
 
-/// The error for a file that could not be looked at or opened.
+/// Returns the error for a file that could not be examined or opened.
 pub(super) fn read_error(shown: &str, cause: io::Error) -> SourceError {
     let path = shown.to_owned();
     match cause.kind() {
@@ -71,7 +71,7 @@ pub(super) fn replace(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Sour
     Ok(())
 }
 
-/// How the names of temporary files begin that are written beside a list.
+/// The beginning of the names of temporary files that are written beside a list.
 pub(crate) const TEMPORARY: &str = ".git-ralph-";
 
 fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -87,7 +87,7 @@ fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The names in a directory, sorted; none when it cannot be read.
+/// Returns the names in a directory, sorted; none when it cannot be read.
 pub(super) fn directories(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(dir)
         .into_iter()

@@ -1,8 +1,8 @@
 //! Names for stories and tasks that stay the same when lines move.
 //!
-//! An id is what a title begins with to be called by (`2`, `1.1`, `T001`), if
-//! no other title begins so, else the slug of the title, else that with a
-//! number. Ids of one list are unique and never empty.
+//! An id is the label that a title begins with (`2`, `1.1`, `T001`), if no other title begins with the same
+//! one; else the slug of the title; else that slug with a number. The ids of one list are unique and never
+//! empty.
 //!
 //! This module must not know where titles come from.
 
@@ -17,7 +17,7 @@ const NAMELESS: &str = "untitled";
 
 /// The ids of a list of titles.
 pub(super) struct Ids<'a> {
-    /// One id a title, in the same order.
+    /// One id per title, in the same order.
     pub(super) ids: Vec<String>,
     /// The titles that could not be called by what they begin with.
     pub(super) repeated: Vec<Repeated<'a>>,
@@ -28,7 +28,7 @@ pub(super) struct Repeated<'a> {
     pub(super) leading: &'a str,
     /// The index of the title.
     pub(super) index: usize,
-    /// The index of the first title that begins so.
+    /// The index of the first title that begins with it.
     pub(super) first: usize,
 }
 
@@ -80,12 +80,12 @@ pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
     Ids { ids, repeated }
 }
 
-/// The id of a title that has no others beside it.
+/// Returns the id of a title that has no others beside it.
 pub(super) fn alone(title: &str) -> String {
     leading(title).map_or_else(|| slug(title), str::to_owned)
 }
 
-/// Names that are taken one after the other; what is taken already gets a number.
+/// Names that are taken one after the other; one that is already taken gets a number.
 #[derive(Default)]
 pub(super) struct Names<'a> {
     taken: HashSet<Cow<'a, str>>,
@@ -94,7 +94,7 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Takes `name`; or else the first of `name-2`, `name-3`, … that is free, and gives that.
+    /// Takes `name`, or else the first of `name-2`, `name-3`, … that is free; returns the name it took.
     pub(super) fn number(&mut self, name: impl Into<Cow<'a, str>>) -> Option<String> {
         let name = name.into();
         if self.taken.insert(name.clone()) {
@@ -111,7 +111,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The letters and digits of `title` in lower case, the rest as single dashes.
+/// Returns the letters and digits of `title` in lower case, with everything else as single dashes.
 pub(super) fn slug(title: &str) -> String {
     let mut slug = if title.is_ascii() {
         ascii_slug(title)
@@ -133,7 +133,7 @@ pub(super) fn slug(title: &str) -> String {
     slug
 }
 
-/// The slug of a title in ASCII, byte by byte, perhaps with a dash behind it.
+/// Returns the slug of a title in ASCII, byte by byte, perhaps with a dash at its end.
 fn ascii_slug(title: &str) -> String {
     let mut slug = String::with_capacity(title.len().min(SLUG_LENGTH));
     let mut dash = false;
@@ -153,10 +153,10 @@ fn ascii_slug(title: &str) -> String {
     slug
 }
 
-/// What `title` begins with to be called by.
+/// Finds the label that `title` begins with.
 ///
-/// That is a number (`2. Title`, `1.1 Title`), the number of a word
-/// (`Phase 3: Title`) or a code (`T001 Title`, `US-001: Title`).
+/// It is a number (`2. Title`, `1.1 Title`), the number after a word (`Phase 3: Title`) or a code (`T001
+/// Title`, `US-001: Title`).
 fn leading(title: &str) -> Option<&str> {
     let title = title.trim_start_matches(['*', '_', '~', '`', '[', '(']);
     let (id, rest) = number(title)
@@ -205,7 +205,7 @@ fn code(text: &str) -> Option<(&str, &str)> {
     text.split_at_checked(text.len() - rest.len())
 }
 
-/// Whether an id may end before `rest`: no word goes on there.
+/// Returns whether an id may end before `rest`: no word continues there.
 fn ends_id(rest: &str) -> bool {
     let behind_marks = rest.trim_start_matches(['.', ')', ':', ']', '*', '_', '~', '`']);
     behind_marks.is_empty()

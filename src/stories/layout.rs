@@ -1,8 +1,7 @@
-//! Where tools for changes keep their lists of stories, and which of them is meant by a change's
-//! name.
+//! Where tools for changes keep their lists of stories, and which of these lists a change's name means.
 //!
-//! A layout is a rule for paths; the adapters read what is there. Nothing is guessed: two lists for one
-//! name are an error that names both, and none is an error that names what was looked for.
+//! A layout is a rule for paths; the adapters read what is there. Nothing is guessed: two lists for one name
+//! are an error that names both, and no list is an error that names what was looked for.
 //!
 //! This module must not know how a list is read.
 
@@ -32,7 +31,7 @@ struct Layout {
     changes: fn(top: &Path) -> Vec<String>,
 }
 
-/// Every layout with a directory a change.
+/// Every layout that has one directory per change.
 const LAYOUTS: &[Layout] = &[
     Layout {
         adapter: Adapter::Openspec,
@@ -56,14 +55,14 @@ const LAYOUTS: &[Layout] = &[
     },
 ];
 
-/// The changes of the repository at `top` that have a list of stories in a known place, sorted.
+/// Returns the changes of the repository at `top` that have a list of stories in a known place, sorted.
 #[must_use]
 pub fn changes(top: &Path) -> Vec<String> {
     let layouts: Vec<&Layout> = LAYOUTS.iter().collect();
     known_changes(top, &layouts, &prd::found(top))
 }
 
-/// The `prd.json` files of the repository at `top` that are of no change, and why.
+/// Returns the `prd.json` files of the repository at `top` that belong to no change, and why.
 #[must_use]
 pub fn passed_over(top: &Path) -> Vec<String> {
     prd::found(top).iter().filter_map(prd::Found::why_not).collect()
@@ -71,8 +70,8 @@ pub fn passed_over(top: &Path) -> Vec<String> {
 
 /// Finds the source of `change` in the repository at `top`.
 ///
-/// A path that was given need not exist. Without one the known layouts are tried, only those of the
-/// adapter if that was given. `change` must be a valid change name.
+/// A given path need not exist. Without one, the known layouts are tried, or only those of the adapter if one
+/// was given. `change` must be a valid change name.
 ///
 /// # Errors
 /// An unknown adapter; a command adapter without a command; no list for `change`, or more than one.
@@ -172,7 +171,7 @@ fn known_changes(top: &Path, layouts: &[&Layout], files: &[prd::Found]) -> Vec<S
     changes
 }
 
-/// The directories below `dir` that have a `file`; names that are not UTF-8 are left out.
+/// Returns the directories below `dir` that have a `file`; names that are not UTF-8 are left out.
 pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String> {
     directories(&top.join(dir))
         .into_iter()

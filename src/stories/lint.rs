@@ -8,7 +8,7 @@ use crate::async_cmd::quoted;
 /// More tasks than this are too much for one attempt.
 const MANY: usize = 15;
 
-/// Words by which authors mark what an agent cannot or shall not do.
+/// Words with which authors mark what an agent cannot or should not do.
 const FOR_PEOPLE: &[&str] = &[
     "manual",
     "manually",
@@ -18,7 +18,7 @@ const FOR_PEOPLE: &[&str] = &[
     "human",
 ];
 
-/// The warnings about `stories`, in their order.
+/// Returns the warnings about `stories`, in their order.
 pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
     let waiting = stories.iter().any(|story| !story.depends_on.is_empty());
     let known = stories.iter().filter(|_| waiting);
@@ -81,7 +81,7 @@ fn for_people(story: &Story) -> Option<&'static str> {
     })
 }
 
-/// The first of the words that a text has; nothing is copied, since lists may be long.
+/// Finds the first of the words that a text has; copies nothing, since lists may be long.
 fn word_in(text: &str) -> Option<&'static str> {
     let mut inside = false;
     for (at, c) in text.char_indices() {
@@ -97,7 +97,7 @@ fn word_in(text: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether the first words of a text are these, whatever stands between them.
+/// Returns whether the first words of a text are these, whatever separates them.
 fn begins_with(text: &str, known: &str) -> bool {
     let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
     if first(text) != first(known) {

@@ -1,13 +1,13 @@
-//! Where the stories of a change come from, and how one is marked done.
+//! Where the stories of a change come from, and how to mark one as done.
 //!
-//! The types that every adapter speaks: a [`Source`] gives a [`Listing`] of
-//! [`Story`]s, each with its [`Task`]s.
+//! The types that every adapter uses: a [`Source`] gives a [`Listing`] of [`Story`]s, each with its
+//! [`Task`]s.
 //!
 //! Invariants:
-//! - the ids of one [`Listing`] are unique, and no id is made of a line number;
+//! - the ids of one [`Listing`] are unique, and no id is made from a line number;
 //! - [`Source::mark_done`] changes only the marks of one story, or nothing at all.
 //!
-//! This module must not know agents, settings or how anything is printed.
+//! This module must not know about agents, settings or how anything is printed.
 
 mod command;
 mod error;
@@ -74,7 +74,7 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The stories of a source, in the order in which they are to be worked on: that of the file, but for
+/// The stories of a source, in the order in which they are to be worked on: the order of the file, except for
 /// stories with priorities.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listing {
@@ -94,7 +94,7 @@ pub enum Adapter {
     Markdown,
     /// `prd.json`.
     Prd,
-    /// Commands of the user's.
+    /// The user's own commands.
     Command,
 }
 
@@ -102,7 +102,7 @@ impl Adapter {
     /// Every adapter.
     pub const ALL: [Self; 4] = [Self::Openspec, Self::Markdown, Self::Prd, Self::Command];
 
-    /// The name a user writes and a script reads.
+    /// Returns the name that a user writes and a script reads.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl Adapter {
         }
     }
 
-    /// What lists the stories, in a few words.
+    /// Describes what lists the stories, in a few words.
     #[must_use]
     pub const fn means(self) -> &'static str {
         match self {
@@ -134,11 +134,11 @@ impl Adapter {
     }
 }
 
-/// How boxes are put together to stories.
+/// How boxes are grouped into stories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grouping {
-    /// By the sections of the file where it has them, else by item.
+    /// By the sections of the file if it has them, else by item.
     #[default]
     Auto,
     /// Each outermost box is a story.

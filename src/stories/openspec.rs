@@ -1,8 +1,8 @@
 //! Where `OpenSpec` keeps its changes.
 //!
-//! A change is a directory below `openspec/changes`, its stories are the boxes of its `tasks.md`, or of
-//! the file that `apply.tracks` of its schema names; `openspec/changes/archive` holds what is over. Which
-//! schema holds for a change is said by its `.openspec.yaml`, else by `openspec/config.yaml`.
+//! A change is a directory below `openspec/changes`; its stories are the boxes of its `tasks.md`, or of the
+//! file that `apply.tracks` of its schema names. `openspec/changes/archive` holds what is finished. The
+//! schema of a change is named by its `.openspec.yaml`, else by `openspec/config.yaml`.
 //!
 //! This module must not know how a list of tasks is read.
 
@@ -16,16 +16,16 @@ const CHANGES: &str = "openspec/changes";
 const ARCHIVE: &str = "archive";
 const TASKS: &str = "tasks.md";
 
-/// `YYYY-MM-DD-`, which is put before the name of a change that is archived.
+/// `YYYY-MM-DD-`, which is put before the name of a change when it is archived.
 const DATE: usize = 11;
 
-/// The story file of `change`, relative to the top of the repository; it need not exist.
+/// Returns the path of the story file of `change`, relative to the top of the repository; it need not exist.
 #[must_use]
 pub fn tasks_path(top: &Path, change: &str) -> String {
     in_directory(top, &format!("{CHANGES}/{change}"))
 }
 
-/// The changes of the repository at `top` that have a story file, sorted.
+/// Returns the changes of the repository at `top` that have a story file, sorted.
 ///
 /// Names that are not UTF-8 and what cannot be read are left out.
 #[must_use]
@@ -36,7 +36,7 @@ pub fn changes(top: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The story files of archived changes that are called `change`, with their date or without.
+/// Returns the story files of archived changes that are called `change`, with or without their date.
 #[must_use]
 pub fn archived(top: &Path, change: &str) -> Vec<String> {
     let archive = format!("{CHANGES}/{ARCHIVE}");
@@ -48,7 +48,7 @@ pub fn archived(top: &Path, change: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where the story file at `path` has gone when its change was archived: the latest of its name.
+/// Finds where the story file at `path` went when its change was archived: the latest of its name.
 #[must_use]
 pub fn moved(top: &Path, path: &str) -> Option<String> {
     let change = path
@@ -68,7 +68,7 @@ fn without_date(name: &str) -> Option<&str> {
     is_date.then_some(name)
 }
 
-/// The story file of the change in `dir`: what its schema tracks, if that is one plain file.
+/// Returns the story file of the change in `dir`: the one that its schema tracks, if that is one plain file.
 fn in_directory(top: &Path, dir: &str) -> String {
     let tracked = schema(top, dir).and_then(|name| {
         let schema: Schema = read(&top.join("openspec/schemas").join(name).join("schema.yaml"))?;
@@ -84,7 +84,7 @@ fn schema(top: &Path, dir: &str) -> Option<String> {
         .filter(|name| is_plain(name))
 }
 
-/// Whether a path stays in its directory and names one file.
+/// Returns whether a path stays in its directory and names one file.
 fn is_plain(path: &str) -> bool {
     let inside = Path::new(path)
         .components()
@@ -92,7 +92,7 @@ fn is_plain(path: &str) -> bool {
     inside && !path.is_empty() && !path.contains(['*', '?', '[', '{'])
 }
 
-/// What can be read of a YAML file; `OpenSpec` itself says what is wrong with one.
+/// Reads what can be read of a YAML file; `OpenSpec` itself says what is wrong with one.
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
     let bytes = file::read(path, "").ok()?;
     serde_saphyr::from_str(str::from_utf8(&bytes).ok()?).ok()

@@ -1,7 +1,7 @@
 //! `prd.json`: stories as JSON objects in a file.
 //!
-//! The list is the value of `userStories`, `stories` or `tasks`, or the file itself is the list.
-//! `branchName` says which change the file is for: `<change>` or `ralph/<change>`.
+//! The list is the value of `userStories`, `stories` or `tasks`, or the file itself is the list. `branchName`
+//! says which change the file is for: `<change>` or `ralph/<change>`.
 //!
 //! Invariant: marking a story replaces one literal (or adds the one that is missing) and leaves every
 //! other byte as it was.
@@ -19,26 +19,26 @@ const PLACES: &[&str] = &["prd.json", ".ralph/prd.json", "scripts/ralph/prd.json
 const LISTS: &[&str] = &["userStories", "stories", "tasks"];
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A file in one of the places, and whose it is.
+/// A file in one of the places, and the change that it belongs to.
 pub(super) struct Found {
     pub(super) path: &'static str,
-    /// The branch it names; or why that cannot be said.
+    /// The branch that it names, or why that cannot be said.
     branch: Result<Option<String>, String>,
 }
 
 impl Found {
-    /// Whether the file names `change` as its own.
+    /// Returns whether the file names `change` as its own.
     pub(super) fn is_of(&self, change: &str) -> bool {
         matches!(&self.branch, Ok(Some(branch)) if change_of(branch) == change)
     }
 
-    /// The change that the file is for, where its name can be one.
+    /// Returns the change that the file is for, if its name can be one.
     pub(super) fn change(&self) -> Option<String> {
         let branch = self.branch.as_ref().ok()?.as_ref()?;
         Some(change_of(branch).to_owned()).filter(|change| !change.is_empty() && !change.contains('/'))
     }
 
-    /// Why no change can be named to find the file, if so.
+    /// Explains why no change can be named to find the file, if that is so.
     pub(super) fn why_not(&self) -> Option<String> {
         let path = self.path;
         match &self.branch {
@@ -52,7 +52,7 @@ impl Found {
     }
 }
 
-/// The files of the repository at `top`.
+/// Finds the files of the repository at `top`.
 pub(super) fn found(top: &Path) -> Vec<Found> {
     let places = PLACES.iter().filter(|path| top.join(path).exists());
     places
@@ -77,7 +77,7 @@ fn change_of(branch: &str) -> &str {
     branch.strip_prefix("ralph/").unwrap_or(branch)
 }
 
-/// The stories of a file, in the order in which they are to be worked on.
+/// Reads the stories of a file, in the order in which they are to be worked on.
 ///
 /// # Errors
 /// What is wrong with the file, with line and column where JSON itself is broken.
@@ -101,7 +101,7 @@ pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
         .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
 }
 
-/// The file with the story at `index` of `records`, which were parsed from it, marked as done.
+/// Returns the file with the story at `index` of `records`, which were parsed from it, marked as done.
 ///
 /// # Errors
 /// When the mark would change anything else.

@@ -1,8 +1,8 @@
 //! Stories written as JSON objects: what their fields mean, and where in the text they are.
 //!
-//! People call the same thing by several names; the first of a list of names that
-//! an object has counts. Every value is kept as its source, so that one literal can be replaced later
-//! without writing the rest anew.
+//! People call the same thing by several names; the first of a list of names that an object has
+//! counts. Every value is kept as its source, so that one literal can be replaced later without rewriting the
+//! rest.
 //!
 //! This module must not know where the text comes from.
 
@@ -19,9 +19,9 @@ use serde_json::value::RawValue;
 use super::ids::{self, Names};
 use super::{Story, Task, Warning};
 
-/// The names of what says that a story is complete, in the order in which they count.
+/// The names of the member that says that a story is complete, in the order in which they count.
 const DONE: &[&str] = &["passes", "complete", "completed", "done", "status"];
-/// The names of the stories that have to be complete first; all of them count.
+/// The names of the member that lists the stories that have to be complete first; all of them count.
 const DEPENDS: &[&str] = &[
     "dependsOn",
     "depends_on",
@@ -41,7 +41,7 @@ const TASKS: &[&str] = &[
     "tasks",
 ];
 const TASK_TEXTS: &[&str] = &["text", "title", "description", "criterion", "name"];
-/// The words by which a status says that a story is complete.
+/// The words with which a status says that a story is complete.
 const COMPLETE: &[&str] = &[
     "done",
     "complete",
@@ -53,7 +53,7 @@ const COMPLETE: &[&str] = &[
     "resolved",
     "true",
 ];
-/// The word that is written for it when the list has none of its own.
+/// The word that is written when the list has none of its own.
 const WORD: &str = "done";
 
 /// A story, and how it can be marked as done.
@@ -70,7 +70,7 @@ enum Mark {
     True(Range<usize>),
     /// The string at these bytes becomes a word for complete.
     Word(Range<usize>),
-    /// There is none yet: a member comes at this byte, and stands before what.
+    /// There is none yet: a member is inserted at this byte, after this white space.
     New(usize, String),
 }
 
@@ -129,12 +129,12 @@ impl Records {
         })
     }
 
-    /// The stories alone.
+    /// Returns the stories alone.
     pub(super) fn stories(&self) -> Vec<Story> {
         self.list.iter().map(|record| record.story.clone()).collect()
     }
 
-    /// The text with the story at `index` marked as done; every other byte stays.
+    /// Returns the text with the story at `index` marked as done; every other byte stays.
     pub(super) fn marked(&self, text: &str, index: usize) -> Option<String> {
         let (range, new) = match &self.list.get(index)?.mark {
             Mark::True(range) => (range.clone(), "true".to_owned()),
@@ -150,13 +150,13 @@ impl Records {
 pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// The members of a value that is an object.
+    /// Reads the members of a value that is an object.
     pub(super) fn of(value: &'a RawValue) -> Option<Self> {
         serde_json::from_str(value.get()).ok()
     }
 
-    /// The value of the first of `names` that is there and not null; of two members of one name the
-    /// last.
+    /// Finds the value of the first of `names` that is there and not null; of two members of the same name,
+    /// the last counts.
     pub(super) fn first(&self, names: &[&str]) -> Option<(&str, &'a RawValue)> {
         names.iter().find_map(|name| {
             let (key, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
@@ -314,12 +314,12 @@ impl Lines {
     }
 }
 
-/// Where in `text` a part of it begins.
+/// Finds where in `text` a part of it begins.
 fn offset(text: &str, part: &RawValue) -> usize {
     part.get().as_ptr().addr().saturating_sub(text.as_ptr().addr())
 }
 
-/// A string, number or truth value as text.
+/// Reads a string, number or truth value as text.
 fn scalar(value: &RawValue) -> Option<String> {
     match serde_json::from_str(value.get()).ok()? {
         Value::String(text) => Some(text),
@@ -335,7 +335,7 @@ fn is_complete(word: &str) -> bool {
         .any(|complete| word.trim().eq_ignore_ascii_case(complete))
 }
 
-/// Smaller is sooner: a number, `P0`, or a word.
+/// Reads a priority, where smaller is sooner: a number, `P0`, or a word.
 fn priority(value: &RawValue) -> f64 {
     let text = scalar(value).unwrap_or_default().trim().to_ascii_lowercase();
     let number = text.strip_prefix('p').unwrap_or(&text).parse::<f64>();
@@ -361,7 +361,7 @@ fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// A JSON value as a block of code, with a fence that is longer than any in it.
+/// Returns a JSON value as a block of code, with a fence that is longer than any in it.
 fn quoted(json: &str) -> String {
     let longest = json.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

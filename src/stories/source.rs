@@ -1,12 +1,12 @@
-//! Listing the stories of a source, and marking one done.
+//! Listing the stories of a source, and marking one as done.
 //!
-//! A [`Source`] names one file, the adapter that reads it and how its boxes
-//! are grouped into stories; or the commands that take the place of a file. It
-//! can be stored and read back: nothing in it depends on the moment.
+//! A [`Source`] names one file, the adapter that reads it and how its boxes are grouped into stories; or the
+//! commands that take the place of a file. It can be stored and read back: nothing in it depends on the
+//! moment.
 //!
-//! Invariant: a relative path is never edited outside of the repository.
+//! Invariant: a relative path is never edited outside the repository.
 //!
-//! This module must not know markdown or JSON.
+//! This module must not know about markdown or JSON.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,8 @@ use super::{
 pub struct Source {
     /// What reads the file.
     pub adapter: Adapter,
-    /// The file, relative to the top of the repository, or absolute; the command that lists the stories
-    /// where there is no file.
+    /// The file, relative to the top of the repository, or absolute; the command that lists the stories if
+    /// there is no file.
     pub path: String,
     /// How its boxes become stories.
     pub grouping: Grouping,
@@ -38,7 +38,7 @@ pub struct Source {
 /// What [`Source::mark_done`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marked {
-    /// The story was marked as done already; nothing was written.
+    /// The story was already marked as done; nothing was written.
     Already,
     /// This many marks were set.
     Ticked(usize),
@@ -61,9 +61,10 @@ impl Source {
         layout::resolve(top, change, wanted)
     }
 
-    /// The file as it is found now, relative to `top` or absolute; none where commands list the stories.
+    /// Returns the path of the file as it is found now, relative to `top` or absolute; none where commands
+    /// list the stories.
     ///
-    /// That of an openspec change that was archived meanwhile is found in the archive.
+    /// The file of an openspec change that has been archived since is found in the archive.
     #[must_use]
     pub fn file(&self, top: &Path) -> Option<Cow<'_, str>> {
         if self.adapter == Adapter::Command {
@@ -78,7 +79,7 @@ impl Source {
         Some(Cow::Borrowed(&self.path))
     }
 
-    /// Whether the source itself can be told that a story is done.
+    /// Returns whether the source itself can be told that a story is done.
     #[must_use]
     pub fn takes_marks(&self) -> bool {
         let without = |commands: &Commands| commands.done.is_none();
@@ -103,7 +104,7 @@ impl Source {
         }
     }
 
-    /// The stories that the file would list if it held these bytes.
+    /// Returns the stories that the file would list if it held these bytes.
     ///
     /// # Errors
     /// They are no list of stories.
@@ -121,7 +122,7 @@ impl Source {
         })
     }
 
-    /// The file that [`Source::mark_done`] edits: the path without symlinks.
+    /// Returns the path of the file that [`Source::mark_done`] edits: the path without symlinks.
     ///
     /// # Errors
     /// The file is missing or cannot be reached; the path is relative and
@@ -186,21 +187,22 @@ impl Source {
     }
 }
 
-/// A listing with the advice for its author, in the order of its lines.
+/// Returns a listing with the advice for its author, in the order of its lines.
 fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
     warnings.extend(lint::about(&stories));
     warnings.sort_by_key(|warning| warning.line);
     Listing { stories, warnings }
 }
 
-/// The index of `story` in a newer list, by the first rule that names exactly one: id and title, id,
-/// title, the texts of its tasks. These come before the id when the story that has the id now shares none.
+/// Finds the index of `story` in a newer list, by the first rule that matches exactly one story: id and
+/// title, id, title, the texts of its tasks. The texts come before the id when the story that has the id now
+/// shares none of them.
 #[must_use]
 pub fn find_again(stories: &[Story], story: &Story) -> Option<usize> {
     let same_id = |other: &Story| other.id == story.id;
     let same_title = |other: &Story| other.title == story.title;
     let same_tasks = |other: &Story| !story.tasks.is_empty() && texts(other).eq(texts(story));
-    // A story that was put before this one may have taken its number.
+    // A story that was inserted before this one may have taken its number.
     let moved = || {
         let numbered = only(stories, same_id).and_then(|index| stories.get(index))?;
         let shared = texts(numbered).any(|text| texts(story).any(|own| own == text));

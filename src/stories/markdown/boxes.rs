@@ -14,14 +14,14 @@ pub(super) struct BoxSyntax {
     pub(super) done: bool,
     /// Whether a `*` follows, as in `- [ ]* text`.
     pub(super) optional: bool,
-    /// Where the text behind the box begins.
+    /// Where the text after the box begins.
     pub(super) end: usize,
 }
 
 /// Reads the box that begins at `offset`.
 ///
-/// The marks of everyday checklists may touch the text that follows; any other
-/// box has to stand alone, else `[]string` and `[i]th` would be boxes.
+/// The marks of everyday checklists may touch the text that follows; any other box has to stand alone,
+/// otherwise `[]string` and `[i]th` would be boxes.
 pub(super) fn read_box(text: &str, offset: usize) -> Option<BoxSyntax> {
     let inside = text.get(offset..)?.strip_prefix('[')?;
     let mark = inside.chars().next().filter(|&mark| mark != ']');
@@ -42,7 +42,7 @@ pub(super) fn read_box(text: &str, offset: usize) -> Option<BoxSyntax> {
     })
 }
 
-/// Whether `line` would be an item with a box, were it markdown.
+/// Returns whether `line` would be an item with a box if it were markdown.
 pub(super) fn looks_like_box(line: &str) -> bool {
     let line = line.trim_start();
     let line = line.strip_prefix("<!--").unwrap_or(line).trim_start();
@@ -58,7 +58,7 @@ pub(super) fn looks_like_box(line: &str) -> bool {
     })
 }
 
-/// Whether `mark` is one visible character that means nothing else in brackets.
+/// Returns whether `mark` is one visible character that means nothing else in brackets.
 fn is_mark(mark: char) -> bool {
     mark == '\t' || !(mark.is_control() || matches!(mark, '[' | '\\' | '`'))
 }

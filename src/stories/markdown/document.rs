@@ -1,10 +1,9 @@
 //! A markdown file as bytes, as text of the same length, and as lines.
 //!
-//! Invariant: an offset means the same place in the bytes and in the text.
-//! Invalid UTF-8 is replaced byte by byte in the text, a byte order mark and
-//! front matter are left out by starting behind them. What is nested deeper
-//! than anyone writes is no longer nested in the markdown, so that the work of
-//! the parser, which looks at every open quote and item on each line, is bounded.
+//! Invariant: an offset means the same place in the bytes and in the text. Invalid UTF-8 is replaced byte by
+//! byte in the text; a byte order mark and front matter are left out by starting after them. What is nested
+//! deeper than anyone writes is no longer nested in the markdown, so that the work of the parser, which looks
+//! at every open quote and item on each line, is bounded.
 //!
 //! This module must not know what a box or a heading is.
 
@@ -15,13 +14,13 @@ use memchr::memchr2_iter;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The most markers of quotes and items that one line can begin with.
+/// The largest number of quote and item markers that one line can begin with.
 const DEEPEST: usize = 64;
 
 /// The last column where such a marker can stand.
 const WIDEST: usize = 256;
 
-/// What stands in the place of a marker that is too deep.
+/// What replaces a marker that is too deep.
 const NO_MARKER: u8 = b'.';
 
 /// A file that is about to be parsed.
@@ -47,18 +46,18 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The markdown, and its offset in the file.
+    /// Returns the markdown, and its offset in the file.
     pub(super) fn markdown(&self) -> (&str, usize) {
         let text: &str = self.markdown.as_deref().unwrap_or(&self.text);
         (text.get(self.start..).unwrap_or(""), self.start)
     }
 
-    /// The whole text, as long as the file.
+    /// Returns the whole text, as long as the file.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The source of `range`, with U+FFFD for what is not UTF-8.
+    /// Returns the source of `range`, with U+FFFD for what is not UTF-8.
     pub(super) fn source(&self, range: Range<usize>) -> Cow<'a, str> {
         match self.text {
             Cow::Borrowed(text) if text.get(range.clone()).is_some() => Cow::Borrowed(&text[range]),
@@ -66,12 +65,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The 1-based line of `offset`.
+    /// Returns the 1-based line of `offset`.
     pub(super) fn line(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|&start| start <= offset)
     }
 
-    /// Where the first line starts that does not start before `offset`.
+    /// Finds the start of the first line that does not start before `offset`.
     pub(super) fn line_start_from(&self, offset: usize) -> usize {
         let index = self.line_starts.partition_point(|&start| start < offset);
         let start = self.line_starts.get(index).copied();
@@ -79,7 +78,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The bytes as text of the same length: `?` stands for each invalid byte.
+/// Returns the bytes as text of the same length: `?` stands for each invalid byte.
 fn same_length_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -92,7 +91,7 @@ fn same_length_text(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The text with markers that are too deep made plain; none when it has no such markers.
+/// Returns the text with markers that are too deep made plain; none when it has no such markers.
 fn without_depths(text: &str) -> Option<String> {
     let mut bytes: Option<Vec<u8>> = None;
     let mut start = 0;
@@ -110,7 +109,7 @@ fn without_depths(text: &str) -> Option<String> {
     bytes.and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
-/// Where the first marker stands that is too deep, in one line.
+/// Finds the first marker in one line that is too deep.
 fn first_too_deep(line: &[u8]) -> Option<usize> {
     let mut at = 0;
     let mut column = 0;
@@ -133,7 +132,7 @@ fn first_too_deep(line: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of the marker of a quote or an item that a text begins with.
+/// Returns the length of the quote or item marker that a text begins with.
 fn marker(text: &[u8]) -> Option<usize> {
     let blank = |at: usize| text.get(at).is_none_or(u8::is_ascii_whitespace);
     match text.first()? {
@@ -148,15 +147,15 @@ fn marker(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of what stands before the markdown.
+/// Returns the length of what precedes the markdown.
 fn prologue(text: &str) -> usize {
     let unmarked = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     text.len() - unmarked.len() + front_matter(unmarked)
 }
 
-/// The length of the block between `---` lines that the text begins with.
+/// Returns the length of the block between `---` lines that the text begins with.
 ///
-/// A blank line after the first `---` makes that a thematic break.
+/// With a blank line after it, the first `---` is a thematic break.
 fn front_matter(text: &str) -> usize {
     let mut length = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {

@@ -1,4 +1,4 @@
-//! How boxes become stories: by section, or each outermost box by itself.
+//! How boxes become stories: by section, or each outermost box on its own.
 //!
 //! Invariant: the groups divide the boxes into consecutive runs; every box is
 //! in exactly one group, and no group is empty.
@@ -11,7 +11,7 @@ use super::super::Grouping;
 use super::document::Document;
 use super::outline::{CheckBox, Heading, Outline};
 
-/// The title of the story of the boxes above the first section.
+/// The title of the story formed by the boxes above the first section.
 const PREAMBLE: &str = "preamble";
 
 /// The boxes of one story.
@@ -19,7 +19,7 @@ pub(super) struct Group {
     pub(super) title: String,
     /// The 1-based line of the heading or of the first box.
     pub(super) line: usize,
-    /// What stands below the title.
+    /// What is below the title.
     pub(super) body: Range<usize>,
     /// The indices of its boxes.
     pub(super) boxes: Range<usize>,
@@ -27,7 +27,7 @@ pub(super) struct Group {
     pub(super) tasks: Range<usize>,
 }
 
-/// The groups of `outline` in the order of the file.
+/// Returns the groups of `outline` in the order of the file.
 pub(super) fn groups(document: &Document<'_>, outline: &Outline, grouping: Grouping) -> Vec<Group> {
     match section_level(outline, grouping) {
         Some(level) => by_section(document, outline, level),
@@ -35,7 +35,7 @@ pub(super) fn groups(document: &Document<'_>, outline: &Outline, grouping: Group
     }
 }
 
-/// The sections that could be stories but have no boxes.
+/// Returns the sections that could be stories but have no boxes.
 pub(super) fn empty_sections(outline: &Outline, grouping: Grouping) -> Vec<&Heading> {
     let Some(level) = section_level(outline, grouping) else {
         return Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn empty_sections(outline: &Outline, grouping: Grouping) -> Vec<&Head
         .collect()
 }
 
-/// The level of the headings that make stories; none when each item makes one.
+/// Returns the level of the headings that make stories; none when each item makes one.
 fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
     let topmost = match grouping {
         Grouping::Item => return None,
@@ -64,14 +64,14 @@ fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
     divided.or_else(deepest).map(|(level, _)| *level)
 }
 
-/// How many sections of `level` have boxes, those below deeper headings included.
+/// Counts the sections of `level` that have boxes, including boxes below deeper headings.
 fn sections_with_boxes(outline: &Outline, level: usize) -> usize {
     cuts(outline, level)
         .filter(|cut| cut.heading.level == level && !cut.boxes.is_empty())
         .count()
 }
 
-/// A heading with all that follows up to a heading that is not deeper than `level`.
+/// A heading with everything that follows, up to a heading that is not deeper than `level`.
 struct Cut<'a> {
     heading: &'a Heading,
     boxes: Range<usize>,
@@ -79,7 +79,7 @@ struct Cut<'a> {
     end: Option<usize>,
 }
 
-/// The file cut at every heading that is not deeper than `level`.
+/// Cuts the file at every heading that is not deeper than `level`.
 fn cuts(outline: &Outline, level: usize) -> impl Iterator<Item = Cut<'_>> {
     let mut headings = outline
         .headings
@@ -98,9 +98,8 @@ fn cuts(outline: &Outline, level: usize) -> impl Iterator<Item = Cut<'_>> {
     })
 }
 
-/// One group a section. Boxes above the first section with boxes are the
-/// preamble; boxes that a higher heading takes out of all sections are a group
-/// under that heading.
+/// Makes one group of each section. Boxes above the first section with boxes are the preamble; boxes that a
+/// higher heading takes out of all sections are a group under that heading.
 fn by_section(document: &Document<'_>, outline: &Outline, level: usize) -> Vec<Group> {
     let (_, start) = document.markdown();
     let mut sections = cuts(outline, level)
@@ -132,8 +131,8 @@ fn by_section(document: &Document<'_>, outline: &Outline, level: usize) -> Vec<G
     preamble.into_iter().chain(sections).collect()
 }
 
-/// One group an outermost box. The boxes inside of it are its tasks, or the
-/// box itself where there are none.
+/// Makes one group of each outermost box. Its tasks are the boxes inside it, or the box itself if there are
+/// none.
 fn by_item(boxes: &[CheckBox]) -> Vec<Group> {
     let mut start = 0;
     boxes
@@ -158,7 +157,7 @@ fn by_item(boxes: &[CheckBox]) -> Vec<Group> {
 mod tests {
     use super::*;
 
-    /// Each group as its title and the number of its boxes.
+    /// Returns each group as its title and the number of its boxes.
     fn grouped(text: &str, grouping: Grouping) -> Vec<(String, usize)> {
         let document = Document::new(text.as_bytes());
         let outline = Outline::of(&document);

@@ -1,8 +1,8 @@
-//! Checklists in markdown: which stories a file has, and how one is ticked.
+//! Checklists in markdown: which stories a file has, and how to tick one.
 //!
 //! Invariants:
-//! - any bytes can be parsed; work and memory grow with their number only;
-//! - every box of a file belongs to exactly one story, every story has a box.
+//! - any bytes can be parsed; work and memory grow only with their number;
+//! - every box of a file belongs to exactly one story, and every story has a box.
 //!
 //! This module must not know where a file is kept.
 
@@ -29,16 +29,16 @@ const UNTITLED: &str = "untitled";
 pub struct Plan {
     /// The stories in the order of the file.
     pub stories: Vec<Story>,
-    /// What its author should look at, ordered by line.
+    /// What the author should look at, ordered by line.
     pub warnings: Vec<Warning>,
     /// Every box in the order of the file.
     boxes: Vec<CheckBox>,
-    /// For each story the indices of its boxes.
+    /// For each story, the indices of its boxes.
     members: Vec<Range<usize>>,
 }
 
 impl Plan {
-    /// Parses any bytes; those that are not UTF-8 are text nobody can read.
+    /// Parses any bytes; those that are not UTF-8 are unreadable text.
     #[must_use]
     pub fn parse(bytes: &[u8], grouping: Grouping) -> Self {
         let document = Document::new(bytes);
@@ -89,7 +89,7 @@ fn named(tasks: &[CheckBox]) -> Vec<Task> {
         line: task.line,
     };
     match tasks {
-        // Long lists have mostly stories of one task.
+        // Long lists mostly have stories of one task.
         [only] => vec![task((only, ids::alone(&only.text)))],
         _ => {
             let ids = ids::assign(tasks.iter().map(|task| task.text.as_str())).ids;
@@ -221,7 +221,7 @@ mod tests {
         );
     }
 
-    /// Pieces that mean something in markdown, in any order.
+    /// Generates pieces that mean something in markdown, in any order.
     fn soup() -> impl Strategy<Value = Vec<u8>> {
         let pieces: Vec<&[u8]> = vec![
             b"- ",

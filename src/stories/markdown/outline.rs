@@ -1,4 +1,4 @@
-//! One walk over a file: its headings, its boxes, and what only looks like one.
+//! One walk over a file: its headings, its boxes, and what only looks like a box.
 //!
 //! A `CommonMark` parser decides what is a list item; a box counts when the
 //! text of an item begins with it. Headings inside lists and quotes do not
@@ -25,7 +25,7 @@ pub(super) struct Heading {
     pub(super) line: usize,
     /// The heading with its markers.
     pub(super) range: Range<usize>,
-    /// How many boxes stand above the heading.
+    /// How many boxes are above the heading.
     pub(super) boxes_before: usize,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct CheckBox {
     /// The bytes between the brackets.
     pub(super) mark: Range<usize>,
     pub(super) done: bool,
-    /// Marked so itself, or inside of a box that is.
+    /// Whether it is marked optional itself, or is inside a box that is.
     pub(super) optional: bool,
-    /// Whether it is inside of no other box.
+    /// Whether it is inside no other box.
     pub(super) outermost: bool,
     /// The source of the item's first paragraph on one line, without the box.
     pub(super) text: String,
@@ -49,7 +49,7 @@ pub(super) struct CheckBox {
 /// A line that looks like a box where none can be.
 pub(super) struct Lookalike {
     pub(super) line: usize,
-    /// What it is inside of, with its article.
+    /// What it is inside of, with the article.
     pub(super) place: &'static str,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct Outline {
     pub(super) headings: Vec<Heading>,
     pub(super) boxes: Vec<CheckBox>,
     pub(super) lookalikes: Vec<Lookalike>,
-    /// The lines of code fences that nothing closes.
+    /// The lines of code fences that are never closed.
     pub(super) unclosed: Vec<usize>,
 }
 
 impl Outline {
-    /// Walks over `document`; every text has one.
+    /// Walks over `document`; every text has an outline.
     pub(super) fn of(document: &Document<'_>) -> Self {
         let (markdown, start) = document.markdown();
         let mut walker = Walker {
@@ -88,19 +88,19 @@ struct Container {
     end: usize,
 }
 
-/// Whose text is being gathered: of the last heading or of the last box.
+/// Whose text is being gathered: the last heading's or the last box's.
 #[derive(Clone, Copy)]
 enum Teller {
     Heading,
     CheckBox,
 }
 
-/// The text of a heading or of a box, as far as it was seen.
+/// The text of a heading or of a box, as far as it has been seen.
 struct Prose {
     teller: Teller,
     /// Nothing before this offset belongs to it.
     start: usize,
-    /// How far it was seen.
+    /// How far it has been seen.
     end: usize,
     /// The source on the current line that is not in `text` yet.
     pending: Option<Range<usize>>,
@@ -147,7 +147,7 @@ impl Prose {
     }
 }
 
-/// Whether what stands between the words of a text is certainly one space each.
+/// Returns whether the words of a text are certainly separated by one space each.
 fn is_tidy(text: &str) -> bool {
     let mut behind_space = false;
     text.bytes().all(|byte| {
@@ -295,7 +295,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a code fence without a closing one: all that follows is code.
+    /// Notes a code fence without a closing one: everything that follows is code.
     fn note_fence(&mut self, range: &Range<usize>) {
         let block = self.document.text().get(range.clone()).unwrap_or("").trim_end();
         let fence = block.chars().next().unwrap_or('`');

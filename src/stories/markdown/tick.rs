@@ -1,9 +1,9 @@
 //! Ticking the boxes of a story in the bytes of a file.
 //!
-//! Invariant: the result differs from the file only between the brackets of
-//! the boxes that were ticked, and parses to the same boxes with those done.
+//! Invariant: the result differs from the file only between the brackets of the boxes that were ticked, and
+//! parses to the same boxes with those marked as done.
 //!
-//! This module must not know files.
+//! This module must not know about files.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ pub fn tick(bytes: &[u8], plan: &Plan, index: usize) -> Result<Ticked, Spoiled> 
     }
 }
 
-/// Puts an `x` in the place of each of `marks`, which are in order.
+/// Puts an `x` in place of each of `marks`, which are in order.
 fn overwrite(bytes: &[u8], marks: &[Range<usize>]) -> Vec<u8> {
     let mut result = Vec::with_capacity(bytes.len() + marks.len());
     let mut copied = 0;
@@ -64,7 +64,7 @@ fn overwrite(bytes: &[u8], marks: &[Range<usize>]) -> Vec<u8> {
     result
 }
 
-/// The first box that `bytes` no longer has as it was, but for the ticks of `members`.
+/// Finds the first box that is not in `bytes` as it was, except for the ticks of `members`.
 fn first_spoiled(plan: &Plan, members: &Range<usize>, bytes: &[u8]) -> Option<Spoiled> {
     let after = Outline::of(&Document::new(bytes)).boxes;
     let mut found = after.iter();
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(ticked(becomes_link, 0), Err(Spoiled { line: 1 }));
     }
 
-    /// One line of a checklist that a person could have written.
+    /// Generates one line of a checklist that a person could have written.
     fn line() -> impl Strategy<Value = String> {
         let item = (
             0..4_usize,

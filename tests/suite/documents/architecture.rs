@@ -70,7 +70,7 @@ fn words(text: &str) -> BTreeSet<String> {
 
 /// Returns the rooms that a file names in its imports and paths, tests aside.
 fn used_by(text: &str) -> BTreeSet<String> {
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let names = code.flat_map(|line| line.split("crate::").skip(1));
     let names = names.map(|rest| {
@@ -99,8 +99,15 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_of_tests(&path) {
             files.push(path);
         }
     }
+}
+
+/// Returns whether a file is only there in the unit tests.
+fn is_of_tests(path: &Path) -> bool {
+    ["tests.rs", "properties.rs", "hostile.rs"]
+        .iter()
+        .any(|name| path.ends_with(name))
 }
