@@ -80,7 +80,7 @@ pub struct SessionStatus {
 }
 
 impl SessionStatus {
-    /// What is to be said of the session of a live loop; `None` when the loop has gone on without it.
+    /// Describes the session of a live loop; returns `None` when the loop has gone on without it.
     fn of(state: &State) -> Option<Self> {
         let session = state.session.as_ref().filter(|_| state.is_live())?;
         let attempted = |story: &str| {
@@ -108,8 +108,8 @@ impl SessionStatus {
 }
 
 impl Status {
-    /// The status of a loop of this repository. Its story list is the one in its own work tree, and only while its
-    /// branch is checked out there: another branch has another list.
+    /// Returns the status of a loop of this repository. Its story list is the one in its own work tree, and only while
+    /// its branch is checked out there: another branch has another list.
     ///
     /// # Errors
     /// When git cannot tell where HEAD is.
@@ -131,7 +131,7 @@ impl Status {
         Ok(Self::told(state, None, Some(elsewhere)))
     }
 
-    /// The status of a loop whose story list is at `top`.
+    /// Returns the status of a loop whose story list is at `top`.
     pub async fn of(state: &State, top: &Path) -> Self {
         if !state.is_live() {
             return Self::told(state, None, None);

@@ -86,7 +86,7 @@ pub(super) async fn widen_sparse(
     Ok(())
 }
 
-/// Has git not look again at what it did not look at before the loop.
+/// Hides from git again what it did not look at before the loop.
 ///
 /// # Errors
 /// When a record cannot be read, or git fails.

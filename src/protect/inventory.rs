@@ -39,12 +39,12 @@ impl Kind {
         (b'e', Self::EmptyDirectory),
     ];
 
-    /// Whether all that is below such a path belongs to it.
+    /// Returns whether all that is below such a path belongs to it.
     pub fn is_whole(self) -> bool {
         matches!(self, Self::IgnoredDirectory | Self::NestedRepository)
     }
 
-    /// Whether an ignore rule covers it.
+    /// Returns whether an ignore rule covers it.
     pub fn is_ignored(self) -> bool {
         matches!(self, Self::IgnoredFile | Self::IgnoredDirectory)
     }
@@ -126,12 +126,12 @@ impl Inventory {
         self.0.retain(|path, item| holds(path, item.kind));
     }
 
-    /// Its paths in order, each with what is known of it.
+    /// Returns its paths in order, each with what is known of it.
     pub fn iter(&self) -> impl Iterator<Item = (&Vec<u8>, Item)> {
         self.0.iter().map(|(path, item)| (path, *item))
     }
 
-    /// The paths of files of which copies can be kept.
+    /// Returns the paths of files of which copies can be kept.
     pub fn files(&self) -> impl Iterator<Item = &Vec<u8>> {
         let is_file = |kind| matches!(kind, Kind::IgnoredFile | Kind::Untracked);
         self.iter()
@@ -139,7 +139,7 @@ impl Inventory {
             .map(|(path, _)| path)
     }
 
-    /// The kind of what holds this path: its own, or that of the directory which it belongs to.
+    /// Returns the kind of what holds this path: its own, or that of the directory which it belongs to.
     pub fn kind_of(&self, path: &[u8]) -> Option<Kind> {
         let path = bare(path);
         let above = path
@@ -152,13 +152,14 @@ impl Inventory {
         above.or_else(|| self.0.get(path).map(|item| item.kind))
     }
 
-    /// Whether a file of this path is not for git: one that was there or in an ignored directory, left out then.
+    /// Returns whether a file of this path is not for git: one that was there, or in an ignored directory, and was left
+    /// out then.
     pub fn holds_back(&self, path: &[u8]) -> bool {
         let kind = self.kind_of(path);
         kind.is_some_and(|kind| kind.is_ignored() || kind == Kind::Untracked)
     }
 
-    /// Whether the path, or anything in it, was there.
+    /// Returns whether the path, or anything in it, was there.
     pub fn touches(&self, path: &[u8]) -> bool {
         self.kind_of(path).is_some() || self.has_below(path)
     }
@@ -213,7 +214,7 @@ impl Inventory {
         }
     }
 
-    /// The record of it: for each path the letter of its kind, device and inode, and the path.
+    /// Returns the record of it: for each path the letter of its kind, device and inode, and the path.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (path, item) in &self.0 {
@@ -277,12 +278,12 @@ impl Inventory {
     }
 }
 
-/// A path without the `/` of a directory.
+/// Returns a path without the final `/` of a directory.
 fn bare(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
-/// Whether this is a directory with nothing but directories in it.
+/// Returns whether this is a directory with nothing but directories in it.
 pub(super) fn holds_no_file(path: &Path) -> bool {
     let is_bare = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| {

@@ -30,7 +30,7 @@ const GITS: &[&str] = &[
     "ralph",
 ];
 
-/// Gives us back the top directory and what git has to write. A few looks where nothing is wrong.
+/// Gives us back the top directory and what git has to write. Takes only a few looks where nothing is wrong.
 pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
     let repo = site.repo;
     let mut opened = usize::from(make_usual(&repo.top));
@@ -63,7 +63,7 @@ pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     }
 }
 
-/// Does something to a path below `top`; when permissions forbid it, takes them and does it once more.
+/// Does something to a path below `top`; when permissions forbid it, gives us those we need and does it once more.
 pub(crate) fn with_permissions<T>(
     top: &Path,
     path: &Path,

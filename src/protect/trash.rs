@@ -257,7 +257,8 @@ impl Copied {
     }
 }
 
-/// Whether nothing was written to a file; that one of its names is gone changes the time of its inode.
+/// Returns whether nothing was written to a file. The loss of one of its names changes the time of its inode, which is
+/// not compared.
 fn is_same(is: &Metadata, was: &Metadata) -> bool {
     let of = |found: &Metadata| {
         (

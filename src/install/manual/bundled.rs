@@ -54,7 +54,7 @@ pub const COMPLETIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// All files, by their places below a `share` directory.
+/// Returns all files, by their places below a `share` directory.
 #[must_use]
 pub fn files() -> Vec<(PathBuf, &'static str)> {
     let pages = PAGES.iter().map(|(verb, text)| {
