@@ -400,7 +400,7 @@ impl From<ProtectError> for Error {
 }
 
 impl Error {
-    /// The exit code that this error ends a command with.
+    /// Returns the exit code that this error ends a command with.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -426,7 +426,7 @@ impl Error {
     }
 }
 
-/// A story list as a person knows it.
+/// Names a story list as a person knows it.
 fn source_name(source_file: &str, by_command: bool) -> String {
     if by_command {
         format!("ralph.storiesCommand (`{source_file}`)")

@@ -33,7 +33,7 @@ const HOOKS: &str = "hooks";
 /// Settings for somebody else's git.
 pub type GitSettings = Vec<(&'static str, OsString)>;
 
-/// What the guard has to know of the moment when an attempt begins.
+/// What the guard has to know about the moment when an attempt begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Rail<'a> {
     /// The loop's own directory.
@@ -54,7 +54,7 @@ pub enum GuardError {
     /// A file of it.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Git could not tell its version.
+    /// Git could not report its version.
     #[error(transparent)]
     Git(#[from] GitError),
 }

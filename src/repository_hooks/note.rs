@@ -12,8 +12,8 @@ use crate::names::Oid;
 use crate::state::noted::{shown, work_tree_of};
 use crate::state::{AgentSession, Noted, State, Store};
 
-/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, or a session of an
-/// agent's has a story, all is the agent's.
+/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, or an agent's session
+/// has a story, everything is the agent's.
 pub(super) async fn note(layout: &RepoLayout, state: &State) {
     let session = state.session.as_ref();
     if state.running.is_some() || state.intent.is_some() || session.is_some_and(AgentSession::is_at_work) {
@@ -64,7 +64,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     }
 }
 
-/// What is to be seen now.
+/// Looks at what is to be seen now.
 async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
     let its = work_tree_of(state);
     let branch = state.change.branch_ref();
@@ -97,7 +97,7 @@ async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
     }
 }
 
-/// Commits above the checkpoint; none when git cannot tell.
+/// Counts the commits above the checkpoint; none when git cannot tell.
 async fn count(layout: &RepoLayout, checkpoint: &Oid, tip: &Oid) -> usize {
     let range = format!("{checkpoint}..{tip}");
     let output = Git::at(&layout.git_dir)

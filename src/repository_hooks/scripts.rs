@@ -6,16 +6,16 @@ use std::path::Path;
 use crate::exit::Exit;
 use crate::guard::scripts::{PUSH, REFS, quoted};
 
-/// The hooks of ours.
+/// Our hooks.
 pub const NAMES: &[&str] = &["post-commit", "post-checkout", "post-rewrite", PUSH, REFS];
 
 /// What stands in each of them, and in no other hook.
 const MARK: &str = "# Made by git ralph hooks install; git ralph hooks uninstall takes it away.";
 
-/// What a hook that was there is called then.
+/// What a hook that was there before is renamed to, by this ending.
 pub const BESIDE: &str = ".before-ralph";
 
-/// Whether a hook is one of ours, of whatever version.
+/// Returns whether a hook is one of ours, of whatever version.
 pub fn is_ours(script: &[u8]) -> bool {
     let mut lines = script.split(|byte| *byte == b'\n');
     lines.nth(1) == Some(MARK.as_bytes())
@@ -32,7 +32,7 @@ pub enum Before {
     ByGit,
 }
 
-/// The script for a hook; one that has nothing of ours to do only runs what was there.
+/// Writes the script for a hook; one that has nothing of ours to do only runs what was there.
 pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
     let mut script = format!("#!/bin/sh\n{MARK}\n").into_bytes();
     script.extend_from_slice(

@@ -11,7 +11,7 @@ use crate::async_cmd::{self, Command, find_program, quoted};
 /// How long a program may take to say where it looks.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns what has to be added for files below `share` to be found: nothing when they are found, as far as can be
+/// Returns what has to be added for files below `share` to be found; empty when nothing has to be, as far as can be
 /// known.
 pub async fn advice(share: &Path) -> Vec<String> {
     let words = [man(share).await, bash(share), zsh(share).await, fish(share).await];
