@@ -1,4 +1,4 @@
-//! The loop. It decides and orders; what an attempt can touch is in the room `protect`.
+//! The loop. It decides and orders; what an attempt can touch is in the module `protect`.
 //!
 //! - [`Context`] is a repository with its configuration and who watches; [`Loop`] an open loop: state, lock, events, and
 //!   what is known of the repository (`position`).

@@ -30,12 +30,12 @@ pub(super) async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
         open.state.running = None;
         open.save()?;
     }
-    // Hooks are told by the command that does the thing, or not at all.
+    // Hooks are run by the command that does the thing, or not at all.
     open.due.clear();
     Ok(())
 }
 
-/// Ends an attempt whose git-ralph died: nothing of it may go on, and what it left is kept and undone.
+/// Ends an attempt whose git-ralph died: none of its processes may go on, and what it left is kept and undone.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     end_orphans(open).await?;
     let (checkpoint, name) = (open.checkpoint(), open.trash_name());
@@ -110,7 +110,7 @@ async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
     };
     let session = pid.filter(|pid| process_tree::is_same(*pid, started) || started.is_none());
     let mut stop = open.context.stop.clone();
-    // Its orphans went to somebody else when its git-ralph died.
+    // Its orphans got another parent when its git-ralph died.
     let mark = Mark {
         session,
         run,

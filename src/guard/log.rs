@@ -61,7 +61,7 @@ impl Lines {
         self.0.push_str("push\n");
     }
 
-    /// Appends the lines to a file, as far as it may grow. A record that cannot be written is lost.
+    /// Appends the lines to a file, as far as it may grow. A record that cannot be written does not exist.
     pub fn append(&self, path: &Path) {
         let size = path.metadata().map_or(0, |metadata| metadata.len());
         if self.0.is_empty() || size + self.0.len() as u64 > MAX_SIZE {

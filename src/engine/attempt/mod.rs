@@ -1,6 +1,6 @@
 //! One attempt at a story, from the look before it to its end.
 //!
-//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` are what it is told.
+//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` are what goes into its prompt.
 //! - `verdict` judges what it said (pure); `accept` goes from there to a checkpoint, by way of `gates`, or back.
 //! - `guard_rail` and `watch` are around every process that is not git-ralph's own.
 //! - `numbers`: which attempt it is. `limits` and `backoff`: whether and when there is another.
@@ -48,7 +48,7 @@ pub use prompting::prompt_text;
 pub struct AttemptOptions {
     /// The agent given after `--`.
     pub agent: Vec<OsString>,
-    /// Settings that hold for this step; `None`: the frozen ones.
+    /// The settings for this step; `None`: the frozen ones.
     pub settings: Option<Settings>,
     /// How many attempts this command has begun before.
     pub started: u32,
@@ -84,7 +84,7 @@ pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<A
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }
 
-/// Attempts until the agent's service answers, or is not to be waited for.
+/// Makes attempts until the agent's service answers, or is not to be waited for.
 async fn attempt_with_backoff(
     open: &mut Loop<'_>,
     step: Step,
@@ -123,7 +123,7 @@ async fn attempt_once(
     }
     commit_manual_edits(open, &story.id).await?;
     if lifecycle_hooks::tell_hooks(open, None).await? {
-        // What such a hook changes is no work of the attempt either; nobody is told of that.
+        // What such a hook changes is not the attempt's work either; it is not reported.
         commit_manual_edits(open, &story.id).await?;
         open.due.clear();
     }

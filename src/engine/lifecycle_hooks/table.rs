@@ -104,7 +104,7 @@ pub const TABLE: &[Row] = &[
 ];
 
 impl Hook {
-    /// Its name, as git finds it.
+    /// Returns its name, as git finds it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

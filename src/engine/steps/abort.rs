@@ -120,7 +120,7 @@ async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(repo.install_index(&copy).await?);
     }
     if open.state.before.index {
-        // The loop's directory was lost: what was staged is in the snapshot all the same.
+        // The loop's directory was lost, but what was staged is still in the snapshot.
         let staged = format!("{}^2", open.state.before.snapshot);
         let work = open.site().work_index();
         index::discard(&work)?;

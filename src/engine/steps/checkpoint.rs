@@ -114,7 +114,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
         watch::end(open, watch).await?;
     }
     if plan.story.is_some() {
-        // Left behind it would be put back over the list of this checkpoint.
+        // Left behind, it would be put back over the list of this checkpoint.
         story_backup::forget(open.site())?;
         open.state.running = None;
         open.advance(|progress| progress.end(Verdict::Complete, None))?;

@@ -125,7 +125,7 @@ pub(super) async fn check(
     })
 }
 
-/// Checks the template: a mistake in it is told now, not at the story that it is about.
+/// Checks the template: a mistake in it is reported now, not at the story that it is about.
 fn check_template(
     context: &Context<'_>,
     change: &Change,

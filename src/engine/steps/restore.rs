@@ -1,4 +1,4 @@
-//! `restore`: a kept attempt's work back in the work tree, for a person to go on with.
+//! `restore`: puts a kept attempt's work back into the work tree, for a person to go on with.
 
 use crate::engine::attempt::numbers::kept_attempt;
 use crate::engine::{Loop, journal};

@@ -1,5 +1,5 @@
-//! The snapshot of what the user has when a loop begins, as commits that refs keep. With the work tree as its tree, HEAD
-//! and what was staged as its parents, it has the shape of a stash. What an earlier loop of this name left stays.
+//! The snapshot of what the user has when a loop begins, as commits that refs keep. With the work tree as its tree, and
+//! HEAD and what was staged as its parents, it has the shape of a stash. What an earlier loop of this name left stays.
 
 use crate::engine::Context;
 use crate::error::Error;
