@@ -74,7 +74,7 @@ fn tick_again(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listin
     Ok(())
 }
 
-/// Marks a story in its source, or has its command do so; `now` is the list.
+/// Marks a story in its source, or runs the command for it; `now` is the list.
 pub(super) async fn mark_in_source(
     open: &mut Loop<'_>,
     story: &Story,

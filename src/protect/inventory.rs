@@ -1,5 +1,5 @@
-//! What is in a work tree and git does not track, by kind, as it is before an attempt: what was there then is
-//! never moved away for having been there.
+//! What is in a work tree and is not tracked by git, by kind, as it is before an attempt: what was there then is never
+//! moved away for being untracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -114,14 +114,14 @@ impl Inventory {
         self.0.insert(bare(path).to_vec(), Item { kind, identity });
     }
 
-    /// Adds all of another; what is in both stays as it is here.
+    /// Adds all entries of another inventory; what is in both stays as it is here.
     pub fn extend(&mut self, other: Self) {
         for (path, item) in other.0 {
             self.0.entry(path).or_insert(item);
         }
     }
 
-    /// Drops what does not hold.
+    /// Drops the entries for which `holds` is false.
     pub fn retain(&mut self, mut holds: impl FnMut(&[u8], Kind) -> bool) {
         self.0.retain(|path, item| holds(path, item.kind));
     }
@@ -170,8 +170,8 @@ impl Inventory {
         next.is_some_and(|(found, _)| found.starts_with(&below))
     }
 
-    /// Sorts out what git calls untracked below `top`, directories as a whole among it: what was there before
-    /// stays, and where something in a directory was, the rest of the directory is looked at.
+    /// Sorts what git calls untracked below `top`, including whole directories: what was there before stays, and where
+    /// something in a directory was, the rest of the directory is examined.
     pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Leftovers {
         let mut left = Leftovers::default();
         let mut open: Vec<Vec<u8>> = Vec::new();
@@ -255,8 +255,8 @@ impl Inventory {
         Self(bytes.split(|byte| *byte == 0).filter_map(item).collect())
     }
 
-    /// Understands the list of ignored paths that earlier versions kept: it named directories as well in which
-    /// everything was ignored, beside what was in them.
+    /// Reads the list of ignored paths that earlier versions kept: it also named directories in which everything was
+    /// ignored, beside what was in them.
     pub fn from_list(paths: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut inventory = Self::default();
         for path in paths {
@@ -381,7 +381,7 @@ mod tests {
         );
         let mut left = inventory.sort_out(top, &paths(&["d/", "whole/", "empty/", "n/", "file"]));
         left.beside.sort();
-        // What stands where a pipe was is no pipe any more.
+        // What stands where a pipe was is no longer a pipe.
         assert_eq!(left.beside, paths(&["d/new", "d/pipe", "d/x", "empty/z"]));
         assert_eq!(left.new, paths(&["whole/", "file"]));
     }

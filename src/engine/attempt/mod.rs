@@ -123,7 +123,7 @@ async fn attempt_once(
     }
     commit_manual_edits(open, &story.id).await?;
     if lifecycle_hooks::tell_hooks(open, None).await? {
-        // What such a hook changes is not the attempt's work either; it is not reported.
+        // What such a hook changes is not the attempt's work either; no hook is told about that.
         commit_manual_edits(open, &story.id).await?;
         open.due.clear();
     }

@@ -25,7 +25,7 @@ pub(crate) struct NewCheckpoint {
     pub denied: String,
 }
 
-/// Makes a checkpoint of the work tree as it is. One scan of the work tree.
+/// Makes a checkpoint of the work tree as it is. Scans the work tree once.
 pub(crate) async fn save(open: &mut Loop<'_>, new: NewCheckpoint, position: &Position) -> Result<(), Error> {
     let reading = open.read_work_tree().await?;
     count_unchanged(open, &new, &reading);
