@@ -1,5 +1,5 @@
-//! What an agent tells its hook: one JSON object, whose fields differ from agent to agent. Whatever is missing or
-//! is of another kind than it should be is taken as not there.
+//! What an agent tells its hook: one JSON object, whose fields differ from agent to agent. Whatever is missing or of
+//! the wrong kind is treated as not there.
 
 use std::path::PathBuf;
 

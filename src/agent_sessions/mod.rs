@@ -1,11 +1,11 @@
-//! An agent's own session drives the loop: its hooks ask us when it stops, and the answer is
-//! the next prompt, or that it may end. What the session says is judged as an agent's last message is, by the very
-//! functions of `complete` and `fail`; between two stops the loop is at rest, so that a session may die at any time.
+//! An agent's own session drives the loop: its hooks ask us when it stops, and the answer is the next prompt, or that
+//! it may end. What the session says is judged like an agent's last message, by the same functions as `complete` and
+//! `fail`; between two stops the loop is at rest, so that a session may die at any time.
 //!
 //! - `hook_input`: what the agent tells its hook; `transcript`: what it says elsewhere;
 //! - `locate`: whether that concerns us, before any process is started;
 //! - `stop`: from the last message to the answer;
-//! - `answer`: what the agent is told.
+//! - `answer`: what to answer the agent.
 //!
 //! A hook never breaks a session: whatever goes wrong is reported to its user, and the session may end.
 

@@ -1,4 +1,5 @@
-//! From an agent's last message to the answer: judged, checkpoint or back to it, and the next prompt.
+//! From an agent's last message to the answer: its judgement, a checkpoint or the way back to the last one, and the
+//! next prompt.
 
 use std::io::Write;
 

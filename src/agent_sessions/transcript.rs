@@ -1,5 +1,5 @@
-//! The last message of an agent, from the file in which it writes the conversation down: for agents that do not
-//! tell it to their hooks. Reads only the end of it, and only of a file.
+//! The last message of an agent, from the file in which it writes the conversation down: for agents that do not pass it
+//! to their hooks. Reads only the end of it, and only from a regular file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -96,7 +96,7 @@ impl<'o> Context<'o> {
         if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {
             return Ok(change);
         }
-        // A file that cannot be read is still a loop; naming it gives the reason.
+        // A file that cannot be read is still a loop; naming it shows the reason.
         let is_live = |change: &Change| match Store::new(&self.repo.common_dir, change).load() {
             Ok(state) => state.is_some_and(|state| state.is_live()),
             Err(_) => true,

@@ -236,7 +236,8 @@ impl<'o> Loop<'o> {
         Ok(UserRefs::of(&refs, &self.state.change))
     }
 
-    /// Moves refs, and HEAD from where it is to where it should be, in one transaction; what was known of them is dropped.
+    /// Moves refs, and HEAD from where it is to where it should be, in one transaction; what was known of them is
+    /// dropped.
     pub(super) async fn move_refs(
         &mut self,
         updates: &[Update],

@@ -1,4 +1,4 @@
-//! What to type next, for every error that leaves something to type.
+//! What to type next, for every error where there is something to type.
 
 use super::Error;
 use crate::agent::presets;

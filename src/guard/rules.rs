@@ -26,7 +26,7 @@ pub struct Move {
 }
 
 impl Move {
-    /// Reads a line that git gives to a `reference-transaction` hook.
+    /// Reads a line that git passes to a `reference-transaction` hook.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let line = String::from_utf8_lossy(line);
         let mut parts = line.trim_end_matches('\n').splitn(3, ' ');

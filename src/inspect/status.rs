@@ -41,9 +41,9 @@ pub struct Status {
     pub session: Option<SessionStatus>,
     /// Commits above the checkpoint that a person has made, as far as git's hooks have noted them.
     pub commits_by_hand: usize,
-    /// Where HEAD is in the loop's work tree, if it is not on its branch; null also when it cannot be told.
+    /// Where HEAD is in the loop's work tree, if it is not on its branch; null also when that is unknown.
     pub away: Option<String>,
-    /// Why no story can be told, where that has a reason: the list cannot be read, or its stories wait for others.
+    /// Why no story can be named, where that has a reason: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct CurrentStory {
 pub struct SessionStatus {
     /// The agent's name for it.
     pub id: String,
-    /// Whether it was told to go on, and nothing was heard since of its end or of an error.
+    /// Whether it was told to go on, and no end and no error was reported since.
     pub at_work: bool,
     /// When one of its hooks was last called.
     pub seen: Timestamp,

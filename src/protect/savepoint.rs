@@ -1,5 +1,5 @@
-//! A state that the work tree can go back to: the last checkpoint, or the beginning of the loop. Going back touches only
-//! what differs; what git does not keep goes to the trash.
+//! A state that the work tree can go back to: the last checkpoint, or the beginning of the loop. Going back touches
+//! only what differs; what git does not keep goes to the trash.
 
 use std::collections::HashSet;
 use std::fs;
@@ -354,8 +354,8 @@ impl Savepoint {
         Ok(Some(repo.read_tracked(&work).await?))
     }
 
-    /// Takes out of the working index what the savepoint's ignore rules cover, or was there untracked, and the savepoint
-    /// does not hold: an agent may have force-added files that are the user's.
+    /// Takes out of the working index what the savepoint's ignore rules cover, or was there untracked, and the
+    /// savepoint does not hold: an agent may have force-added files that are the user's.
     async fn leave_ignored(
         &self,
         site: Site<'_>,

@@ -1,5 +1,5 @@
-//! What git's hooks note of a person's doing: commits on the loop's branch, and whether HEAD is there. Nothing waits for
-//! the loop's lock: what cannot be saved is an event all the same.
+//! What git's hooks note of what a person does: commits on the loop's branch, and whether HEAD is there. Nothing waits
+//! for the loop's lock: what cannot be saved still becomes an event.
 
 use std::fs::OpenOptions;
 use std::io::Write;

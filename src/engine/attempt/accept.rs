@@ -33,8 +33,8 @@ pub enum StepEnd {
         /// Retries are left.
         retries_left: bool,
     },
-    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and is not waited for
-    /// any longer. Attempts that it did not answer do not count.
+    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and is not waited
+    /// for any longer. Attempts that it did not answer do not count.
     Limited(String),
     /// We were asked to stop by this signal; the attempt does not count.
     Interrupted(i32),

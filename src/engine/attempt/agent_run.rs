@@ -73,8 +73,8 @@ pub(super) async fn run_agent(
     })
 }
 
-/// Returns what every process of an attempt is started with; `settings` are for its git, beside those that every attempt
-/// has.
+/// Returns what every process of an attempt is started with; `settings` are for its git, beside those that every
+/// attempt has.
 pub(super) fn job(
     open: &Loop<'_>,
     story: &Story,

@@ -1,5 +1,5 @@
-//! Gates (`ralph.verify`): shell commands that must succeed between COMPLETE and the checkpoint. Each is run once when the
-//! loop begins too, so that a person hears of one that is red before any work.
+//! Gates (`ralph.verify`): shell commands that must succeed between COMPLETE and the checkpoint. Each is run once when
+//! the loop begins too, so that a person hears of one that is red before any work.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;

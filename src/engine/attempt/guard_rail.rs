@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail};
 
-/// How many moves of refs become events of an attempt; how many more there were is reported.
+/// How many moves of refs become events of an attempt; the number of further ones is reported.
 const MAX_EVENTS: usize = 500;
 
 /// Who runs in the guard in an attempt.

@@ -43,7 +43,7 @@ pub use accept::StepEnd;
 pub(crate) use accept::{Concluded, conclude, revert_own_refs};
 pub use prompting::prompt_text;
 
-/// What may be said on the command line of a step.
+/// What can be given on the command line of a step.
 #[derive(Clone, Debug, Default)]
 pub struct AttemptOptions {
     /// The agent given after `--`.
@@ -57,8 +57,8 @@ pub struct AttemptOptions {
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`).
 ///
 /// # Errors
-/// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all, or
-/// git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
+/// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all,
+/// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
     let settings = step_settings(open, options);
@@ -150,8 +150,8 @@ pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(record.take(&state.source, &refs).await?)
 }
 
-/// Reads the list and finds the story that this step is about. What is complete has to be marked as that first; but for
-/// that, nothing is saved yet.
+/// Reads the list and finds the story that this step is about. What is complete has to be marked as complete first;
+/// apart from that, nothing is saved yet.
 pub(crate) async fn choose_story(
     open: &mut Loop<'_>,
     step: Step,
@@ -159,7 +159,7 @@ pub(crate) async fn choose_story(
 ) -> Result<(Listing, Story), Error> {
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
-    // Before anything else: the phase may not allow the step at all. A list may have got another story since.
+    // Before anything else: the phase may not allow the step at all. A story may have been added to the list since.
     if open.state.progress.phase != Phase::Complete {
         open.advance(|progress| progress.may_begin(step))?;
     }

@@ -1,7 +1,7 @@
 //! Numbers of attempts: none is used twice, so that what is kept of an attempt can always be found by its number.
 //!
-//! Attempts are numbered by their logs. A ref that has no log here, of an earlier loop or of another clone, takes its
-//! number by an empty one.
+//! Attempts are numbered by their logs. A ref without a log here, of an earlier loop or of another clone, takes its
+//! number by an empty log.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -88,7 +88,7 @@ pub(crate) async fn kept_attempt(
         .max())
 }
 
-/// Finds what to compare to see what an attempt did that no event tells of: what keeps it, and the last commit below it
+/// Finds what to compare to see what an attempt did that no event reports: what keeps it, and the last commit below it
 /// that the loop has too.
 ///
 /// # Errors

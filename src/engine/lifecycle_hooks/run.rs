@@ -21,7 +21,7 @@ use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
 
-/// In the loop's directory: the event that a hook is told of.
+/// In the loop's directory: the event that a hook is called about.
 const EVENT_FILE: &str = "event.json";
 /// In the loop's directory: what the latest hook that is not about an attempt printed.
 pub(super) const LOG: &str = "hook.log";
@@ -38,7 +38,7 @@ pub(in crate::engine) enum HookRun {
     Configured,
 }
 
-/// What a hook is told.
+/// What a hook is called with.
 pub(super) struct Call<'a> {
     pub hook: Hook,
     pub story: Option<&'a str>,

@@ -118,7 +118,7 @@ impl Hook {
         }
     }
 
-    /// Returns the hook that is told of an event after it has happened.
+    /// Returns the hook that is called about an event after it has happened.
     #[must_use]
     pub const fn after(what: &What) -> Option<Self> {
         match what {

@@ -19,7 +19,7 @@ use crate::state::{AbortPlan, Intent, Progress, Store};
 /// The user's index file as it was before the loop, in the loop's directory.
 pub(super) const ORIGINAL_INDEX: &str = "original.index";
 
-/// Aborts a live loop so that it can begin anew, and gives the repository back as it is then.
+/// Aborts a live loop so that it can begin anew, and returns the repository as it is then.
 pub(super) async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
     if open.state.is_live() {
         abort(&mut open).await?;

@@ -26,8 +26,8 @@ pub enum Finish {
 /// Closes the loop.
 ///
 /// # Errors
-/// When a person is needed (exit 7): HEAD is elsewhere, the original branch is gone, checked out elsewhere, or has moved
-/// on and conflicts. Nothing is changed then.
+/// When a person is needed (exit 7): HEAD is elsewhere, the original branch is gone, checked out elsewhere, or has
+/// moved on and conflicts. Nothing is changed then.
 pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
     open.require_live()?;
     lifecycle_hooks::before_finish(open, how).await?;
@@ -225,8 +225,8 @@ async fn merge_with_original(
     Ok(merged)
 }
 
-/// Applies the plan of `finish --cleanup`. No file is touched when the original branch has not moved. `read` is the tree
-/// that the working index was just read from.
+/// Applies the plan of `finish --cleanup`. No file is touched when the original branch has not moved. `read` is the
+/// tree that the working index was just read from.
 pub(crate) async fn apply_cleanup(
     open: &mut Loop<'_>,
     plan: &CleanupPlan,

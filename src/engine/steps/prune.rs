@@ -114,7 +114,7 @@ pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Resul
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
-    // An anchor has no date of its own: it goes with the snapshots of its kind.
+    // An anchor has no date of its own: it is pruned with the snapshots of its kind.
     let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
     let replaced = change.ralph_ref("replaced/");
     let is_replaced = |found: &RefInfo| found.name.starts_with(&replaced);

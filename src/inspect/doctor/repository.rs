@@ -183,7 +183,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
     found
 }
 
-/// Notes what is half done, and nobody works on any more.
+/// Notes what is half done and no longer worked on.
 fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let change = &state.change;
     let what = match (&state.intent, state.progress.phase, &state.progress.story) {

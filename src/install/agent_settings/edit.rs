@@ -32,7 +32,8 @@ impl Wanted {
     }
 }
 
-/// What was between the brackets of objects and lists that were there, and empty, by their path (`hooks`, `hooks.Stop`).
+/// What was between the brackets of objects and lists that were there, and empty, by their path (`hooks`,
+/// `hooks.Stop`).
 pub type Empties = BTreeMap<String, String>;
 
 /// Puts in the hooks that are not there yet. Returns the text, and those that were put in; notes in `empties` what no

@@ -3,7 +3,7 @@
 //! - `edit` changes a text, `layout` knows how it is laid out;
 //! - `receipt` remembers what no text can tell afterwards: which files were made, what was empty before.
 //!
-//! Knows nothing of what the hooks do.
+//! Knows nothing about what the hooks do.
 
 mod edit;
 mod layout;

@@ -16,7 +16,7 @@ pub(super) const PLACE: &str = "git-ralph/installed.json";
 /// The format that this version writes, and the newest that it reads.
 const VERSION: u32 = 1;
 
-/// The receipt of one `share` directory; paths are relative to it, but for directories above it.
+/// The receipt of one `share` directory; paths are relative to it, except for directories above it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
     version: u32,

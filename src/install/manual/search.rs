@@ -51,7 +51,7 @@ pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
     found
 }
 
-/// Where zsh looks, but for what a user's .zshrc adds.
+/// Where zsh looks, apart from what a user's .zshrc adds.
 const ZSH_PLACES: &str = "print -rl -- $fpath";
 
 async fn man(share: &Path) -> Option<String> {
@@ -105,7 +105,7 @@ async fn zsh(share: &Path) -> Option<String> {
     if holds(printed.lines().map(PathBuf::from), &dir) || names(text, home.as_deref(), &dir) {
         return None;
     }
-    // Without that file of a user's nothing completes yet, but for what the system has set up.
+    // Without that file nothing completes yet, apart from what the system has set up.
     let begin = match zshrc {
         Some(_) => "",
         None => "\n    autoload -Uz compinit && compinit",
