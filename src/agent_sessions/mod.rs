@@ -61,7 +61,7 @@ impl Event {
     }
 }
 
-/// Does what an agent's hook is there for; returns what to tell the agent.
+/// Handles the call of an agent's hook; returns what to tell the agent.
 ///
 /// # Errors
 /// As the steps that `complete` and `fail` are. Nothing is lost then.

@@ -2,8 +2,8 @@
 //! processes.
 //!
 //! Invariants (property-tested below): never two attempts at the same time; a story never gets more than 1 +
-//! `max_retries` attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed from
-//! every state but in the middle of an attempt.
+//! `max_retries` attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed in every
+//! state except in the middle of an attempt.
 
 use crate::state::{Completed, Current, Phase, Progress, Verdict};
 

@@ -1,5 +1,5 @@
 //! After a crash: completes a step that had begun to change things, ends an attempt whose process died, and reports
-//! both.
+//! what it did.
 
 use super::attempt::guard_rail::{self, AGENT};
 use super::attempt::revert_own_refs;

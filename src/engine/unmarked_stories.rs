@@ -48,7 +48,7 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     }
 }
 
-/// Makes the source list every complete story as done, before anything else is worked on; returns the list as it is
+/// Makes the source show every complete story as done, before anything else is worked on; returns the list as it is
 /// then.
 ///
 /// # Errors

@@ -63,8 +63,8 @@ pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     }
 }
 
-/// Does something to a path below `top`; when permissions forbid it, opens the directories down to it to their owner
-/// and does it once more.
+/// Runs `act` on a path below `top`; when permissions forbid it, opens the directories down to it to their owner and
+/// runs it once more.
 pub(crate) fn with_permissions<T>(
     top: &Path,
     path: &Path,

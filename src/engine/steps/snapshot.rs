@@ -47,7 +47,7 @@ pub(super) fn names(refs: &[RefInfo]) -> impl Iterator<Item = &str> {
     refs.iter().map(|found| found.name.as_str())
 }
 
-/// Names what an earlier loop of this name left and this one would write over: `old`, and the refs of these `roles`.
+/// Names what an earlier loop of this name left and this one would overwrite: `old`, and the refs of these `roles`.
 /// They go to `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
 pub(super) async fn kept_from_before(
     context: &Context<'_>,

@@ -1,8 +1,8 @@
 //! The manual pages and completions of `parts` in the places where man and the shells look for them.
 //!
-//! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only
-//! directories that one made; what is there otherwise is somebody's own. Each file is written as a whole or not at
-//! all, and may be written again. Knows no repository and prints nothing.
+//! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only directories that
+//! one made; what is there otherwise is somebody's own. Each file is written as a whole or not at all, and may be
+//! written again. Knows no repository and prints nothing.
 
 pub mod bundled;
 mod receipt;

@@ -122,7 +122,7 @@ pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     }
 }
 
-/// Refuses while an attempt runs: what it finds changed in `.git` when it has ended, it puts back.
+/// Refuses while an attempt is running or was cut off: what has changed in `.git` by its end is put back.
 fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
     for change in state::changes(&repo.common_dir)? {
         let live = Store::new(&repo.common_dir, &change).load_live();
