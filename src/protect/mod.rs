@@ -1,7 +1,7 @@
 //! What an attempt can touch: recorded before it, repaired and judged after it, put back where it failed.
 //!
-//! - [`AttemptRecord`] is taken before an attempt and repairs what would stop git from running after it;
-//!   [`Savepoint`] is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
+//! - `AttemptRecord` is taken before an attempt and repairs what would stop git from running after it;
+//!   `Savepoint` is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
 //! - `trash` holds what git cannot keep; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files`,
