@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 
-/// The event of gemini's at which it takes a new prompt with an empty memory.
+/// The event at which gemini takes a new prompt with an empty memory.
 const AFTER_AGENT: &str = "AfterAgent";
 
 /// The answer to a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The session is no business of ours.
+    /// The session does not concern us.
     Nothing,
     /// The session goes on with this prompt; `fresh`: without what was said before, where the agent can do that.
     GoOn {
@@ -19,12 +19,12 @@ pub enum Answer {
         /// Whether it stands for itself.
         fresh: bool,
     },
-    /// The session may end; its user is told this.
+    /// The session may end; its user is shown this.
     Tell(String),
 }
 
 impl Answer {
-    /// That something went wrong: the session may end.
+    /// Returns the answer that something went wrong: the session may end.
     #[must_use]
     pub fn error(error: &Error) -> Self {
         Self::Tell(match error.hint() {
@@ -33,7 +33,7 @@ impl Answer {
         })
     }
 
-    /// The answer as the agent reads it; `event` is its name for the event.
+    /// Returns the answer as the agent reads it; `event` is its name for the event.
     #[must_use]
     pub fn json(&self, event: Option<&str>) -> Option<Value> {
         match self {

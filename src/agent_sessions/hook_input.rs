@@ -1,5 +1,5 @@
-//! What an agent tells its hook: one JSON object, whose fields differ from agent to agent. Whatever is missing or
-//! is of another kind than it should be is taken as not there.
+//! What an agent tells its hook: one JSON object, whose fields differ from agent to agent. Whatever is missing or of
+//! the wrong kind is treated as not there.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::transcript;
 use crate::state::Heard;
 
-/// How much of a name or a word of an agent's is kept, in characters.
+/// How much of an agent's name or word is kept, in characters.
 const WORD: usize = 200;
 
 /// One call of a hook.
@@ -38,13 +38,14 @@ pub enum Message {
     Absent,
     /// The whole of it.
     Whole(String),
-    /// Everything said since the user last spoke, of which the message is the end. gemini's `stop_hook_active` does
-    /// not tell whether anything was said before: after an answer that clears its memory it is false again.
+    /// Everything said since the user last spoke, of which the message is the end. gemini's `stop_hook_active` does not
+    /// say whether anything was said before: after an answer that clears its memory it is false again.
     Growing(String),
 }
 
 impl HookInput {
-    /// Whether the session may have been given a story: one that a person just talks to never heard of promises.
+    /// Returns whether the session may have been given a story: one that a person just talks to never heard of
+    /// promises.
     #[must_use]
     pub fn knows_promise(&self) -> bool {
         self.transcript
@@ -52,7 +53,7 @@ impl HookInput {
             .is_none_or(transcript::speaks_of_promise)
     }
 
-    /// Reads what an agent wrote to its hook; `None` when that is no JSON object.
+    /// Reads what an agent wrote to its hook; `None` when that is not a JSON object.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let object: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
@@ -87,7 +88,7 @@ impl HookInput {
         })
     }
 
-    /// The last message, and what to remember of it; `before` is what was remembered last time.
+    /// Returns the last message, and what to remember of it; `before` is what was remembered last time.
     pub(super) fn heard(&self, before: Option<&Heard>) -> (String, Option<Heard>) {
         match &self.message {
             Message::Whole(text) => (text.clone(), None),
@@ -111,13 +112,13 @@ impl HookInput {
     }
 }
 
-/// The beginning of a text, in one line.
+/// Returns the beginning of a text, in one line.
 fn short(text: &str) -> String {
     let shown = |char: char| if char.is_control() { ' ' } else { char };
     text.trim().chars().map(shown).take(WORD).collect()
 }
 
-/// Tells texts apart, the same in every version of this program (FNV-1a).
+/// Returns a mark that tells texts apart, the same in every version of this program (FNV-1a).
 fn mark(bytes: &[u8]) -> String {
     let mix = |mark: u64, byte: &u8| (mark ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix))

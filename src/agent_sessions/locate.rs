@@ -1,4 +1,4 @@
-//! Whether a session is any business of ours, found out without a single process: agents call their hooks everywhere.
+//! Whether a session concerns us, found out without a single process: agents call their hooks everywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use crate::state::{self, StateError, Store};
 pub struct LoopHere {
     /// The top directory of the work tree.
     pub top: PathBuf,
-    /// The change, where HEAD tells it without git.
+    /// The change, where HEAD shows it without git.
     pub change: Option<Change>,
 }
 
-/// The live loop whose branch is checked out around `dir`; `None` when there is none.
+/// Finds the live loop whose branch is checked out around `dir`; returns `None` when there is none.
 ///
 /// # Errors
 /// When its state cannot be read, or was written by a newer git-ralph.

@@ -1,13 +1,13 @@
-//! An agent's own session drives the loop: its hooks ask us when it stops, and the answer is
-//! the next prompt, or that it may end. What the session says is judged as an agent's last message is, by the very
-//! functions of `complete` and `fail`; between two stops the loop is at rest, so that a session may die at any time.
+//! An agent's own session drives the loop: its hooks ask us when it stops, and the answer is the next prompt, or that
+//! it may end. What the session says is judged like an agent's last message, by the same functions as `complete` and
+//! `fail`; between two stops the loop is at rest, so that a session may die at any time.
 //!
-//! - `hook_input`: what the agent tells its hook; `transcript`: where it told it elsewhere;
-//! - `locate`: whether that is any business of ours, before any process is started;
+//! - `hook_input`: what the agent tells its hook; `transcript`: what it says elsewhere;
+//! - `locate`: whether that concerns us, before any process is started;
 //! - `stop`: from the last message to the answer;
-//! - `answer`: what the agent is told.
+//! - `answer`: what to answer the agent.
 //!
-//! A hook never breaks a session: whatever goes wrong is told to its user, and the session may end.
+//! A hook never breaks a session: whatever goes wrong is reported to its user, and the session may end.
 
 mod answer;
 mod hook_input;
@@ -38,7 +38,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event of this name on the command line.
+    /// Returns the event of this name on the command line.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -49,7 +49,7 @@ impl Event {
         }
     }
 
-    /// Whether the agent's own name for its event can mean this one.
+    /// Returns whether the agent's own name for its event can mean this one.
     #[must_use]
     pub fn may_be(self, name: Option<&str>) -> bool {
         let names: &[&str] = match self {
@@ -61,7 +61,7 @@ impl Event {
     }
 }
 
-/// Does what an agent's hook is there for; gives what to tell the agent.
+/// Handles the call of an agent's hook; returns what to tell the agent.
 ///
 /// # Errors
 /// As the steps that `complete` and `fail` are. Nothing is lost then.
@@ -90,7 +90,7 @@ pub async fn answer(
     }
 }
 
-/// The record of the session that calls, made if there is none.
+/// Returns the record of the session that calls, and makes one if there is none.
 fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
     let known = open.state.session.take().filter(|session| session.id == id);
     open.state
@@ -98,7 +98,7 @@ fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
         .insert(known.unwrap_or_else(|| AgentSession::new(id)))
 }
 
-/// Another session that is at work on the loop, as far as can be known: it was heard of lately.
+/// Returns another session that is at work on the loop, as far as can be known: it was heard of lately.
 fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
     let other = open.state.session.as_ref()?;
     let silent = Timestamp::now().duration_since(other.seen);
@@ -110,7 +110,7 @@ fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSess
     (other.id != id && other.is_at_work() && is_recent).then_some(other)
 }
 
-/// The agent's service has ended the turn with an error: the loop rests.
+/// Records that the agent's service has ended the turn with an error: the loop rests.
 fn agent_failed(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     if other_agent_session(open, &call.session).is_some() {
         return Ok(Answer::Nothing);
@@ -124,7 +124,7 @@ fn agent_failed(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> 
     Ok(Answer::Nothing)
 }
 
-/// The session ends; one that was told to go on leaves its story unfinished.
+/// Records that the session has ended; one that was told to go on leaves its story unfinished.
 fn agent_session_ended(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     let Some(session) = open
         .state

@@ -1,4 +1,5 @@
-//! From an agent's last message to the answer: judged, checkpoint or back to it, and the next prompt.
+//! From an agent's last message to the answer: its judgement, a checkpoint or the way back to the last one, and the
+//! next prompt.
 
 use std::io::Write;
 
@@ -26,7 +27,7 @@ use crate::stories::{Listing, Story};
 /// How often a session that promises nothing is reminded before that counts as an attempt.
 const REMINDERS: u32 = 2;
 
-/// The agent has ended its turn: judges its last message, and gives it the next story.
+/// Judges the last message of an agent that has ended its turn, and gives it the next story.
 pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     if let Some(other) = other_agent_session(open, &call.session) {
         let seen = other.seen;
@@ -162,7 +163,7 @@ async fn judge_session(
     Ok(end)
 }
 
-/// Records what is there before another attempt of the session, and gives its prompt.
+/// Records what is there before another attempt of the session, and returns its prompt.
 async fn give_next(
     open: &mut Loop<'_>,
     call: &HookInput,
@@ -238,14 +239,14 @@ struct Said {
     judgement: Judgement,
 }
 
-/// What a message promises; lines of the prompt that come back are not the agent's word.
+/// Returns what a message promises; lines of the prompt that come back are not the agent's word.
 fn heard_in(message: &str, prompt: &str) -> Report {
     let mut decoder = Decoder::new(Format::Text, prompt);
     decoder.push(message.as_bytes());
     decoder.finish()
 }
 
-/// What an agent is told that ended its turn without a promise.
+/// Returns what to tell an agent that ended its turn without a promise.
 fn reminder(story: &Story, judgement: &Judgement) -> String {
     let why = judgement
         .reason
@@ -260,7 +261,7 @@ fn reminder(story: &Story, judgement: &Judgement) -> String {
     )
 }
 
-/// What an agent is told whose attempt was undone.
+/// Returns what to tell an agent whose attempt was undone.
 fn undone(story: &Story, kept: &str) -> String {
     let heading = heading(&story.id, &story.title);
     format!(

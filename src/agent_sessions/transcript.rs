@@ -1,5 +1,5 @@
-//! The last message of an agent, from the file in which it writes the conversation down: for agents that do not
-//! tell it to their hooks. Reads only the end of it, and only of a file.
+//! The last message of an agent, from the file in which it writes the conversation down: for agents that do not pass it
+//! to their hooks. Reads only the end of it, and only from a regular file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,7 +11,8 @@ use serde_json::Value;
 /// How much of the end of a transcript is read, in bytes.
 const READ: u64 = 4 << 20;
 
-/// The last message of the agent; `None` when it has said nothing since the user spoke, or the file cannot be read.
+/// Returns the last message of the agent; `None` when it has said nothing since the user spoke, or the file cannot be
+/// read.
 pub(super) fn last_message(path: &Path) -> Option<String> {
     let end = end_of(path)?;
     let text = String::from_utf8_lossy(&end);
@@ -38,7 +39,7 @@ pub(super) fn last_message(path: &Path) -> Option<String> {
     (!message.is_empty()).then(|| message.join("\n"))
 }
 
-/// Whether the promise was ever spoken of in the conversation, as every prompt does; true where that cannot be seen.
+/// Returns whether the conversation ever mentions the promise, as every prompt does; true where that cannot be seen.
 pub(super) fn speaks_of_promise(path: &Path) -> bool {
     let begins = || {
         let mut bytes = Vec::new();
@@ -49,7 +50,7 @@ pub(super) fn speaks_of_promise(path: &Path) -> bool {
     begins().is_none_or(|bytes| memmem::find(&bytes, b"promise").is_some())
 }
 
-/// A pipe would wait for ever.
+/// Opens a regular file: to read a pipe would wait forever.
 fn regular(path: &Path) -> Option<File> {
     if !path.is_absolute() || !path.metadata().ok()?.is_file() {
         return None;
@@ -57,7 +58,7 @@ fn regular(path: &Path) -> Option<File> {
     File::open(path).ok()
 }
 
-/// The end of a regular file.
+/// Reads the end of a regular file.
 fn end_of(path: &Path) -> Option<Vec<u8>> {
     let mut file = regular(path)?;
     let length = file.metadata().ok()?.len();
@@ -88,7 +89,7 @@ fn is_claudes(value: &Value) -> bool {
     value["type"] == "assistant"
 }
 
-/// What a line of a transcript says, where it says anything: claude's and qwen's, codex's, copilot's.
+/// Returns what a line of a transcript says, where it says anything: claude's and qwen's, codex's, copilot's.
 fn said(value: &Value) -> Option<Turn> {
     let kind = value["type"].as_str()?;
     match kind {
@@ -118,7 +119,7 @@ fn said(value: &Value) -> Option<Turn> {
     }
 }
 
-/// The words of a message: a text, or parts, one of which may be the use of a tool.
+/// Returns the words of a message: a text, or parts, one of which may be the use of a tool.
 fn words(message: &Value) -> Option<Turn> {
     let content = message.get("content").or_else(|| message.get("parts"))?;
     if let Some(text) = content.as_str() {
@@ -135,7 +136,7 @@ fn words(message: &Value) -> Option<Turn> {
     (!texts.is_empty()).then(|| Turn::Agent(texts.join("\n")))
 }
 
-/// gemini writes one document: `{"messages":[{"type":"gemini","content":…}]}`.
+/// Finds the last message in gemini's one document: `{"messages":[{"type":"gemini","content":…}]}`.
 fn in_conversation(value: &Value) -> Option<String> {
     let last = value["messages"].as_array()?.iter().rev().find(|message| {
         let kind = message["type"].as_str();

@@ -1,10 +1,5 @@
 //! Arguments that several commands share, and what a shell completes for a word.
 
-#![expect(
-    rustdoc::invalid_html_tags,
-    reason = "in the help, <change> stands for a name"
-)]
-
 pub mod complete;
 
 use std::ffi::OsString;

@@ -30,7 +30,7 @@ pub struct Context<'o> {
 }
 
 impl<'o> Context<'o> {
-    /// Finds the repository around `dir` and reads the configuration: two git processes at once.
+    /// Finds the repository around `dir` and reads the configuration: two git processes side by side.
     ///
     /// # Errors
     /// When `dir` is not inside a work tree, or a setting cannot be understood.
@@ -68,15 +68,15 @@ impl<'o> Context<'o> {
         })
     }
 
-    /// The change whose branch HEAD is on, whether there is such a loop or not.
+    /// Returns the change whose branch HEAD is on, whether or not there is such a loop.
     #[must_use]
     pub fn change_of_branch(&self) -> Option<Change> {
         let branch = self.head.branch.as_deref()?;
         Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()
     }
 
-    /// The change that a command is about: the one named, else the one of the current branch, else
-    /// the only live loop, else the only loop.
+    /// Finds the change that a command is about: the one named, else the one of the current branch, else the only live
+    /// loop, else the only loop.
     ///
     /// # Errors
     /// When there is none, or when several are possible.
@@ -96,7 +96,7 @@ impl<'o> Context<'o> {
         if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {
             return Ok(change);
         }
-        // A file that cannot be read is still a loop; naming it gives the reason.
+        // A file that cannot be read is still a loop; naming it shows the reason.
         let is_live = |change: &Change| match Store::new(&self.repo.common_dir, change).load() {
             Ok(state) => state.is_some_and(|state| state.is_live()),
             Err(_) => true,
@@ -123,7 +123,7 @@ pub fn refuse_inside_attempt() -> Result<(), Error> {
     }
 }
 
-/// `git --git-dir=<elsewhere> ralph` must not quietly work on the repository of the current directory.
+/// Refuses `git --git-dir=<elsewhere> ralph`, which must not quietly work on the repository of the current directory.
 fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
     let Some(named) = env::var_os("GIT_DIR").filter(|named| !named.is_empty()) else {
         return Ok(());

@@ -12,13 +12,13 @@ pub(super) fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
     open.save()
 }
 
-/// Writes down that it is done, with whatever else the step has changed in the state.
+/// Writes down that the step is done, with whatever else it has changed in the state.
 pub(super) fn end(open: &mut Loop<'_>) -> Result<(), Error> {
     open.state.intent = None;
     open.save()
 }
 
-/// Applies a plan that a crash cut off; doing all of it again is harmless.
+/// Applies a plan that a crash cut off; it is harmless to do all of it again.
 pub(super) async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
     match intent {
         Intent::Start(plan) => start::apply(open, &plan, None).await,

@@ -6,7 +6,8 @@ use crate::settings::{Mark, Settings};
 use crate::stories::{Listing, Marked, News, Story, find_again};
 
 /// Marks the story as done in its list, which is read again for that; `before` is the list as it was when the attempt
-/// began. What the agent ticked elsewhere is accepted and told, what it unticked without adding work is ticked again.
+/// began. What the agent ticked elsewhere is accepted and reported; what it unticked without adding work is ticked
+/// again.
 ///
 /// # Errors
 /// Why the list cannot be used, as a reason for the next prompt.
@@ -35,7 +36,7 @@ pub(super) async fn mark_done(
     Ok(())
 }
 
-/// Tells what the agent did to other stories of the list.
+/// Reports what the agent did to other stories of the list.
 fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) {
     let gone = before.stories.iter();
     let gone = gone.filter(|other| !other.done && !other.optional && other.id != story.id);
@@ -73,7 +74,7 @@ fn tick_again(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listin
     Ok(())
 }
 
-/// Marks a story in its source, or tells its command; `now` is the list.
+/// Marks a story in its source, or runs the command for it; `now` is the list.
 pub(super) async fn mark_in_source(
     open: &mut Loop<'_>,
     story: &Story,
@@ -93,8 +94,8 @@ pub(super) async fn mark_in_source(
     match find_again(&now.stories, story).and_then(|index| now.stories.get(index)) {
         None => tell_vanished(open, story),
         Some(found) if found.done => {}
-        // A command that fails is not the agent's fault: its work gets its checkpoint, and what is
-        // still open then stops the loop.
+        // A command that fails is not the agent's fault: the work gets its checkpoint, and a story that is then still
+        // open stops the loop.
         Some(found) => {
             let mut commands = commands.clone();
             if let Some(line) = open.context.configuration.given("ralph.donecommand") {
@@ -115,8 +116,8 @@ fn tell_vanished(open: &mut Loop<'_>, story: &Story) {
     ));
 }
 
-/// Tells the user's command that the checkpoint of a story is made. It may be told twice after a crash, and the loop goes
-/// on when it fails.
+/// Tells the user's command that the checkpoint of a story is made. After a crash the command may run twice, and the
+/// loop goes on when it fails.
 pub(super) async fn tell_closed(open: &mut Loop<'_>, story: &str, title: &str, attempt: u32) {
     let story = Story {
         id: story.to_owned(),
@@ -147,7 +148,8 @@ fn command_environment(open: &Loop<'_>, story: &Story, attempt: u32) -> Vec<(&'s
     ]
 }
 
-/// Refuses a story that its list does not call done: with `ralph.mark=agent`, a story with open tasks is not complete.
+/// Refuses a story that its list does not show as done: with `ralph.mark=agent`, a story with open tasks is not
+/// complete.
 fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), String> {
     let found = find_again(&listing.stories, story).and_then(|index| listing.stories.get(index));
     let Some(found) = found.filter(|found| !found.done) else {
@@ -166,7 +168,7 @@ fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), St
     ))
 }
 
-/// Finds the stories of `before` that were complete, and are open now though no task came to them.
+/// Finds the stories of `before` that were complete, and are open now although no task was added to them.
 fn unticked<'a>(before: &'a Listing, now: &Listing, current: &Story) -> Vec<&'a Story> {
     let texts = |story: &Story| {
         story

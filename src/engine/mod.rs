@@ -1,7 +1,7 @@
-//! The loop. It decides and orders; what an attempt can touch is in the room `protect`.
+//! The loop. It decides and orders; what an attempt can touch is in the module `protect`.
 //!
-//! - [`Context`] is a repository with its configuration and who watches; [`Loop`] an open loop: state, lock, events, and
-//!   what is known of the repository (`position`).
+//! - [`Context`] is a repository with its configuration and who watches; [`Loop`] an open loop: state, lock, events,
+//!   and what is known of the repository (`position`).
 //! - `progress` decides (pure). `stories` knows which story comes next, `marks` marks it as done, `unmarked_stories`
 //!   insists on it.
 //! - `steps` has a file for each step: a plan is written as the state's intent, then applied; `recover` applies what a

@@ -27,7 +27,7 @@ pub struct Loop<'o> {
     pub(super) store: Store,
     /// What is known of the repository.
     pub(super) view: View,
-    /// What happened in this step, for hooks that are told when nothing is under way.
+    /// What happened in this step, for hooks that run when nothing is under way.
     pub(super) due: Vec<Event>,
     dir: PathBuf,
     _lock: Lock,
@@ -91,7 +91,7 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Lends what deeper code works on, the state to read, and the record of what it tells.
+    /// Lends what deeper code works on, the state to read, and the recorder of what it reports.
     pub(crate) fn parts(&mut self) -> (Site<'_>, &State, Recorder<'_>) {
         let site = Site {
             repo: &self.context.repo,
@@ -111,7 +111,7 @@ impl<'o> Loop<'o> {
         self.parts().2.emit(what);
     }
 
-    /// Tells a person something that the loop goes on after.
+    /// Tells a person something that does not stop the loop.
     pub fn tell(&mut self, message: impl Into<String>) {
         self.parts().2.tell(message.into());
     }
@@ -194,7 +194,7 @@ impl<'o> Loop<'o> {
         Ok(checkpoint.read(site, &mut recorder).await?)
     }
 
-    /// Reads whether the work tree is at the checkpoint, and no operation of git's is in progress. One scan.
+    /// Reads whether the work tree is at the checkpoint, and no git operation is in progress. One scan.
     pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
         let reading = self.read_work_tree().await?;
         let same = reading.tree == self.state.checkpoint_tree && reading.unstorable.is_empty();
@@ -236,7 +236,8 @@ impl<'o> Loop<'o> {
         Ok(UserRefs::of(&refs, &self.state.change))
     }
 
-    /// Moves refs, and HEAD from where it is to where it should be, in one transaction; what was known of them is dropped.
+    /// Moves refs, and HEAD from where it is to where it should be, in one transaction; what was known of them is
+    /// dropped.
     pub(super) async fn move_refs(
         &mut self,
         updates: &[Update],
@@ -289,8 +290,8 @@ impl Notices for Recorder<'_> {
     }
 }
 
-/// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as by every
-/// command.
+/// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command
+/// does.
 ///
 /// # Errors
 /// When there is no such loop, or it cannot be read or completed.

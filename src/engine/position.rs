@@ -1,4 +1,4 @@
-//! Where HEAD and the loop's branch are, and what else is known of the repository for as long as nobody else was at it.
+//! Where HEAD and the loop's branch are, and what else is known of the repository as long as nobody else was at it.
 
 use crate::error::Error;
 use crate::git::{Git, Head, operations_in_progress};
@@ -80,8 +80,8 @@ impl Position {
         self.head.branch.as_deref() == Some(&state.change.branch_ref())
     }
 
-    /// Refuses a step that needs HEAD on the loop's branch: a person may have gone elsewhere on purpose, only an agent's
-    /// HEAD is put back without a word.
+    /// Refuses a step that needs HEAD on the loop's branch: a person may have gone elsewhere on purpose; only an
+    /// agent's HEAD is put back without asking.
     pub fn require_on_branch(&self, state: &State) -> Result<(), Error> {
         if self.is_on_branch(state) {
             Ok(())
@@ -104,9 +104,9 @@ impl Position {
         tip.ok_or_else(|| self.elsewhere(state))
     }
 
-    /// Finds the commit that a checkpoint can be made upon. HEAD elsewhere on top of the checkpoint is mended later and
-    /// told; a checkpoint that is not below HEAD any more means that finished stories are missing from the work tree.
-    /// Inside: why there is none, as a reason for the next prompt.
+    /// Finds the commit that a checkpoint can be made upon. A HEAD elsewhere on top of the checkpoint is put back later
+    /// and reported; a checkpoint that is no longer below HEAD means that finished stories are missing from the work
+    /// tree. The inner error says why there is none, as a reason for the next prompt.
     pub async fn parent_for_checkpoint(
         &self,
         site: Site<'_>,
@@ -165,6 +165,6 @@ impl Position {
 pub(crate) struct Parent {
     /// The commit.
     pub oid: Oid,
-    /// What a person should know of it.
+    /// What a person should know about it.
     pub told: Option<String>,
 }

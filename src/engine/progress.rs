@@ -1,9 +1,9 @@
 //! Decides what the loop may do next, and what an attempt comes to for its story. Pure: no clock, no files, no
 //! processes.
 //!
-//! Invariants (property-tested below): never two attempts at once; a story never gets more than 1 + `max_retries`
-//! attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed from every state but
-//! in the middle of an attempt.
+//! Invariants (property-tested below): never two attempts at the same time; a story never gets more than 1 +
+//! `max_retries` attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed in every
+//! state except in the middle of an attempt.
 
 use crate::state::{Completed, Current, Phase, Progress, Verdict};
 
@@ -182,7 +182,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Passes over a story no longer.
+    /// Stops passing over a story.
     ///
     /// # Errors
     /// When an attempt is in flight, or the loop is closed.
@@ -195,7 +195,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Lets another number of retries hold from now on.
+    /// Sets another number of retries from now on.
     ///
     /// # Errors
     /// When an attempt is in flight, or the loop is closed.
@@ -247,7 +247,7 @@ mod tests {
         Progress::new(max_retries, Vec::new())
     }
 
-    /// Something that can be asked of a progress.
+    /// Something that can be done to a progress.
     #[derive(Clone, Debug)]
     enum Ask {
         Listed(Vec<String>),

@@ -1,4 +1,5 @@
-//! After a crash: completes a step that had begun to change things, ends an attempt whose process died, and says which.
+//! After a crash: completes a step that had begun to change things, ends an attempt whose process died, and reports
+//! what it did.
 
 use super::attempt::guard_rail::{self, AGENT};
 use super::attempt::revert_own_refs;
@@ -29,12 +30,12 @@ pub(super) async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
         open.state.running = None;
         open.save()?;
     }
-    // Hooks are told by the command that does the thing, or not at all.
+    // Hooks are run by the command that does the thing, or not at all.
     open.due.clear();
     Ok(())
 }
 
-/// Ends an attempt whose git-ralph died: nothing of it may go on, and what it left is kept and undone.
+/// Ends an attempt whose git-ralph died: none of its processes may go on, and what it left is kept and undone.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     end_orphans(open).await?;
     let (checkpoint, name) = (open.checkpoint(), open.trash_name());

@@ -23,7 +23,7 @@ pub enum Upcoming<'a> {
     Nothing,
 }
 
-/// Finds the first story in order that is neither complete nor skipped and waits for none that is not complete.
+/// Finds the first story in order that is neither complete nor skipped and waits for no incomplete story.
 #[must_use]
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
@@ -63,7 +63,7 @@ pub fn progress_of(listing: &Listing) -> (usize, usize) {
     (done, done + open)
 }
 
-/// Returns the list in short, once `done` is done too.
+/// Returns a summary of the list, once `done` is done too.
 pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>) -> Listed {
     let mut listing = Cow::Borrowed(listing);
     if let Some(done) = done {
@@ -80,7 +80,7 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
     Listed { done, total, next }
 }
 
-/// Returns what the settings say about where the stories of a change are.
+/// Returns what the settings say about where a change's stories are.
 #[must_use]
 pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
     Wanted {
@@ -122,7 +122,7 @@ pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     listing
 }
 
-/// Reads the list, inside the guard where a command gives it, and lets the progress know what is open.
+/// Reads the list, inside the guard where a command prints it, and tells the progress what is open.
 pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
     follow_source(open);
     let watch = watch::begin(open, Who::Tracker).await?;
@@ -133,7 +133,7 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
     Ok(listing)
 }
 
-/// Lets the progress know what is open; the caller saves.
+/// Tells the progress what is open; the caller saves.
 pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Error> {
     let skipped = &open.state.progress.skipped;
     let incomplete = listing.stories.iter();
@@ -145,7 +145,7 @@ pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Er
     Ok(())
 }
 
-/// Notes where the list has gone when its change was archived; the caller saves.
+/// Notes where the list went when its change was archived; the caller saves.
 pub(super) fn follow_source(open: &mut Loop<'_>) {
     let found = open.state.source.file(&open.context.repo.top);
     if let Some(path) = found.filter(|path| **path != open.state.source.path) {
@@ -154,8 +154,8 @@ pub(super) fn follow_source(open: &mut Loop<'_>) {
     }
 }
 
-/// Reads the stories as they were before an attempt that has been made in the work tree: by the copy from before it, else
-/// as the last checkpoint has them. `None` where neither has the list.
+/// Reads the stories as they were before an attempt that has been made in the work tree: from the copy made before it,
+/// else as the last checkpoint has them. Returns `None` where neither has the list.
 pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listing>, Error> {
     let source = &open.state.source;
     if source.commands.is_some() {

@@ -1,7 +1,7 @@
 //! Stories with a checkpoint that their source still lists as open: no agent works on them a second time.
 //!
-//! The source is told again before each step, and the step is refused for as long as that does not help. A story that was
-//! once seen as done is forgotten here: a person who opens it after that means it.
+//! Before each step the stories are marked in their source again, and the step is refused as long as that does not
+//! help. A story that was once seen as done is forgotten here: a person who opens it after that means it.
 
 use super::attempt::numbers;
 use super::{Loop, marks, stories};
@@ -17,12 +17,12 @@ fn find<'l>(state: &State, listing: &'l Listing, done: &Completed) -> Option<&'l
     stories.find(|story| story.id == done.id && (by_id || story.title == done.title))
 }
 
-/// Returns whether the list has the story as open.
+/// Returns whether the list shows the story as open.
 fn is_open(state: &State, listing: &Listing, done: &Completed) -> bool {
     find(state, listing, done).is_some_and(|story| !story.done && !story.optional)
 }
 
-/// Notes whether the list says that a story is done which just got its checkpoint; the caller saves.
+/// Notes whether the list says that a story that just got its checkpoint is done; the caller saves.
 pub(super) fn note_mark(open: &mut Loop<'_>, listing: &Listing, done: Completed) {
     let is_open = is_open(&open.state, listing, &done);
     open.state.unmarked.retain(|other| other.id != done.id);
@@ -31,7 +31,7 @@ pub(super) fn note_mark(open: &mut Loop<'_>, listing: &Listing, done: Completed)
     }
 }
 
-/// Refuses to go on while the list has a complete story as open.
+/// Refuses to go on while the list shows a complete story as open.
 ///
 /// # Errors
 /// When it has, and the loop does not pass over that story.
@@ -48,8 +48,8 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     }
 }
 
-/// Has the source say of every complete story that it is done, before anything else is worked on; returns the list as it
-/// is then.
+/// Makes the source show every complete story as done, before anything else is worked on; returns the list as it is
+/// then.
 ///
 /// # Errors
 /// As [`refuse_unmarked`], and when HEAD is not on the loop's branch.
@@ -92,7 +92,7 @@ fn is_skipped(state: &State, done: &Completed) -> bool {
     state.progress.skipped.contains(&done.id)
 }
 
-/// Marks what is open once more; returns what it tried to mark. Whether that helped, the list says.
+/// Marks once more what is open; returns what it tried to mark. The list says whether that helped.
 async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Vec<Completed> {
     let unmarked = open.state.unmarked.clone().into_iter();
     let told: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();
@@ -108,7 +108,7 @@ async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Vec<Completed> {
     told
 }
 
-/// Takes a command that was set since in place of the loop's own, which does not do its part, for good, unless the command
+/// Replaces the loop's own command, which does not do its part, for good by one that was set since, unless the command
 /// line names one for this step.
 fn take_mended_command(open: &mut Loop<'_>) {
     let configuration = &open.context.configuration;

@@ -1,4 +1,4 @@
-//! What to type next, for every error that leaves something to type.
+//! What to type next, for every error where there is something to type.
 
 use super::Error;
 use crate::agent::presets;
@@ -12,7 +12,7 @@ use crate::state::StateError;
 use crate::stories::{Adapter, SourceError};
 
 impl Error {
-    /// What to type next.
+    /// Returns what to type next.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -201,7 +201,7 @@ impl Error {
             }
             Self::Stopped(_) => "the same command again goes on".to_owned(),
             Self::WrongPhase(change) => format!("git ralph status {change}"),
-            // The system's own reason says what to mend.
+            // The system's own reason says what to repair.
             Self::Source(SourceError::Unreadable { .. } | SourceError::Unwritable { .. })
             | Self::File(_)
             | Self::Guard(_)
@@ -242,13 +242,13 @@ fn git_hint(error: &GitError) -> Option<String> {
         GitError::Failed { .. } | GitError::Answer { .. } => {
             "the same command with -v shows each git command as it runs".to_owned()
         }
-        // The system's own reason says what to mend.
+        // The system's own reason says what to repair.
         GitError::Run(CommandError::Read { .. }) | GitError::File(_) => return None,
     };
     Some(hint)
 }
 
-/// What was probably meant: a name that a slip of the hand makes of it.
+/// Returns the name that was probably meant: one that a slip of the hand turns into this one.
 fn closest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     let slips = |other: &&String| strsim::damerau_levenshtein(name, other);
     let nearest = known.iter().min_by_key(slips)?;

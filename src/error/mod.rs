@@ -1,8 +1,8 @@
 //! Every way a command can fail: what failed, on what, what to type next, and the exit code.
 //!
-//! Lower floors have errors of their own; this is the one type that the engine and the commands
-//! share. Its messages are lower-case fragments; git's own words are quoted below them. `hint` has what to type next,
-//! and the tests keep a table of all of them.
+//! Lower layers have errors of their own; this is the one type that the engine and the commands share. Its messages are
+//! lower-case fragments; git's own words are quoted below them. `hint` has what to type next, and the tests keep a
+//! table of all of them.
 
 mod hint;
 #[cfg(test)]
@@ -42,7 +42,7 @@ pub enum Error {
     /// The story list cannot be used.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The name of the change is no name.
+    /// The name of the change is not a valid name.
     #[error(transparent)]
     Change(#[from] BadChange),
     /// The agent's processes or log.
@@ -115,7 +115,7 @@ pub enum Error {
         /// The other work tree.
         path: String,
     },
-    /// Another loop goes on in this work tree.
+    /// Another loop is live in this work tree.
     #[error("the loop '{0}' goes on in this work tree")]
     OtherLoop(String),
     /// A branch whose name cannot stand beside `ralph/<change>`.
@@ -129,7 +129,7 @@ pub enum Error {
     /// The work tree is `/` or the home directory.
     #[error("the work tree is {}: too much to hand to an agent", .0.display())]
     TooMuch(PathBuf),
-    /// HEAD names something that is no branch.
+    /// HEAD names something that is not a branch.
     #[error("HEAD points to {0}, which is no branch")]
     OddHead(String),
     /// The list has no story.
@@ -208,7 +208,7 @@ pub enum Error {
         /// Whether a command of the user's has to mark it.
         by_command: bool,
     },
-    /// Stories are complete by word only.
+    /// Stories are complete only by the agent's word.
     #[error("{stories} stories in a row were said to be complete, but nothing was changed for them")]
     NothingChanged {
         /// The change.
@@ -253,7 +253,7 @@ pub enum Error {
         /// The other work tree.
         path: String,
     },
-    /// The branch does not hold its checkpoint any more.
+    /// The branch no longer holds its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone {
         /// The loop's branch, short.
@@ -296,7 +296,7 @@ pub enum Error {
         /// The attempt as given.
         attempt: String,
     },
-    /// An attempt that is no `<story>@<number>`.
+    /// An attempt that is not `<story>@<number>`.
     #[error("'{0}' is no attempt: it must be <story>@<number>")]
     NoAttempt(String),
     /// `prune` of a loop that goes on.
@@ -334,7 +334,7 @@ pub enum Error {
         /// The conflicting paths.
         paths: Vec<String>,
     },
-    /// Files that would be written over.
+    /// Files that would be overwritten.
     #[error("files are in the way of {of}:{}\nnothing was changed", lines(paths))]
     InTheWay {
         /// What would be written.
@@ -400,7 +400,7 @@ impl From<ProtectError> for Error {
 }
 
 impl Error {
-    /// The exit code that this error ends a command with.
+    /// Returns the exit code that this error ends a command with.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -426,7 +426,7 @@ impl Error {
     }
 }
 
-/// A story list as a person knows it.
+/// Names a story list as a person knows it.
 fn source_name(source_file: &str, by_command: bool) -> String {
     if by_command {
         format!("ralph.storiesCommand (`{source_file}`)")

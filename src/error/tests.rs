@@ -196,7 +196,7 @@ fn process() -> Vec<ProcessError> {
     vec![ProcessError::Immortal(2), ProcessError::Log(full())]
 }
 
-/// Every error there is, at least once.
+/// Returns every error there is, at least once.
 fn all() -> Vec<Error> {
     let change = || "add-login".to_owned();
     let branch = || "ralph/add-login".to_owned();
@@ -434,12 +434,12 @@ fn complete<E: Debug>(samples: &[E], source: &str, name: &str) {
     assert_eq!(shown, variants(source, name), "{name}");
 }
 
-/// The variant's name, which a shown value and a line of the source begin with.
+/// Returns the variant's name, which a shown value and a line of the source begin with.
 fn kind(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric()).collect()
 }
 
-/// The names of an enumeration's variants, from its source.
+/// Reads the names of an enumeration's variants from its source.
 fn variants(source: &str, name: &str) -> BTreeSet<String> {
     let (_, rest) = source.split_once(&format!("pub enum {name} {{\n")).unwrap();
     let (body, _) = rest.split_once("\n}\n").unwrap();

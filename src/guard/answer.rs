@@ -30,7 +30,7 @@ pub struct HookCall {
     pub alone: bool,
 }
 
-/// What git is told.
+/// What to answer git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Nothing stands against it.
@@ -41,7 +41,7 @@ pub enum Answer {
     HookFailed,
 }
 
-/// Answers git. What cannot be found out is never a no.
+/// Answers git. What cannot be found out is never a refusal.
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let layout = RepoLayout::of_hook();
     let ours = layout.as_ref().filter(|layout| {
@@ -69,7 +69,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let mut look = Review::new(&call.dir, layout, state == "prepared");
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        // Half of it would be a lie.
+        // Half of it would be wrong.
         copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
         if let Some(moved) = Move::parse(&line) {
             look.at(moved).await;
@@ -91,7 +91,7 @@ struct Review<'a> {
     layout: &'a RepoLayout,
     prepared: bool,
     rules: Option<Rules>,
-    /// A move of HEAD, which is only the shadow of its branch's if that moves to the same commit.
+    /// A move of HEAD, which only mirrors its branch's move if that goes to the same commit.
     head: Option<Move>,
     lines: Lines,
     no: Option<String>,
@@ -172,7 +172,8 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// `git stash drop` takes the last entry off its list before it asks whether the stash may go.
+    /// Lists the last stash entry again: `git stash drop` takes it off the list before it asks whether the stash may
+    /// go.
     async fn list_stash_again(&self, moved: &Move) {
         let stash = self.layout.stash_log();
         let Some(entry) = &moved.old else { return };
@@ -188,7 +189,7 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Writes down what was seen; gives the words of a refusal.
+    /// Writes down what was seen; returns the words of a refusal.
     fn end(mut self) -> Option<String> {
         if let Some(head) = self.head.take() {
             self.lines.push(Kind::Prepared, &head);
@@ -218,7 +219,7 @@ fn run_hook(hook: Option<&Path>, args: &[OsString], input: Stdio) -> Answer {
     let ran = Command::new(hook).args(args).stdin(input).status();
     match ran {
         Ok(status) if status.success() => Answer::GoOn,
-        // As git takes one that ends badly, or cannot be run at all.
+        // As git treats one that fails, or cannot be run at all.
         _ => Answer::HookFailed,
     }
 }

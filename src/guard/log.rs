@@ -1,8 +1,8 @@
 //! The moves of refs during an attempt: a file that the hooks append to, bounded in size, and what it says.
 //!
-//! Git tells of a move before and after it happens, and the second time it may not know the old value. So both
-//! are written down, and only what git has done counts: a line `p` (about to happen), `c` (has happened), `r`
-//! (refused), each with old value, new value and name, and a line `push`.
+//! Git reports a move before and after it happens, and the second time it may not know the old value. So both are
+//! written down, and only what git has done counts: a line `p` (about to happen), `c` (has happened), `r` (refused),
+//! each with old value, new value and name, and a line `push`.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -61,7 +61,7 @@ impl Lines {
         self.0.push_str("push\n");
     }
 
-    /// Appends the lines to a file, as far as it may grow. A record that cannot be written is none.
+    /// Appends the lines to a file, as far as it may grow. A record that cannot be written does not exist.
     pub fn append(&self, path: &Path) {
         let size = path.metadata().map_or(0, |metadata| metadata.len());
         if self.0.is_empty() || size + self.0.len() as u64 > MAX_SIZE {
@@ -93,7 +93,7 @@ pub struct SeenMoves {
     pub pushes: usize,
 }
 
-/// Reads a record; one that is not there, or no file any more, says nothing.
+/// Reads a record; one that is missing, or is no longer a file, says nothing.
 pub(super) fn read(path: &Path) -> SeenMoves {
     let mut text = Vec::new();
     if let Ok(file) = open_regular(path, Links::Refused, OpenOptions::new().read(true)) {
@@ -125,7 +125,7 @@ fn parse(text: &str) -> SeenMoves {
                 continue;
             }
             "c" => {
-                // Deletions are told twice: for the packed refs and for the ref's own file.
+                // Deletions are reported twice: for the packed refs and for the ref's own file.
                 if last.get(name) == Some(&new) {
                     continue;
                 }

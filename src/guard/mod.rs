@@ -1,13 +1,12 @@
-//! The guard: hooks that stand around the agent's git for the time of an attempt, by settings in the agent's
-//! environment alone.
+//! The guard: hooks around the agent's git during an attempt, set up by settings in the agent's environment alone.
 //!
 //! - `scripts`: the hooks, and the settings that lead git to them;
 //! - `rules`: which move of a ref is refused, and with which words; decides by what it is given;
 //! - `answer`: runs when git calls a hook, in a process of its own; `users_hook` finds the user's own hook;
 //! - `log`: the moves of refs, written by the hooks and read after the attempt.
 //!
-//! A rail, not a wall: whatever is broken here lets git go on, and nothing relies on it. What counts is the
-//! comparison after the attempt. Knows neither the loop's state nor the engine.
+//! A rail, not a wall: whatever is broken here lets git go on, and nothing relies on it. What counts is the comparison
+//! after the attempt. Knows neither the loop's state nor the engine.
 
 mod answer;
 mod log;
@@ -33,7 +32,7 @@ const HOOKS: &str = "hooks";
 /// Settings for somebody else's git.
 pub type GitSettings = Vec<(&'static str, OsString)>;
 
-/// What the guard has to know of the moment when an attempt begins.
+/// What the guard has to know about the moment when an attempt begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Rail<'a> {
     /// The loop's own directory.
@@ -48,13 +47,13 @@ pub struct Rail<'a> {
     pub stashes: &'a [Oid],
 }
 
-/// A guard that could not be set up.
+/// Why a guard could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// A file of it.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Git could not tell its version.
+    /// Git could not report its version.
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -78,7 +77,7 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
     Ok(scripts::settings(version?, &hooks))
 }
 
-/// Takes the guard away after an attempt, nothing of which is alive; returns the moves of refs that it saw.
+/// Takes the guard away after an attempt, of which no process is alive; returns the moves of refs that it saw.
 #[must_use]
 pub fn take_away(dir: &Path) -> SeenMoves {
     let seen = log::read(&dir.join(log::FILE));
@@ -86,7 +85,7 @@ pub fn take_away(dir: &Path) -> SeenMoves {
     seen
 }
 
-/// Removes what a guard left; one that stays would be written over by the next attempt.
+/// Removes what a guard left; one that stays would be overwritten by the next attempt.
 pub fn remove_files(dir: &Path) {
     for file in [rules::FILE, log::FILE] {
         let _ = fs::remove_file(dir.join(file));

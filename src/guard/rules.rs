@@ -14,7 +14,7 @@ use crate::names::{Change, Oid};
 /// What the guard must know of the attempt's beginning, in the loop's directory.
 pub(super) const FILE: &str = "guard.rules";
 
-/// A move of a ref as git tells it to a hook: an object id or `ref:` and a name; `None` where there is none.
+/// A move of a ref as git reports it to a hook: an object id or `ref:` and a name; `None` where there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The ref's full name.
@@ -26,7 +26,7 @@ pub struct Move {
 }
 
 impl Move {
-    /// Reads a line that git gives to a `reference-transaction` hook.
+    /// Reads a line that git passes to a `reference-transaction` hook.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let line = String::from_utf8_lossy(line);
         let mut parts = line.trim_end_matches('\n').splitn(3, ' ');
@@ -59,7 +59,7 @@ pub enum Ruling {
     No(String),
 }
 
-/// What tells directories apart, by whatever path they are named.
+/// Returns what tells directories apart, by whatever paths they are named.
 fn identity(dir: &Path) -> String {
     dir.metadata().map_or_else(
         |_| "unknown".to_owned(),
@@ -67,7 +67,7 @@ fn identity(dir: &Path) -> String {
     )
 }
 
-/// The rules as they are written down for an attempt.
+/// Returns the rules as they are written down for an attempt.
 pub(super) fn written(rail: &Rail<'_>) -> String {
     let mut text = format!(
         "checkpoint {}\nwork tree {}\n",
@@ -93,7 +93,7 @@ impl Rules {
         Self::of(change, &read_regular(&dir.join(FILE), Links::Refused, MOST).ok()?)
     }
 
-    /// The rules of a loop between two attempts: those about its own branch.
+    /// Makes the rules of a loop between two attempts: those about its own branch.
     pub fn between_attempts(change: Change, checkpoint: Oid) -> Self {
         let text = Vec::new();
         Self {
@@ -114,12 +114,12 @@ impl Rules {
         })
     }
 
-    /// The checkpoint that the loop's branch has to contain.
+    /// Returns the checkpoint that the loop's branch has to contain.
     pub fn checkpoint(&self) -> &Oid {
         &self.checkpoint
     }
 
-    /// Whether this is the git directory of the loop's own work tree: others have a HEAD of their own.
+    /// Returns whether this is the git directory of the loop's own work tree: others have a HEAD of their own.
     pub fn is_about(&self, git_dir: &Path) -> bool {
         self.holds("work tree", &identity(git_dir))
     }
@@ -128,7 +128,7 @@ impl Rules {
         memmem::find(&self.text, format!("\n{kind} {name}\n").as_bytes()).is_some()
     }
 
-    /// What to think of a move whose old value is the ref's true one. `stash` gives what the stash holds.
+    /// Judges a move whose old value is the ref's true one. `stash` returns what the stash holds.
     pub fn judge(&self, moved: &Move, stash: impl FnOnce() -> Vec<String>) -> Ruling {
         let name = moved.name.as_str();
         let symbolic = |value: &String| value.starts_with("ref:");
@@ -178,7 +178,7 @@ impl Rules {
         Ruling::Fine
     }
 
-    /// What to say to a move that leaves the checkpoint behind.
+    /// Returns what to say about a move that leaves the checkpoint behind.
     pub fn rewritten(&self) -> String {
         format!(
             "the branch {} must keep its checkpoint {}: commit on top of it, and amend, rebase or reset only \
@@ -189,14 +189,14 @@ impl Rules {
         )
     }
 
-    /// What to say to a push.
+    /// Returns what to say about a push.
     pub fn push() -> &'static str {
         "nothing is pushed during an attempt: leave the work in the work tree or commit it; a person pushes it \
          after git ralph finish"
     }
 }
 
-/// What the agent reads.
+/// Returns the refusal as the agent reads it.
 pub(super) fn refused(why: &str) -> String {
     format!("git-ralph: refused: {why}\n")
 }

@@ -1,10 +1,10 @@
 //! The hooks of an attempt: small shell scripts, one for every hook that git knows, and the settings that
 //! lead git to them.
 //!
-//! Git looks into one hooks directory only, so each of ours runs the user's own hook of its name, found when
-//! it is needed: an installation may change `core.hooksPath` in the middle. Those for moves of refs and for
-//! pushes ask git-ralph first. From 2.54 on git runs hooks of its configuration beside those of a directory;
-//! there the user's stay where they are, and only those two are ours.
+//! Git looks into one hooks directory only, so each of ours runs the user's own hook of its name, found when it is
+//! needed: an installation may change `core.hooksPath` in the middle. Those for moves of refs and for pushes ask
+//! git-ralph first. Since 2.54 git runs hooks of its configuration beside those of a directory; there the user's stay
+//! where they are, and only those two are ours.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -53,10 +53,10 @@ pub const REFS: &str = "reference-transaction";
 /// The hook that git asks before a push.
 pub const PUSH: &str = "pre-push";
 
-/// What git from 2.54 on runs for both.
+/// What git 2.54 and later runs for both.
 const ALONE: &str = "git-ralph";
 
-/// The first git that runs hooks of its configuration.
+/// The first version of git that runs hooks of its configuration.
 pub const CONFIGURED_HOOKS: (u32, u32) = (2, 54);
 
 /// Makes the directory `hooks`, which must not be there, for the loop with the directory `loop_dir`.
@@ -79,7 +79,7 @@ pub(super) fn write(hooks: &Path, program: &Path, loop_dir: &Path) -> io::Result
     write_script(&hooks.join(ALONE), &alone(&quoted(program), &asks("--alone ")))
 }
 
-/// The settings for the agent's git, by its version.
+/// Returns the settings for the agent's git, by its version.
 pub(super) fn settings(version: Option<(u32, u32)>, hooks: &Path) -> Vec<(&'static str, OsString)> {
     if version.is_some_and(|version| version >= CONFIGURED_HOOKS) {
         let command = OsString::from_vec(quoted(&hooks.join(ALONE)));
@@ -109,12 +109,12 @@ fn chain(name: &str) -> String {
     )
 }
 
-/// Asks git-ralph, which runs the user's own hook too. Whatever is not its no lets git go on.
+/// Asks git-ralph, which runs the user's own hook too. Whatever is not a refusal of git-ralph's lets git go on.
 fn judged(name: &str, program: &[u8], asks: &[u8]) -> Vec<u8> {
     let no = Exit::Refused.code();
     let mut script = format!("{HEAD}if [ -x ").into_bytes();
     script.extend_from_slice(program);
-    // There is nothing to judge any more, and git says it often.
+    // There is nothing left to judge, and git reports this state often.
     let unless: &[u8] = if name == REFS {
         b" ] && [ \"$1\" != aborted"
     } else {
@@ -133,7 +133,7 @@ fn judged(name: &str, program: &[u8], asks: &[u8]) -> Vec<u8> {
     script
 }
 
-/// The same where git itself runs the user's hooks; there it does not say which hook is run.
+/// Asks git-ralph where git itself runs the user's hooks; there git does not say which hook is run.
 fn alone(program: &[u8], asks: &[u8]) -> Vec<u8> {
     let no = Exit::Refused.code();
     let mut script = format!("{HEAD}name={PUSH}\n[ $# -ne 1 ] || name={REFS}\n[ -x ").into_bytes();
@@ -144,7 +144,7 @@ fn alone(program: &[u8], asks: &[u8]) -> Vec<u8> {
     script
 }
 
-/// A path as one word of a shell, whatever its bytes.
+/// Quotes a path as one word of a shell, whatever its bytes.
 pub fn quoted(path: &Path) -> Vec<u8> {
     let bytes: &OsStr = path.as_os_str();
     let mut word = vec![b'\''];

@@ -26,8 +26,8 @@ pub(super) async fn users_hook(layout: Option<&RepoLayout>, name: &str, ours: &P
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(hook)
 }
 
-/// Returns the hooks directory where no configuration can name another: no file that git would read has the
-/// setting's name in it, or includes anything.
+/// Returns the hooks directory where no configuration can name another: no file that git would read contains the
+/// setting's name or includes another file.
 fn plain_hooks(layout: &RepoLayout) -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if !cfg!(target_os = "linux") || set("GIT_CONFIG_PARAMETERS").is_some() {

@@ -41,9 +41,9 @@ pub struct Status {
     pub session: Option<SessionStatus>,
     /// Commits above the checkpoint that a person has made, as far as git's hooks have noted them.
     pub commits_by_hand: usize,
-    /// Where HEAD is in the loop's work tree, if it is not on its branch; null also when it cannot be told.
+    /// Where HEAD is in the loop's work tree, if it is not on its branch; null also when that is unknown.
     pub away: Option<String>,
-    /// Why no story can be told, where that has a reason: the list cannot be read, or its stories wait for others.
+    /// Why no story can be named, where that has a reason: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct CurrentStory {
 pub struct SessionStatus {
     /// The agent's name for it.
     pub id: String,
-    /// Whether it was told to go on, and nothing was heard since of its end or of an error.
+    /// Whether it was told to go on, and no end and no error was reported since.
     pub at_work: bool,
     /// When one of its hooks was last called.
     pub seen: Timestamp,
@@ -80,7 +80,7 @@ pub struct SessionStatus {
 }
 
 impl SessionStatus {
-    /// What is to be said of the session of a live loop; `None` when the loop has gone on without it.
+    /// Describes the session of a live loop; returns `None` when the loop has gone on without it.
     fn of(state: &State) -> Option<Self> {
         let session = state.session.as_ref().filter(|_| state.is_live())?;
         let attempted = |story: &str| {
@@ -108,8 +108,8 @@ impl SessionStatus {
 }
 
 impl Status {
-    /// The status of a loop of this repository. Its story list is the one in its own work tree, and only while its
-    /// branch is checked out there: another branch has another list.
+    /// Returns the status of a loop of this repository. Its story list is the one in its own work tree, and only while
+    /// its branch is checked out there: another branch has another list.
     ///
     /// # Errors
     /// When git cannot tell where HEAD is.
@@ -131,7 +131,7 @@ impl Status {
         Ok(Self::told(state, None, Some(elsewhere)))
     }
 
-    /// The status of a loop whose story list is at `top`.
+    /// Returns the status of a loop whose story list is at `top`.
     pub async fn of(state: &State, top: &Path) -> Self {
         if !state.is_live() {
             return Self::told(state, None, None);

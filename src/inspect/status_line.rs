@@ -104,7 +104,7 @@ fn is_cut_off(state: &State) -> bool {
     holder_is_gone(state) && state.running.as_ref().is_some_and(|running| !running.by_hand)
 }
 
-/// Whether the process that took the last step is certainly no more.
+/// Returns whether the process that took the last step is certainly gone.
 fn holder_is_gone(state: &State) -> bool {
     let Some(layout) = work_tree_of(state) else {
         return false;
@@ -114,7 +114,8 @@ fn holder_is_gone(state: &State) -> bool {
     holder.is_some_and(|holder| processes && !Path::new(&format!("/proc/{holder}")).exists())
 }
 
-/// What a person has done since: commits on the loop's branch that hooks of git have noted, and whether HEAD is elsewhere.
+/// Describes what a person has done since: commits on the loop's branch that hooks of git have noted, and whether HEAD
+/// is elsewhere.
 fn by_hand(state: &State) -> String {
     let mut words = String::new();
     match commits(state) {

@@ -38,7 +38,7 @@ pub struct ListedStory {
 }
 
 impl Stories {
-    /// The stories of a change.
+    /// Returns the stories of a change.
     #[must_use]
     pub fn of(change: &Change, source: &Source, listing: Listing, skipped: &[String]) -> Self {
         let (done, total) = progress_of(&listing);
@@ -85,7 +85,7 @@ pub struct ChosenAgent {
 }
 
 impl ChosenAgent {
-    /// What is shown of an agent.
+    /// Returns what is shown of an agent.
     #[must_use]
     pub fn of(agent: Agent) -> Self {
         Self {

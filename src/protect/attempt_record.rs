@@ -1,5 +1,5 @@
-//! The record of the moment before an attempt, and what is done by it when nothing of the attempt is alive: repair what
-//! would stop git from running, and say what was moved.
+//! The record of the moment before an attempt, and what is done with it when no process of the attempt is alive: repair
+//! what would stop git from running, and say what was moved.
 
 use std::fs;
 use std::path::PathBuf;
@@ -74,7 +74,8 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Repairs what an attempt left whose git-ralph died, so that git can run. Returns whether control files had changed.
+    /// Repairs what an attempt whose git-ralph died left, so that git can run. Returns whether control files had
+    /// changed.
     ///
     /// # Errors
     /// As [`AttemptRecord::repair`].
@@ -103,7 +104,7 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Brings back what an attempt put outside a sparse checkout of its own, and mends the index.
+    /// Brings back what an attempt put outside a sparse checkout of its own, and repairs the index.
     ///
     /// # Errors
     /// When git fails.
@@ -119,12 +120,12 @@ impl AttemptRecord<'_> {
         Ok(())
     }
 
-    /// Returns where what stood in place of git's own files goes.
+    /// Returns the directory for what stood in place of git's own files.
     pub fn control_trash(self) -> PathBuf {
         self.site.trash().join(format!("{}.git", self.name))
     }
 
-    /// Forgets the record: a person's own doing is not measured by it.
+    /// Forgets the record: what a person does is not measured by it.
     ///
     /// # Errors
     /// When a file of it cannot be removed.

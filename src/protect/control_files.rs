@@ -1,6 +1,6 @@
 //! Git's own files that an agent can use to hide work or to change what git does: configuration, exclude and attribute
-//! rules, hooks, the list of a shallow repository. They are put back after an attempt, and what was there instead is in
-//! the trash. A damaged index is replaced.
+//! rules, hooks, the list of a shallow repository. They are put back after an attempt, and what was there instead goes
+//! to the trash. A damaged index is replaced.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl ControlFiles {
     }
 
     /// Puts them back to what they were before `who` ran; returns whether any had changed. What was there instead goes
-    /// to the directory `trash`, or the next free one of such a name.
+    /// to the directory `trash`, or to the next free directory of such a name.
     ///
     /// # Errors
     /// When a file cannot be moved or written.
@@ -111,8 +111,8 @@ pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(OwnFiles::discard(&site.file(OWN_FILES))?)
 }
 
-/// Puts the index of the checkpoint in place of one that is not as git wrote it: git would read it, and take what is
-/// missing in it for deleted.
+/// Replaces an index that is not as git wrote it by the checkpoint's: git would read it, and take what is missing in it
+/// for deleted.
 pub(super) async fn mend_index(
     site: Site<'_>,
     checkpoint: &Savepoint,
@@ -132,7 +132,7 @@ pub(super) async fn mend_index(
     Ok(fs::remove_file(&real).map_err(|error| file_error("remove", &real, error))?)
 }
 
-/// Returns this directory, or the next of such a name that nothing has yet.
+/// Returns this directory, or the next of such a name that does not exist yet.
 fn free_dir(wanted: &Path) -> PathBuf {
     let mut dir = wanted.to_owned();
     let mut more = 1;

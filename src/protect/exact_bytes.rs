@@ -1,6 +1,5 @@
-//! Files whose bytes do not survive git: a filter, a line-ending or an encoding rule makes something
-//! else of them when git writes them. Their bytes are kept beside git, and come back
-//! after a revert. Only repositories that have such rules pay for it.
+//! Files whose bytes do not survive git: a filter, a line-ending or an encoding rule changes them when git writes them.
+//! Their bytes are kept beside git, and come back after a revert. Repositories without such rules pay nothing.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -29,7 +28,7 @@ pub(super) struct ExactBytes {
 }
 
 impl ExactBytes {
-    /// Names those of a savepoint.
+    /// Names the copies of a savepoint.
     pub fn of(site: Site<'_>, moment: Moment) -> Self {
         Self::below(&site.file("unversioned"), &moment.name(RAW))
     }
@@ -41,14 +40,14 @@ impl ExactBytes {
         }
     }
 
-    /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write otherwise.
-    /// `index` describes the work tree.
+    /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write differently. `index`
+    /// describes the work tree.
     pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         let oid = repo.oid_length;
         if !repo.may_convert(index, oid).await? {
             return Ok(());
         }
-        // What a story deleted, or has git forget, has no content that git could write.
+        // What a story deleted, or made git forget, has no content that git could write.
         let bytes = fs::read(index).unwrap_or_default();
         let known = Index::parse(&bytes, oid);
         let is_known = |path: &&Vec<u8>| {
@@ -92,7 +91,7 @@ impl ExactBytes {
         raw.copy_to(&Self::of(site, Moment::Start))
     }
 
-    /// Copies all that is kept to another name.
+    /// Copies all that is kept to another place.
     fn copy_to(&self, other: &Self) -> Result<(), ProtectError> {
         for path in self.paths() {
             let name = OsStr::from_bytes(&path);
@@ -135,7 +134,7 @@ impl ExactBytes {
         Ok(())
     }
 
-    /// Writes the kept bytes back where `paths` have others; returns those that it wrote.
+    /// Writes the kept bytes back where `paths` have others; returns the paths that it wrote.
     pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
         let mut written = Vec::new();
         if !self.kept.exists() {
@@ -154,7 +153,7 @@ impl ExactBytes {
     }
 }
 
-/// Keeps in the trash, before files are written over, the bytes of those that git has only in another form. `work`
+/// Keeps in the trash, before files are overwritten, the bytes of those that git has only in another form. `work`
 /// describes the work tree.
 pub(super) async fn keep_in_trash(
     site: Site<'_>,
@@ -175,7 +174,7 @@ pub(super) async fn keep_in_trash(
     let kept = ExactBytes::below(trash, RAW);
     let recorded = kept.record(site.repo, work, &touched).await;
     if let Err(ProtectError::Git(_)) = recorded {
-        // A filter that fails tells nothing, and must not stand in the way: all are kept.
+        // A filter that fails says nothing, and must not stand in the way: all are kept.
         for path in &touched {
             let name = OsStr::from_bytes(path);
             copy_file(&top.join(name), &kept.kept.join(name))?;

@@ -20,7 +20,7 @@ pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 impl Records {
     /// Records the permissions of what was touched since the last checkpoint.
     pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), FileError> {
-        // Where the record was lost, a new one would say that all the others are usual.
+        // Where the record was lost, a new one would say that all others have the usual permissions.
         if !self.knows_modes(Moment::Checkpoint) {
             return Ok(());
         }
@@ -62,7 +62,7 @@ impl Records {
         Ok(())
     }
 
-    /// Brings those of `paths` and of their directories up to date in `modes`: only unusual ones stay.
+    /// Brings the permissions of `paths` and of their directories up to date in `modes`: only unusual ones stay.
     fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Modes {
         let usual = Usual::now();
         let dirs = directories(paths.iter().map(Vec::as_slice));
@@ -116,7 +116,7 @@ impl Usual {
         Self(umask_now())
     }
 
-    /// Returns those of a file like this one.
+    /// Returns the usual permissions of a file like this one.
     pub fn of(&self, metadata: &fs::Metadata) -> u32 {
         let all = if metadata.is_dir() || metadata.permissions().mode() & 0o100 != 0 {
             0o777

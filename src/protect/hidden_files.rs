@@ -1,5 +1,5 @@
-//! Files that a rule hid which came into `.git/info/exclude` during an attempt and went with the rest of that file: no
-//! checkpoint takes them in, and no later attempt takes them along.
+//! Files hidden by a rule that was added to `.git/info/exclude` during an attempt, and removed with the rest of that
+//! file: no checkpoint takes them in, and no later attempt takes them along.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::fs::FileError;
 
 /// The record of such files from before the attempt that runs or was the last.
 const HIDDEN: &str = "covered";
-/// Those of that attempt; they go with it when it fails, as all that is new.
+/// Those of that attempt; they go with it when it fails, like everything that is new.
 const JUST_HIDDEN: &str = "covered.now";
 
 impl Records {
-    /// Takes what the last attempt hid and left for the user's. Called before an attempt.
+    /// Treats what the last attempt hid and left as the user's. Called before an attempt.
     pub(super) fn settle_hidden(&self) -> Result<(), FileError> {
         let mut now = self.paths(JUST_HIDDEN)?;
         if now.is_empty() {

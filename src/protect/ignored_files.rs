@@ -1,5 +1,5 @@
-//! Files that git ignores before an attempt: those of the beginning never enter a checkpoint, and the small ones come
-//! back when an attempt deletes them.
+//! Files that git ignores before an attempt: those that were there at the beginning never enter a checkpoint, and the
+//! small ones come back when an attempt deletes them.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -18,12 +18,12 @@ use crate::git::worktree::Reading;
 
 /// Ignored files up to this size are copied.
 const SMALL: u64 = 1024 * 1024;
-/// At most this many of them.
+/// At most this many of them are copied.
 const MANY: usize = 1000;
 
 impl Records {
     /// Copies the small ignored files that have changed since the last copy, and keeps the inventory of what is there
-    /// now: what a complete story or a person deleted comes back no more.
+    /// now: what a complete story or a person deleted does not come back.
     fn copy_ignored(&self, now: &Inventory) -> Result<(), FileError> {
         if self.inventory_before_attempt()?.as_ref() != Some(now) {
             self.save_inventory(Moment::Checkpoint, now)?;
@@ -49,10 +49,10 @@ impl Records {
         self.dir.join("files").join(OsStr::from_bytes(path))
     }
 
-    /// Selects the small files of the inventory of which copies are kept.
+    /// Selects the small files of the inventory that are copied.
     fn to_copy<'i>(&self, now: &'i Inventory) -> Result<Vec<(&'i Vec<u8>, Metadata)>, FileError> {
         let start = self.inventory_of_start()?.unwrap_or_default();
-        // Those of the beginning come first: many later ones must not take their places.
+        // Those that were there at the beginning come first: many later ones must not take their places.
         let (first, later): (Vec<_>, Vec<_>) = now.files().partition(|path| start.kind_of(path).is_some());
         let small = |path: &'i Vec<u8>| {
             let is = self.top.join(OsStr::from_bytes(path)).symlink_metadata().ok()?;
@@ -94,7 +94,7 @@ impl Records {
         Ok(())
     }
 
-    /// Returns whether nothing but directories stands above a path: nothing is written through a link.
+    /// Returns whether there are only directories above a path: nothing is written through a link.
     fn has_only_directories_above(&self, path: &[u8]) -> bool {
         parents(path).all(|dir| {
             let found = self.top.join(OsStr::from_bytes(dir)).symlink_metadata();

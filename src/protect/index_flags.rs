@@ -1,5 +1,5 @@
-//! What git was told not to look at when the loop began: files taken for unchanged, skipped, and those outside a sparse
-//! checkout (git-update-index(1), git-sparse-checkout(1)).
+//! What git was told not to look at when the loop began: files assumed to be unchanged, skipped files, and those
+//! outside a sparse checkout (git-update-index(1), git-sparse-checkout(1)).
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ impl Records {
     }
 }
 
-/// Puts outside the sparse checkout again what was outside it. Called when the work tree is the savepoint's, with the
+/// Puts back outside the sparse checkout what was outside it. Called when the work tree is the savepoint's, with the
 /// index that describes it.
 pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
     let repo = site.repo;
@@ -63,8 +63,8 @@ pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) 
     Ok(repo.hide_paths(index, &[], &again).await?)
 }
 
-/// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted, git was only told
-/// not to have them.
+/// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted; git was only told
+/// to leave them out.
 pub(super) async fn widen_sparse(
     site: Site<'_>,
     checkpoint: &Savepoint,
@@ -86,7 +86,7 @@ pub(super) async fn widen_sparse(
     Ok(())
 }
 
-/// Has git not look again at what it did not look at before the loop.
+/// Hides from git again what it did not look at before the loop.
 ///
 /// # Errors
 /// When a record cannot be read, or git fails.

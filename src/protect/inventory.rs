@@ -1,5 +1,5 @@
-//! What is in a work tree and git does not track, by kind, as it is before an attempt: what was there then is
-//! never moved away for having been there.
+//! What is in a work tree and is not tracked by git, by kind, as it is before an attempt: what was there then is never
+//! moved away for being untracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -39,12 +39,12 @@ impl Kind {
         (b'e', Self::EmptyDirectory),
     ];
 
-    /// Whether all that is below such a path belongs to it.
+    /// Returns whether all that is below such a path belongs to it.
     pub fn is_whole(self) -> bool {
         matches!(self, Self::IgnoredDirectory | Self::NestedRepository)
     }
 
-    /// Whether an ignore rule covers it.
+    /// Returns whether an ignore rule covers it.
     pub fn is_ignored(self) -> bool {
         matches!(self, Self::IgnoredFile | Self::IgnoredDirectory)
     }
@@ -114,24 +114,24 @@ impl Inventory {
         self.0.insert(bare(path).to_vec(), Item { kind, identity });
     }
 
-    /// Adds all of another; what is in both stays as it is here.
+    /// Adds all entries of another inventory; what is in both stays as it is here.
     pub fn extend(&mut self, other: Self) {
         for (path, item) in other.0 {
             self.0.entry(path).or_insert(item);
         }
     }
 
-    /// Drops what does not hold.
+    /// Drops the entries for which `holds` is false.
     pub fn retain(&mut self, mut holds: impl FnMut(&[u8], Kind) -> bool) {
         self.0.retain(|path, item| holds(path, item.kind));
     }
 
-    /// Its paths in order, each with what is known of it.
+    /// Returns its paths in order, each with what is known of it.
     pub fn iter(&self) -> impl Iterator<Item = (&Vec<u8>, Item)> {
         self.0.iter().map(|(path, item)| (path, *item))
     }
 
-    /// The paths of files of which copies can be kept.
+    /// Returns the paths of files of which copies can be kept.
     pub fn files(&self) -> impl Iterator<Item = &Vec<u8>> {
         let is_file = |kind| matches!(kind, Kind::IgnoredFile | Kind::Untracked);
         self.iter()
@@ -139,7 +139,7 @@ impl Inventory {
             .map(|(path, _)| path)
     }
 
-    /// The kind of what holds this path: its own, or that of the directory which it belongs to.
+    /// Returns the kind of what holds this path: its own, or that of the directory which it belongs to.
     pub fn kind_of(&self, path: &[u8]) -> Option<Kind> {
         let path = bare(path);
         let above = path
@@ -152,13 +152,14 @@ impl Inventory {
         above.or_else(|| self.0.get(path).map(|item| item.kind))
     }
 
-    /// Whether a file of this path is not for git: one that was there or in an ignored directory, left out then.
+    /// Returns whether a file of this path is not for git: one that was there, or in an ignored directory, and was left
+    /// out then.
     pub fn holds_back(&self, path: &[u8]) -> bool {
         let kind = self.kind_of(path);
         kind.is_some_and(|kind| kind.is_ignored() || kind == Kind::Untracked)
     }
 
-    /// Whether the path, or anything in it, was there.
+    /// Returns whether the path, or anything in it, was there.
     pub fn touches(&self, path: &[u8]) -> bool {
         self.kind_of(path).is_some() || self.has_below(path)
     }
@@ -169,8 +170,8 @@ impl Inventory {
         next.is_some_and(|(found, _)| found.starts_with(&below))
     }
 
-    /// Sorts out what git calls untracked below `top`, directories as a whole among it: what was there before
-    /// stays, and where something in a directory was, the rest of the directory is looked at.
+    /// Sorts what git calls untracked below `top`, including whole directories: what was there before stays, and where
+    /// something in a directory was, the rest of the directory is examined.
     pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Leftovers {
         let mut left = Leftovers::default();
         let mut open: Vec<Vec<u8>> = Vec::new();
@@ -213,7 +214,7 @@ impl Inventory {
         }
     }
 
-    /// The record of it: for each path the letter of its kind, device and inode, and the path.
+    /// Returns the record of it: for each path the letter of its kind, device and inode, and the path.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (path, item) in &self.0 {
@@ -254,8 +255,8 @@ impl Inventory {
         Self(bytes.split(|byte| *byte == 0).filter_map(item).collect())
     }
 
-    /// Understands the list of ignored paths that earlier versions kept: it named directories as well in which
-    /// everything was ignored, beside what was in them.
+    /// Reads the list of ignored paths that earlier versions kept: it also named directories in which everything was
+    /// ignored, beside what was in them.
     pub fn from_list(paths: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut inventory = Self::default();
         for path in paths {
@@ -277,12 +278,12 @@ impl Inventory {
     }
 }
 
-/// A path without the `/` of a directory.
+/// Returns a path without the final `/` of a directory.
 fn bare(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
-/// Whether this is a directory with nothing but directories in it.
+/// Returns whether this is a directory with nothing but directories in it.
 pub(super) fn holds_no_file(path: &Path) -> bool {
     let is_bare = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| {
@@ -380,7 +381,7 @@ mod tests {
         );
         let mut left = inventory.sort_out(top, &paths(&["d/", "whole/", "empty/", "n/", "file"]));
         left.beside.sort();
-        // What stands where a pipe was is no pipe any more.
+        // What stands where a pipe was is no longer a pipe.
         assert_eq!(left.beside, paths(&["d/new", "d/pipe", "d/x", "empty/z"]));
         assert_eq!(left.new, paths(&["whole/", "file"]));
     }

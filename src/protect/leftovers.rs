@@ -34,9 +34,9 @@ impl Savepoint {
         Ok(known)
     }
 
-    /// Moves to the trash what an agent has left in the top directory for itself, by how the names begin; what was there
-    /// before stays, and so does what is ignored: it is in nobody's way, and may be the user's. Returns whether anything
-    /// was moved.
+    /// Moves to the trash what an agent has left in the top directory for itself, found by how the names begin; what
+    /// was there before stays, and so does what is ignored: it is in nobody's way, and may be the user's. Returns
+    /// whether anything was moved.
     ///
     /// # Errors
     /// When something cannot be read or moved.
@@ -71,7 +71,7 @@ impl Savepoint {
     }
 
     /// Moves to the trash what git calls untracked below the top and was not there before. `index` describes the work
-    /// tree; `undone` are paths that were put there by what is undone.
+    /// tree; `undone` are the paths that came with what is undone.
     pub(super) async fn clear_leftovers(
         &self,
         site: Site<'_>,
@@ -88,7 +88,7 @@ impl Savepoint {
         let mut known = self.known_before(site)?;
         let mut going = Inventory::default();
         if !self.has_own_inventory || records.inventory_before_attempt()?.is_none() {
-            // What git ignores may be anybody's, but for what stands in a directory that goes.
+            // What git ignores may be anybody's, except for what stands in a directory that goes.
             let made = if self.has_own_inventory {
                 BTreeSet::new()
             } else {
@@ -103,7 +103,7 @@ impl Savepoint {
         }
         let mut away = new_among(site.repo, index, &known, untracked).await?;
         if records.inventory_of_start()?.is_none() {
-            // Nobody knows any more which empty directories are the user's.
+            // It is no longer known which empty directories are the user's.
             away.retain(|path| !holds_no_file(&site.repo.top.join(OsStr::from_bytes(path))));
         }
         let mut went = BTreeSet::new();
@@ -124,8 +124,8 @@ impl Savepoint {
         Ok(())
     }
 
-    /// Moves to the trash what stands in the way of what is put back, and says so where it was not the attempt that put
-    /// it there.
+    /// Moves to the trash what stands in the way of what is put back, and says so where the attempt did not put it
+    /// there.
     pub(super) fn clear_out_of_the_way(
         &self,
         site: Site<'_>,
@@ -156,7 +156,7 @@ fn made_with(index: &Path, oid: usize, undone: &[Vec<u8>]) -> BTreeSet<Vec<u8>> 
     made.map(|dir| [dir, b"/"].concat()).collect()
 }
 
-/// Selects what is new among that which git calls untracked beside `index`, and what new things stand beside known ones
+/// Selects what is new among what git calls untracked beside `index`, and which new things stand beside known ones
 /// without being ignored.
 async fn new_among(
     repo: &Repo,
@@ -172,8 +172,8 @@ async fn new_among(
     Ok(new)
 }
 
-/// Returns what is untracked beside `index` in a repository without an inventory of its own; all that git ignores is
-/// taken for having been there.
+/// Returns what is untracked beside `index` in a repository without an inventory of its own; all that git ignores
+/// counts as having been there.
 pub(super) async fn untracked_beside_ignored(repo: &Repo, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
     let untracked = repo.differences(index).await?.untracked;
     if untracked.is_empty() {

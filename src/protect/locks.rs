@@ -8,8 +8,8 @@ use crate::fs::remove_file;
 use crate::git::index;
 use crate::names::Change;
 
-/// Removes locks that a killed git left; returns how many there were. Only called when nothing of the attempt or of the
-/// step that was cut off is alive; a git of the user's in another window gets a moment to finish.
+/// Removes locks that a killed git left; returns how many there were. Only called when no process of the attempt, or of
+/// the step that was cut off, is alive; a git that the user runs in another window gets a moment to finish.
 pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
     let repo = site.repo;
     let branch = change.branch_ref();

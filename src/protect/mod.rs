@@ -1,16 +1,16 @@
 //! What an attempt can touch: recorded before it, repaired and judged after it, put back where it failed.
 //!
-//! - [`AttemptRecord`] is taken before an attempt and repairs what would stop git from running after it;
-//!   [`Savepoint`] is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
+//! - `AttemptRecord` is taken before an attempt and repairs what would stop git from running after it;
+//!   `Savepoint` is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
-//! - `trash` is where things go that git cannot keep; nothing is deleted.
+//! - `trash` holds what git cannot keep; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
 //!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `locks`,
 //!   `story_backup`.
 //!
-//! All of it takes the repository, the loop's own directory and somebody to tell. It knows neither the engine nor the
-//! state of a loop.
+//! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
+//! the state of a loop.
 
 mod attempt_record;
 mod control_files;
@@ -69,7 +69,7 @@ impl Site<'_> {
         self.file("work.index")
     }
 
-    /// Returns where things go that git cannot keep.
+    /// Returns the directory for what git cannot keep.
     pub fn trash(self) -> PathBuf {
         self.file("trash")
     }

@@ -1,5 +1,5 @@
 //! Permissions that an attempt took away from files and directories that are to be put back, or that git itself has to
-//! write. They are given back when nothing of the attempt is alive.
+//! write. They are given back when no process of the attempt is alive.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -13,7 +13,7 @@ use super::stat_changes::tracked_directories;
 use crate::events::Notices;
 use crate::fs::{give, lacks, umask_now};
 
-/// What git has to write in a repository; one of these without our permissions means that all need a look.
+/// What git has to write in a repository; if we lack permissions for one of these, all have to be checked.
 const GITS: &[&str] = &[
     "",
     "HEAD",
@@ -30,7 +30,7 @@ const GITS: &[&str] = &[
     "ralph",
 ];
 
-/// Gives us back the top directory and what git has to write. A few looks where nothing is wrong.
+/// Gives us back the top directory and what git has to write. Checks only a few paths where nothing is wrong.
 pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
     let repo = site.repo;
     let mut opened = usize::from(make_usual(&repo.top));
@@ -63,7 +63,8 @@ pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     }
 }
 
-/// Does something to a path below `top`; when permissions forbid it, takes them and does it once more.
+/// Runs `act` on a path below `top`; when permissions forbid it, opens the directories down to it to their owner and
+/// runs it once more.
 pub(crate) fn with_permissions<T>(
     top: &Path,
     path: &Path,
@@ -85,7 +86,7 @@ pub(crate) fn with_permissions<T>(
     }
 }
 
-/// Gives a directory that its owner cannot use the permissions that new ones get.
+/// Gives a directory that its owner cannot use the permissions that new directories get.
 fn make_usual(dir: &Path) -> bool {
     let usual = 0o777 & !umask_now();
     lacks(dir, 0)

@@ -41,9 +41,9 @@ impl Records {
         }
     }
 
-    /// Begins them anew with what is there when the loop begins and does not need the work tree to be read by git first:
-    /// what is ignored, unusual permissions, empty directories, and what the user's index hides. One scan of the
-    /// directories and one `lstat` a file, beside git's own.
+    /// Begins the records anew with what is there when the loop begins and does not need git to read the work tree
+    /// first: what is ignored, unusual permissions, empty directories, and what the user's index hides. One scan of the
+    /// directories and one `lstat` for each file, beside git's own.
     pub async fn begin(
         &self,
         site: Site<'_>,
@@ -73,7 +73,7 @@ impl Records {
         Ok(self.save_modes(Moment::Checkpoint, &found.modes)?)
     }
 
-    /// Makes the empty directories that are gone.
+    /// Makes the empty directories again that are gone.
     pub fn put_back_directories(&self) -> Result<(), FileError> {
         for path in self.empty_directories()? {
             let dir = self.top.join(OsStr::from_bytes(&path));
@@ -98,8 +98,8 @@ impl Records {
         Inventory::take(site.repo, index).await
     }
 
-    /// Returns what git did not track when the loop began, but for what its snapshot holds; `None` where the record is
-    /// lost.
+    /// Returns what git did not track when the loop began, except for what its snapshot holds; `None` where the record
+    /// is lost.
     pub fn inventory_of_start(&self) -> Result<Option<Inventory>, FileError> {
         let name = Moment::Start.name(INVENTORY);
         if self.knows(&name) {

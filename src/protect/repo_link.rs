@@ -1,5 +1,5 @@
 //! The link from a work tree to its repository. An agent may move or delete `.git`; git would then find another
-//! repository above, and take its work tree for ours.
+//! repository above, and use its work tree as ours.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,7 @@ enum Link {
 }
 
 impl RepoLink {
-    /// Records it before a process of the agent's runs.
+    /// Records it before one of the agent's processes runs.
     pub fn of(repo: &Repo) -> Self {
         let dir = |path: &Path| (path.to_owned(), identity(path));
         Self {
@@ -39,11 +39,11 @@ impl RepoLink {
         }
     }
 
-    /// Detects an agent that moved or deleted `.git`, and restores the link. Comes before anything else when processes
-    /// of the agent's have ended.
+    /// Detects an agent that moved or deleted `.git`, and restores the link. Comes before anything else when the
+    /// agent's processes have ended.
     ///
     /// # Errors
-    /// [`ProtectError::RepositoryGone`] when the git directory itself is gone: nothing may be touched then.
+    /// [`ProtectError::RepositoryGone`] when the git directory itself is gone: then nothing may be touched.
     pub fn restore(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         // Behind a closed directory nothing can be seen.
         permissions::take_back(site, notices);

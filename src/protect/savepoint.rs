@@ -1,5 +1,5 @@
-//! A state that the work tree can go back to: the last checkpoint, or the beginning of the loop. Going back touches only
-//! what differs; what git does not keep goes to the trash.
+//! A state that the work tree can go back to: the last checkpoint, or the beginning of the loop. Going back touches
+//! only what differs; what git does not keep goes to the trash.
 
 use std::collections::HashSet;
 use std::fs;
@@ -61,7 +61,7 @@ pub(crate) struct Savepoint {
     pub nested: Vec<Vec<u8>>,
     /// When what would be undone began.
     pub since: Timestamp,
-    /// Whether an inventory was taken before what would be undone: nobody takes one when a person sets to work.
+    /// Whether an inventory was taken before what would be undone: nobody takes one when a person starts to work.
     pub has_own_inventory: bool,
 }
 
@@ -74,8 +74,8 @@ impl Savepoint {
         })
     }
 
-    /// Records what git does not keep when a loop begins. `index` is the user's, whose flags are `entries`; nothing waits
-    /// for the work tree to be read. One scan of the directories and one `lstat` a file.
+    /// Records what git does not keep when a loop begins. `index` is the user's, whose flags are `entries`; nothing
+    /// waits for the work tree to be read. One scan of the directories and one `lstat` for each file.
     ///
     /// # Errors
     /// When something cannot be read or written.
@@ -123,7 +123,7 @@ impl Savepoint {
     }
 
     /// Records permissions and exact bytes of what a person touched since the checkpoint without a difference that git
-    /// would see: it is not the attempt's to take along. The working index describes the work tree.
+    /// would see: an attempt must not take it along. The working index describes the work tree.
     ///
     /// # Errors
     /// When something cannot be read or written.
@@ -154,7 +154,7 @@ impl Savepoint {
     }
 
     /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` says
-    /// nothing. One `lstat` a file and one scan.
+    /// nothing. One `lstat` for each file and one scan.
     ///
     /// # Errors
     /// When git cannot read the work tree.
@@ -354,8 +354,8 @@ impl Savepoint {
         Ok(Some(repo.read_tracked(&work).await?))
     }
 
-    /// Takes out of the working index what the savepoint's ignore rules cover, or was there untracked, and the savepoint
-    /// does not hold: an agent may have force-added files that are the user's.
+    /// Takes out of the working index what the savepoint's ignore rules cover, or was there untracked, and the
+    /// savepoint does not hold: an agent may have force-added files that are the user's.
     async fn leave_ignored(
         &self,
         site: Site<'_>,
@@ -389,7 +389,7 @@ impl Savepoint {
     }
 
     /// Moves to the trash what stands where the savepoint has something and what git does not know of (ignored files,
-    /// files under a rule that the attempt added): git would not write over it. `changes` says how the work tree differs
+    /// files under a rule that the attempt added): git would not overwrite it. `changes` says how the work tree differs
     /// from the savepoint.
     fn clear_the_way(
         &self,

@@ -1,5 +1,5 @@
-//! One walk over the user's tree when the loop begins, for what neither git nor an index tells: unusual
-//! permissions, empty directories, pipes and sockets.
+//! One walk over the user's tree when the loop begins, for what neither git nor an index records: unusual permissions,
+//! empty directories, pipes and sockets.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,8 +22,8 @@ pub(super) struct Found {
     pub special: Paths,
 }
 
-/// Walks over everything below `top` but for what is `ignored`, nested
-/// repositories and git's own directory. What cannot be read is passed over.
+/// Walks over everything below `top` except for what is `ignored`, nested repositories and git's own directory. What
+/// cannot be read is passed over.
 pub(super) fn scan(top: &Path, ignored: &Inventory) -> Found {
     let usual = Usual::now();
     let mut found = Found::default();

@@ -1,5 +1,5 @@
-//! Files that were touched since an index was written, by the stat data that it holds (gitformat-index(5)): only
-//! `lstat`, no look at a file's content.
+//! Files that were touched since an index was written, found by the stat data that it holds (gitformat-index(5)): with
+//! `lstat` alone, without looking at a file's content.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -47,7 +47,7 @@ pub(crate) fn touched_in_same_second(repo: &Repo, index: &Path, since: Timestamp
 }
 
 /// Returns whether the real index holds what the index `saved` with this tree holds, hides nothing, and no file was
-/// touched since: git would not tell of a file that only got other permissions. One `lstat` a file.
+/// touched since: git would not report a file that only got other permissions. One `lstat` for each file.
 pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool {
     let now = fs::read(repo.index()).unwrap_or_default();
     let was = fs::read(saved).unwrap_or_default();

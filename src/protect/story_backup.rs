@@ -1,5 +1,5 @@
 //! Copies of the story list: from before an attempt, for lists that git does not bring back (ignored ones, and those
-//! outside of the repository), and from when somebody said what an attempt came to, whose marks are undone by it.
+//! outside the repository), and from when somebody said what an attempt came to, whose marks are undone by it.
 
 use std::fs;
 use std::io;
@@ -14,10 +14,10 @@ use crate::stories::file::TEMPORARY;
 /// The copy from before an attempt, in the loop's directory; it is there only during an attempt.
 const BEFORE: &str = "stories.copy";
 
-/// The copy from when somebody said what an attempt came to; it is there only while that is looked into.
+/// The copy from when somebody said what an attempt came to; it is there only while that is examined.
 const JUDGED: &str = "stories.judged";
 
-/// Copies the list before an attempt. The copy is whole or not there.
+/// Copies the list before an attempt. The copy is complete or not there.
 pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     if source.commands.is_some() {
         return Ok(());
@@ -30,7 +30,8 @@ pub(crate) fn before_attempt(site: Site<'_>) -> Option<Vec<u8>> {
     read_regular(&site.file(BEFORE), Links::Refused, u64::MAX).ok()
 }
 
-/// Copies the list before it is looked into what somebody says of it. A list that is not there, or no file, has no copy.
+/// Copies the list before somebody's word on an attempt is examined. A list that is not there, or is not a file, has no
+/// copy.
 ///
 /// # Errors
 /// When it cannot be copied.

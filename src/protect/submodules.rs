@@ -1,4 +1,4 @@
-//! Submodules: an attempt may commit in one, leave it dirty or delete it. A failed attempt's doing is kept in
+//! Submodules: an attempt may commit in one, leave it dirty or delete it. What a failed attempt did there is kept in
 //! the submodule's own refs and undone. Repositories without submodules pay nothing.
 
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ struct Submodule {
     branch: Option<String>,
     /// The commit checked out in it.
     oid: Oid,
-    /// What its `.git` says when that is a file: where its repository is.
+    /// The content of its `.git` when that is a file: where its repository is.
     #[serde(skip_serializing_if = "Option::is_none")]
     git_file: Option<String>,
 }
@@ -60,10 +60,10 @@ pub(super) fn is_any(site: Site<'_>) -> bool {
 }
 
 impl Savepoint {
-    /// Finds a submodule with uncommitted changes. A missing index is made anew first, so that git can tell.
+    /// Finds a submodule with uncommitted changes. A missing index is made anew first, so that git can find out.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git cannot find out.
     pub async fn dirty_submodule(
         &self,
         site: Site<'_>,
@@ -96,7 +96,7 @@ impl Savepoint {
         Ok(changed)
     }
 
-    /// Returns what there is to tell when the submodule was not as it was.
+    /// Puts a submodule back; returns what there is to report when it was not as before.
     async fn put_back(
         &self,
         site: Site<'_>,
@@ -165,8 +165,8 @@ impl Savepoint {
         )))
     }
 
-    /// Opens the repository of a submodule; its directory is made anew where only the repository is left. `None` when that
-    /// is gone too.
+    /// Opens the repository of a submodule; its directory is made anew where only the repository is left. Returns
+    /// `None` when that is gone too.
     async fn open(
         &self,
         site: Site<'_>,

@@ -20,7 +20,7 @@ use super::Site;
 use super::permissions::with_permissions;
 use crate::fs::{FileError, file_error, make_accessible};
 
-/// Returns this path, or the first after it with a number at its end that nothing has yet.
+/// Returns this path, or the first after it with a number at its end that does not exist yet.
 pub(super) fn free_name(wanted: &Path) -> PathBuf {
     let mut place = wanted.to_owned();
     let mut number = 1;
@@ -144,7 +144,7 @@ fn sync(path: &Path) -> io::Result<()> {
 #[derive(Debug, Default)]
 struct Copied {
     sources: Vec<(PathBuf, Metadata)>,
-    /// Files with several names: by device and inode, the first copy.
+    /// Files with several names: the first copy, by device and inode.
     linked: HashMap<(u64, u64), PathBuf>,
 }
 
@@ -156,7 +156,7 @@ impl Copied {
         while let Some((from, to)) = open.pop() {
             let is = from.symlink_metadata()?;
             if is.is_dir() {
-                // Nobody else looks into it while it has not its own permissions.
+                // Nobody else may look into it until it has its own permissions.
                 DirBuilder::new().mode(0o700).create(&to)?;
                 for entry in fs::read_dir(&from)? {
                     let name = entry?.file_name();
@@ -214,7 +214,7 @@ impl Copied {
         Ok(())
     }
 
-    /// Removes what was copied, but for what has changed since.
+    /// Removes what was copied, except for what has changed since.
     fn remove(self) -> io::Result<()> {
         let mut changed = None;
         // What is in a directory was copied after it.
@@ -257,7 +257,8 @@ impl Copied {
     }
 }
 
-/// Whether nothing was written to a file; that one of its names is gone changes the time of its inode.
+/// Returns whether nothing was written to a file. The loss of one of its names changes the time of its inode, which is
+/// not compared.
 fn is_same(is: &Metadata, was: &Metadata) -> bool {
     let of = |found: &Metadata| {
         (
@@ -288,7 +289,7 @@ fn copy_file(from: &Path, to: &Path, is: &Metadata) -> io::Result<()> {
         .mode(0o600)
         .open(to)?;
     io::copy(&mut source, &mut copy)?;
-    // Only root may give files away; and giving them away drops what the permissions add to.
+    // Only root may give files away; and giving them away drops special permission bits.
     let _ = fchown(&copy, Some(is.uid()), Some(is.gid()));
     copy.set_permissions(fs::Permissions::from_mode(is.mode() & 0o7777))?;
     copy.set_times(times(is)?)?;

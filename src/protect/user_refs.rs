@@ -1,5 +1,5 @@
-//! All refs but the loop's branch, the stash among them: what an attempt did to them is seen, told, and undone with a
-//! failed attempt. The refs that keep the work of the loop are put back after every attempt.
+//! All refs but the loop's branch, the stash among them: what an attempt did to them is seen, reported, and undone with
+//! a failed attempt. The refs that keep the loop's work are put back after every attempt.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +41,7 @@ pub(crate) struct RefChange {
 }
 
 impl UserRefs {
-    /// Where they are looked for.
+    /// Where the refs are looked for.
     pub const PATTERNS: [&str; 1] = ["refs"];
 
     /// Selects from what was listed: all but the branch of the loop `own`, and what other loops keep.
@@ -77,7 +77,7 @@ impl UserRefs {
         names.filter(|name| name.starts_with("refs/heads/"))
     }
 
-    /// Records them before an attempt.
+    /// Records the refs before an attempt.
     pub fn record(&self, dir: &Path) -> Result<(), ProtectError> {
         let path = dir.join(RECORD);
         let text = toml::to_string(self).map_err(io::Error::other);
@@ -110,7 +110,7 @@ impl UserRefs {
             .collect()
     }
 
-    /// Selects those of the moves that were not made before a crash cut the step off, and are still possible.
+    /// Selects the moves that were not made before a crash cut the step off, and are still possible.
     pub fn still_possible(&self, moves: Vec<Update>) -> Vec<Update> {
         let possible = |update: &Update| match update {
             Update::Move { name, old, .. } => self.0.get(name) == old.as_ref(),
@@ -127,9 +127,9 @@ pub(crate) fn forget(dir: &Path) {
     let _ = fs::remove_file(dir.join(RECORD));
 }
 
-/// Returns what puts back, whatever came of it, what `who` did to the refs that keep the work of this loop, and to
-/// replacements, by which git would show another history than there is. Values of replacements are kept under names that
-/// begin with `attempt`.
+/// Returns what undoes, whatever the outcome, what `who` did to the refs that keep the work of this loop, and to
+/// replacements, with which git would show a history other than the real one. Values of replacements are kept under
+/// names that begin with `attempt`.
 pub(crate) fn own_refs_back(
     changes: &[RefChange],
     attempt: Option<&str>,
@@ -159,15 +159,15 @@ pub(crate) fn own_refs_back(
     updates
 }
 
-/// Tells what `who` did to refs that are not put back.
+/// Reports what `who` did to refs that are not put back.
 pub(crate) fn tell_others(changes: &[RefChange], who: &str, notices: &mut dyn Notices) {
     for change in changes.iter().filter(|change| !change.is_put_back()) {
         notices.tell(change.told(who));
     }
 }
 
-/// Judges an attempt that promised COMPLETE by what it did to the user's refs, which is told. Returns why it cannot be
-/// complete: it hid work in the stash.
+/// Judges an attempt that promised COMPLETE by what it did to the user's refs, and reports that. Returns why it cannot
+/// be complete: it hid work in the stash.
 pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<(), String> {
     for change in changes {
         if change.name == STASH && change.is.is_some() {
@@ -180,9 +180,9 @@ pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<
     Ok(())
 }
 
-/// Returns what brings the user's refs back after a failed attempt: branches and tags that went, or moved to where this
-/// HEAD was, get their old value. New refs, stash entries, and what is checked out in another work tree stay. `kept` gets
-/// the refs that keep the new values, named after `name`.
+/// Returns what brings the user's refs back after a failed attempt: branches and tags that are gone, or moved to where
+/// this HEAD was, get their old value. New refs, stash entries, and what is checked out in another work tree stay.
+/// `kept` gets the refs that keep the new values, named after `name`.
 pub(crate) async fn put_back(
     site: Site<'_>,
     changes: Vec<RefChange>,
@@ -198,7 +198,7 @@ pub(crate) async fn put_back(
     let visited = git.head_history().await?;
     let elsewhere = git.checked_out_refs(&site.repo.top).await?;
     for change in changes {
-        // Somebody may work on other branches meanwhile: what this HEAD was never at is theirs.
+        // Somebody may work on other branches meanwhile: what this HEAD was never at belongs to them.
         let ours =
             !elsewhere.contains(&change.name) && change.is.as_ref().is_none_or(|is| visited.contains(is));
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {

@@ -27,7 +27,7 @@ pub struct HookCall {
 }
 
 impl HookCall {
-    /// Reads what follows `git-ralph hook git`; `None` when it is nothing of ours.
+    /// Reads what follows `git-ralph hook git`; `None` when it is not ours.
     pub fn read(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
         let hook = words.next()?.into_string().ok()?;
         let former = words.next()?;
@@ -39,7 +39,7 @@ impl HookCall {
     }
 }
 
-/// Answers git. What cannot be found out is never a no.
+/// Answers git. What cannot be found out is never a refusal.
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let live = if is_silent() { None } else { live() };
     let Some((layout, loops)) = live else {
@@ -62,7 +62,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let mut moved = false;
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        // Half of it would be a lie.
+        // Half of it would be wrong.
         copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
         if call.hook == PUSH {
             no = no.or_else(|| push(&layout, &loops, &line));
@@ -104,13 +104,13 @@ impl HookCall {
         let ran = Command::new(hook).args(&self.args).stdin(input).status();
         match ran {
             Ok(status) if status.success() => Answer::GoOn,
-            // As git takes one that ends badly, or cannot be run at all.
+            // As git treats one that fails, or cannot be run at all.
             _ => Answer::HookFailed,
         }
     }
 }
 
-/// In attempts, and for a git that is told to run no hooks, ours say nothing.
+/// Returns whether our hooks say nothing: in attempts, and for a git that was told to run no hooks.
 fn is_silent() -> bool {
     let settings = env::var("GIT_CONFIG_PARAMETERS").unwrap_or_default();
     env::var_os(process_tree::VARIABLE).is_some()
@@ -119,7 +119,7 @@ fn is_silent() -> bool {
             .contains("'core.hookspath'='/dev/null'")
 }
 
-/// The repository, and its loops that go on; `None` where none does.
+/// Returns the repository, and its loops that go on; `None` where none does.
 fn live() -> Option<(RepoLayout, Vec<State>)> {
     let layout = RepoLayout::of_hook()?;
     let load = |change| Store::new(&layout.common_dir, change).load_live().ok().flatten();
@@ -131,14 +131,14 @@ fn live() -> Option<(RepoLayout, Vec<State>)> {
     (!loops.is_empty()).then_some((layout, loops))
 }
 
-/// Whether a person said that nothing is to be refused: `git -c ralph.guard=false`, or the configuration.
+/// Returns whether a person said that nothing is to be refused: `git -c ralph.guard=false`, or the configuration.
 async fn is_allowed(layout: &RepoLayout) -> bool {
     let call = Git::at(&layout.git_dir).cmd("config", ["--type=bool", "--get", "ralph.guard"]);
     let output = call.any_exit().await;
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"false")
 }
 
-/// Why the loop's branch may not be moved like this.
+/// Returns why the loop's branch may not be moved like this.
 async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<String> {
     if let (None, Some(old)) = (&moved.new, &moved.old)
         && layout.is_only_unpacked(&moved.name, old)
@@ -180,7 +180,7 @@ async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<St
     })
 }
 
-/// Why this line of a push is refused.
+/// Returns why this line of a push is refused.
 fn push(layout: &RepoLayout, loops: &[State], line: &[u8]) -> Option<String> {
     let line = String::from_utf8_lossy(line);
     let mut words = line.trim_end().split(' ');

@@ -1,5 +1,5 @@
-//! What git's hooks note of a person's doing: commits on the loop's branch, and whether HEAD is there. Nothing waits for
-//! the loop's lock: what cannot be saved is an event all the same.
+//! What git's hooks note of what a person does: commits on the loop's branch, and whether HEAD is there. Nothing waits
+//! for the loop's lock: what cannot be saved still becomes an event.
 
 use crate::events::{Event, What};
 use crate::fs::append_private;
@@ -9,8 +9,8 @@ use crate::names::Oid;
 use crate::state::noted::{shown, work_tree_of};
 use crate::state::{AgentSession, Noted, State, Store};
 
-/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, or a session of an
-/// agent's has a story, all is the agent's.
+/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, or an agent's session
+/// has a story, everything is the agent's.
 pub(super) async fn note(layout: &RepoLayout, state: &State) {
     let session = state.session.as_ref();
     if state.running.is_some() || state.intent.is_some() || session.is_some_and(AgentSession::is_at_work) {
@@ -56,7 +56,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     }
 }
 
-/// What is to be seen now.
+/// Looks at what is to be seen now.
 async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
     let its = work_tree_of(state);
     let branch = state.change.branch_ref();
@@ -89,7 +89,7 @@ async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
     }
 }
 
-/// Commits above the checkpoint; none when git cannot tell.
+/// Counts the commits above the checkpoint; none when git cannot tell.
 async fn count(layout: &RepoLayout, checkpoint: &Oid, tip: &Oid) -> usize {
     let range = format!("{checkpoint}..{tip}");
     let output = Git::at(&layout.git_dir)

@@ -6,16 +6,16 @@ use std::path::Path;
 use crate::exit::Exit;
 use crate::guard::scripts::{PUSH, REFS, quoted};
 
-/// The hooks of ours.
+/// Our hooks.
 pub const NAMES: &[&str] = &["post-commit", "post-checkout", "post-rewrite", PUSH, REFS];
 
 /// What stands in each of them, and in no other hook.
 const MARK: &str = "# Made by git ralph hooks install; git ralph hooks uninstall takes it away.";
 
-/// What a hook that was there is called then.
+/// The ending that the name of a hook that was there before gets.
 pub const BESIDE: &str = ".before-ralph";
 
-/// Whether a hook is one of ours, of whatever version.
+/// Returns whether a hook is one of ours, of whatever version.
 pub fn is_ours(script: &[u8]) -> bool {
     let mut lines = script.split(|byte| *byte == b'\n');
     lines.nth(1) == Some(MARK.as_bytes())
@@ -32,7 +32,7 @@ pub enum Before {
     ByGit,
 }
 
-/// The script for a hook; one that has nothing of ours to do only runs what was there.
+/// Returns the script for a hook; one that has nothing of ours to do only runs what was there.
 pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
     let mut script = format!("#!/bin/sh\n{MARK}\n").into_bytes();
     script.extend_from_slice(
@@ -52,7 +52,7 @@ pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
         script.extend_from_slice(format!("ralph={ralph}\n{LIVE}").as_bytes());
         let judged = matches!(name, PUSH | REFS);
         let unless: &[u8] = match name {
-            // There is nothing to judge yet, or any more.
+            // There is nothing to judge yet, or nothing left to judge.
             REFS => b" && [ \"$1\" != aborted ] && [ \"$1\" != preparing ]",
             _ => b"",
         };
@@ -92,8 +92,8 @@ for state in \"$ralph\"/*.toml; do
 done
 ";
 
-/// Finds the directory of the hooks that were there before ours: what the configuration of the repository said, else what
-/// that of the user or the system says, else git's own.
+/// Finds the directory of the hooks that were there before ours: what the repository's configuration said, else what
+/// the user's or the system's says, else git's own.
 const ELSEWHERE: &str = "here=${0%/*}
 if [ -f \"$here/former\" ]; then
     IFS= read -r dir <\"$here/former\"

@@ -1,4 +1,4 @@
-//! From an agent's verdict on: gates, mark and checkpoint, or back to the checkpoint.
+//! What follows an agent's verdict: gates, mark and checkpoint, or back to the checkpoint.
 
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
-/// So many complete stories in a row without a change mean that the agent cannot do what it says.
+/// This many complete stories in a row without a change mean that the agent cannot do what it says.
 const MOST_UNCHANGED: u32 = 3;
 
 /// What a step came to.
@@ -33,8 +33,8 @@ pub enum StepEnd {
         /// Retries are left.
         retries_left: bool,
     },
-    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and is not waited for
-    /// any longer. Attempts that it did not answer do not count.
+    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and is not waited
+    /// for any longer. Attempts that it did not answer do not count.
     Limited(String),
     /// We were asked to stop by this signal; the attempt does not count.
     Interrupted(i32),
@@ -130,7 +130,7 @@ pub(crate) async fn conclude(
     after_failure(open, outcome.judgement)
 }
 
-/// Repairs what would stop git from running. Nothing of the attempt is alive.
+/// Repairs what would stop git from running. No process of the attempt is alive.
 async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
     let (checkpoint, name) = (open.checkpoint(), open.trash_name());
     let (site, state, mut recorder) = open.parts();
@@ -147,7 +147,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts back what the attempt did to the refs that keep the loop's work, whatever came of it.
+/// Puts back what the attempt did to the refs that keep the loop's work, whatever its outcome.
 pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
     let changes = revert::ref_changes(open).await?;
     let story = open.state.progress.story.as_ref();
@@ -155,7 +155,7 @@ pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
     watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
 }
 
-/// Looks whether what was promised can become a checkpoint; gates, hooks and the mark have their say in this order.
+/// Finds out whether what was promised can become a checkpoint; gates, hooks and the mark have their say in this order.
 async fn accept(
     open: &mut Loop<'_>,
     story: &Story,
@@ -228,8 +228,8 @@ async fn clear_agent_files(open: &mut Loop<'_>, prefix: &str) -> Result<(), Erro
     Ok(())
 }
 
-/// Returns what the next attempt is told of this one. Where nothing was promised, there is nothing to say about the work:
-/// the story is just repeated.
+/// Returns what the next attempt learns about this one. Where nothing was promised, there is nothing to say about the
+/// work: the story is just repeated.
 fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
     let judgement = &outcome.judgement;
     match (&judgement.reason, judgement.verdict) {

@@ -1,4 +1,4 @@
-//! The agent's process: what it is started with, who listens to it, and what came of it.
+//! The agent's process: what it is started with, who listens to it, and how it ended.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -74,8 +74,8 @@ pub(super) async fn run_agent(
     })
 }
 
-/// Returns what every process of an attempt is started with; `settings` are for its git, beside those that every attempt
-/// has.
+/// Returns what every process of an attempt is started with; `settings` are for its git, beside those that every
+/// attempt has.
 pub(super) fn job(
     open: &Loop<'_>,
     story: &Story,
@@ -91,7 +91,7 @@ pub(super) fn job(
     job
 }
 
-/// Returns what every process of the loop is started with that is about no story.
+/// Returns what every process of the loop that is not about a story is started with.
 pub(crate) fn plain_job(open: &Loop<'_>, run: &str, settings: Vec<(&'static str, OsString)>) -> Job {
     let path = |name: &str, file: &str| (OsString::from(name), open.file(file).into_os_string());
     let mut env_remove = REPOSITORY_VARIABLES.to_vec();
@@ -153,7 +153,7 @@ pub(crate) fn run_name(now: Timestamp) -> String {
     format!("{}-{}", std::process::id(), now.as_nanosecond())
 }
 
-/// Returns settings of git as variables of an environment.
+/// Returns settings of git as environment variables.
 pub(super) fn git_settings(
     settings: impl Iterator<Item = (&'static str, OsString)>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
@@ -201,7 +201,7 @@ pub(crate) struct Outcome {
     report: Option<Report>,
     /// The last lines of what the agent printed.
     pub tail: String,
-    /// How the names of files begin that the agent leaves in the top directory for itself.
+    /// The beginnings of the names of files that the agent leaves in the top directory for itself.
     pub litter: Option<&'static str>,
 }
 
@@ -211,7 +211,7 @@ impl Outcome {
         self.report.as_ref().map_or(&[], |report| &report.denied)
     }
 
-    /// Returns what an agent said whose process is not ours.
+    /// Returns what an agent whose process is not ours said.
     pub fn said(judgement: Judgement, report: Report, tail: String) -> Self {
         Self {
             report: Some(report),

@@ -1,4 +1,4 @@
-//! Waiting for an agent's service that cannot answer now: until the time that it named, else with a growing delay. Such
+//! Waits for an agent's service that cannot answer now: until the time that it named, else with a growing delay. Such
 //! attempts do not count. Nothing waits longer than `ralph.maxWait` in a row, or past `ralph.maxDuration`.
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) struct Unavailable {
     /// In its words.
     pub reason: String,
-    /// In how many seconds it is over, if that was told.
+    /// In how many seconds it is over, if the service said so.
     pub retry_after: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
             .unwrap_or_default();
         open.context.observer.countdown(left);
         if left.is_zero() {
-            // Meanwhile the work tree was anybody's.
+            // Meanwhile anybody may have changed the work tree.
             open.view.drop_all();
             return Waited::Over;
         }
@@ -114,7 +114,7 @@ async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
 /// Returns how long to wait; `chance` (0 to 1) spreads those who wait for the same thing.
 fn delay(told: Option<u64>, times: u32, chance: f64) -> Duration {
     match told {
-        // A little later than told, never earlier.
+        // A little later than the service said, never earlier.
         Some(seconds) => {
             let told = Duration::from_secs(seconds.clamp(1, FOREVER));
             told + (told / 20).min(Duration::from_secs(10)).mul_f64(chance)

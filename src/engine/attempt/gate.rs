@@ -1,4 +1,4 @@
-//! Commands of the user's that are run as the agent is (same directory, same process control), with a time limit of their
+//! The user's commands that are run as the agent is (same directory, same process control), with a time limit of their
 //! own: gates, and hooks.
 
 use std::ffi::OsString;

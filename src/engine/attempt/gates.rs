@@ -1,5 +1,5 @@
-//! Gates (`ralph.verify`): shell commands that must succeed between COMPLETE and the checkpoint. Each is run once when the
-//! loop begins too, so that a person hears of one that is red before any work.
+//! Gates (`ralph.verify`): shell commands that must succeed between COMPLETE and the checkpoint. Each is run once when
+//! the loop begins too, so that a person hears of one that is red before any work.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -25,7 +25,7 @@ use crate::stories::Story;
 /// What the gates printed when the loop began, in its directory.
 const START_LOG: &str = "gates-at-start.log";
 
-/// Paths that are named when a gate has changed some.
+/// How many paths are named when a gate has changed some.
 const NAMED: usize = 5;
 
 /// Runs the gates; returns the judgement of the first that says no.
@@ -47,7 +47,7 @@ pub(super) async fn run(
     if refused.is_none()
         && let Some(names) = changed_since(open, &before).await?
     {
-        // It is part of the story; a person shall know that the agent did not do it.
+        // It is part of the story; a person should know that the agent did not do it.
         open.tell(format!(
             "the gates changed files, which goes into the checkpoint: {names}"
         ));
@@ -97,7 +97,7 @@ pub(crate) async fn changed_since(open: &mut Loop<'_>, before: &Oid) -> Result<O
     Ok(Some(names.join(", ")))
 }
 
-/// Runs each gate once before any work and tells which are red. The work tree is as it was afterwards.
+/// Runs each gate once before any work and reports which are red. Afterwards the work tree is as it was.
 pub(crate) async fn run_at_start(open: &mut Loop<'_>, settings: &Settings) -> Result<(), Error> {
     if settings.verify.is_empty() {
         return Ok(());

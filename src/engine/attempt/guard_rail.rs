@@ -1,18 +1,18 @@
-//! The guard around the agent's git for the time of an attempt: set up, taken away, and what it saw as events.
+//! The guard around the agent's git during an attempt: set up, taken away, and what it saw as events.
 
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail};
 
-/// How many moves of refs become events of an attempt; how many more there were is told.
+/// How many moves of refs become events of an attempt; the number of further ones is reported.
 const MAX_EVENTS: usize = 500;
 
 /// Who runs in the guard in an attempt.
 pub(crate) const AGENT: &str = "the agent";
 
 /// Makes the guard's hooks, if they are wanted; returns the settings that lead the agent's git to them. A guard that
-/// cannot be made is told, and the attempt goes on without it.
+/// cannot be made is reported, and the attempt goes on without it.
 pub(super) async fn set_up(open: &mut Loop<'_>, is_wanted: bool) -> GitSettings {
     if !is_wanted {
         guard::remove_files(open.site().dir);
@@ -46,14 +46,14 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
     Ok(guard::set_up(&repo.git, rail).await?)
 }
 
-/// Takes the guard away after an attempt, or what else ran in it, nothing of which is alive, and records the moves of
-/// refs that it saw. `about` is the story and the attempt.
+/// Takes the guard away after an attempt, or whatever else ran in it, of which no process is alive, and records the
+/// moves of refs that it saw. `about` is the story and the attempt.
 pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &str) {
     let seen = guard::take_away(open.site().dir);
     let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
     for moved in seen.moves.into_iter().take(MAX_EVENTS) {
         let Some((story, attempt)) = about else {
-            // What came of the others is told when the refs are compared.
+            // What became of the others is reported when the refs are compared.
             if moved.refused {
                 let did = if moved.new.is_some() { "move" } else { "delete" };
                 open.tell(format!("refused: {who} tried to {did} {}", moved.name));

@@ -28,7 +28,7 @@ pub(crate) fn learn(open: &mut Loop<'_>, learned: &[String]) {
     }
 }
 
-/// Returns whether the file is there. Agents may put anything in its place: a pipe would wait for ever, a link may lead
+/// Returns whether the file is there. Agents may put anything in its place: a pipe would wait forever, a link may lead
 /// anywhere.
 fn is_ours(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {

@@ -1,5 +1,5 @@
-//! Limits that the user set for the loop: time, attempts, cost. They are looked at between attempts and before a wait; the
-//! loop can go on later.
+//! Limits that the user set for the loop: time, attempts, cost. They are checked between attempts and before a wait;
+//! the loop can go on later.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,6 +1,6 @@
 //! One attempt at a story, from the look before it to its end.
 //!
-//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` are what it is told.
+//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` are what goes into its prompt.
 //! - `verdict` judges what it said (pure); `accept` goes from there to a checkpoint, by way of `gates`, or back.
 //! - `guard_rail` and `watch` are around every process that is not git-ralph's own.
 //! - `numbers`: which attempt it is. `limits` and `backoff`: whether and when there is another.
@@ -43,12 +43,12 @@ pub use accept::StepEnd;
 pub(crate) use accept::{Concluded, conclude, revert_own_refs};
 pub use prompting::prompt_text;
 
-/// What may be said on the command line of a step.
+/// What can be given on the command line of a step.
 #[derive(Clone, Debug, Default)]
 pub struct AttemptOptions {
     /// The agent given after `--`.
     pub agent: Vec<OsString>,
-    /// Settings that hold for this step; `None`: the frozen ones.
+    /// The settings for this step; `None`: the frozen ones.
     pub settings: Option<Settings>,
     /// How many attempts this command has begun before.
     pub started: u32,
@@ -57,8 +57,8 @@ pub struct AttemptOptions {
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`).
 ///
 /// # Errors
-/// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all, or
-/// git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
+/// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all,
+/// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
     let settings = step_settings(open, options);
@@ -84,7 +84,7 @@ pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<A
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }
 
-/// Attempts until the agent's service answers, or is not to be waited for.
+/// Makes attempts until the agent's service answers, or is not to be waited for.
 async fn attempt_with_backoff(
     open: &mut Loop<'_>,
     step: Step,
@@ -123,7 +123,7 @@ async fn attempt_once(
     }
     commit_manual_edits(open, &story.id).await?;
     if lifecycle_hooks::tell_hooks(open, None).await? {
-        // What such a hook changes is no work of the attempt either; nobody is told of that.
+        // What such a hook changes is not the attempt's work either; no hook is told about that.
         commit_manual_edits(open, &story.id).await?;
         open.due.clear();
     }
@@ -150,8 +150,8 @@ pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(record.take(&state.source, &refs).await?)
 }
 
-/// Reads the list and finds the story that this step is about. What is complete has to be marked as that first; but for
-/// that, nothing is saved yet.
+/// Reads the list and finds the story that this step is about. What is complete has to be marked as complete first;
+/// apart from that, nothing is saved yet.
 pub(crate) async fn choose_story(
     open: &mut Loop<'_>,
     step: Step,
@@ -159,7 +159,7 @@ pub(crate) async fn choose_story(
 ) -> Result<(Listing, Story), Error> {
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
-    // Before anything else: the phase may not allow the step at all. A list may have got another story since.
+    // Before anything else: the phase may not allow the step at all. A story may have been added to the list since.
     if open.state.progress.phase != Phase::Complete {
         open.advance(|progress| progress.may_begin(step))?;
     }

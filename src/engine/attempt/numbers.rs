@@ -1,7 +1,7 @@
-//! Numbers of attempts: none is used again, so that what is kept of an attempt is found by it for good.
+//! Numbers of attempts: none is used twice, so that what is kept of an attempt can always be found by its number.
 //!
-//! Attempts are numbered by their logs. A ref that has no log here, of an earlier loop or of another clone, takes its
-//! number by an empty one.
+//! Attempts are numbered by their logs. A ref without a log here, of an earlier loop or of another clone, takes its
+//! number by an empty log.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -64,12 +64,12 @@ pub(crate) fn log_of(open: &Loop<'_>, story: &str, attempt: u32) -> PathBuf {
     open.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
 }
 
-/// Returns whether nothing has happened to the story that an agent's session was given since.
+/// Returns whether nothing has happened since to the story that an agent's session was given.
 pub(crate) fn still_stands(open: &Loop<'_>, given: &Given) -> bool {
     given.checkpoint == open.state.checkpoint && next_number(open, &given.story) == given.attempt
 }
 
-/// Finds what is kept of an attempt at a story, of the latest where no number is given.
+/// Finds what is kept of an attempt at a story; of the latest when no number is given.
 pub(crate) async fn kept_attempt(
     git: &Git,
     change: &Change,
@@ -88,7 +88,7 @@ pub(crate) async fn kept_attempt(
         .max())
 }
 
-/// Finds what to compare to see what an attempt did that no event tells of: what keeps it, and the last commit below it
+/// Finds what to compare to see what an attempt did that no event reports: what keeps it, and the last commit below it
 /// that the loop has too.
 ///
 /// # Errors

@@ -16,14 +16,14 @@ impl OutputTail {
         self.0.drain(..excess);
     }
 
-    /// Its last lines.
+    /// Returns its last lines.
     pub(crate) fn text(&self) -> String {
         let text = self.all();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 
-    /// All that is kept of it.
+    /// Returns all that is kept of it.
     pub(super) fn all(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }

@@ -1,4 +1,4 @@
-//! What the next attempt is told.
+//! The prompt of the next attempt.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! From how the agent ended and what it said to what the attempt came to.
+//! Judges, from how the agent ended and what it said, what the attempt came to.
 //!
 //! The order decides: time limit or interruption, not started, an error that the agent reports, a missing end, and only
 //! then the promise. Pure.
@@ -8,22 +8,22 @@ use crate::agent::process::Ending;
 use crate::agent::promise::{Heard, Promise};
 use crate::state::Verdict;
 
-/// Exit codes by which a shell says that a program is not there or cannot be run.
+/// Exit codes by which a shell reports that a program is not there or cannot be run.
 const NOT_FOUND: &[i32] = &[126, 127];
 
 /// What an attempt came to, gates and git aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     pub verdict: Verdict,
-    /// Why; for `no signal` it is told and logged, but not put into the next prompt.
+    /// Why; for `no signal` it is shown and logged, but not put into the next prompt.
     pub reason: Option<String>,
-    /// In how many seconds the agent's service answers again, if that was told.
+    /// In how many seconds the agent's service answers again, if it said so.
     pub retry_after: Option<u64>,
     /// The signal that asked us to stop.
     pub signal: Option<i32>,
     /// What a person can do about it, where no retry helps.
     pub advice: Option<&'static str>,
-    /// Whether the agent promised something, but in a form that does not count: it is told why.
+    /// Whether the agent promised something, but in a form that does not count; the agent learns why.
     pub wrong_form: bool,
 }
 
@@ -36,12 +36,12 @@ impl Judgement {
         }
     }
 
-    /// Returns that the story is complete.
+    /// Returns the judgement that the story is complete.
     pub fn complete() -> Self {
         Self::bare(Verdict::Complete)
     }
 
-    /// Returns that a signal asked us to stop.
+    /// Returns the judgement that a signal asked us to stop.
     pub fn interrupted(signal: i32) -> Self {
         Self {
             signal: Some(signal),

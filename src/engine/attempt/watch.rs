@@ -1,7 +1,7 @@
-//! Gates, hooks and the commands of trackers: what they run may have been written by the agent, and none of it runs in the
-//! attempt. So git's own files and the refs are compared after them as after an attempt: the files and what keeps the
-//! loop's work are put back, the rest is told. Gates, and the commands that list and mark stories, run inside the guard
-//! too; a hook is the user's, and may push.
+//! Gates, hooks and the commands of trackers: what they run may have been written by the agent, and none of it runs in
+//! the attempt. So git's own files and the refs are compared after them, as after an attempt: the files and what keeps
+//! the loop's work are put back, the rest is reported. Gates, and the commands that list and mark stories, run inside
+//! the guard too; a hook is the user's, and may push.
 
 use super::agent_run::git_settings;
 use super::guard_rail;
@@ -31,16 +31,16 @@ impl Who {
     }
 }
 
-/// The repository before they ran. It is not written down: who kills one that hangs may mend it, or the configuration,
-/// before the next command.
+/// The repository before they ran. It is not written down: whoever kills one that hangs may repair it, or the
+/// configuration, before the next command.
 pub(crate) struct Watch {
     files: ControlFiles,
     refs: UserRefs,
     who: Who,
 }
 
-/// Looks at the repository before such processes run. `None` where there is nothing to look at: the stories come from no
-/// command, or the loop is closed and has nothing to lose.
+/// Looks at the repository before such processes run. Returns `None` where there is nothing to look at: the stories do
+/// not come from a command, or the loop is closed and has nothing to lose.
 pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>, Error> {
     let is_needed = match who {
         Who::Gates => true,
@@ -62,8 +62,8 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     Ok(Some(Watch { files, refs, who }))
 }
 
-/// Compares the repository with what it was, once nothing of them is alive. Nothing that was known of the repository is
-/// relied upon after that.
+/// Compares the repository with what it was, once none of their processes is alive. After that, nothing that was known
+/// of the repository is relied upon.
 pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
     let Some(Watch { files, refs, who }) = watch else {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Lifecycle hooks: git hooks of the user's around the steps of a loop, run by `git hook run`, so that `core.hooksPath`
+//! Lifecycle hooks: the user's git hooks around the steps of a loop, run by `git hook run`, so that `core.hooksPath`
 //! and configured hooks apply. `table` says which there are.
 //!
-//! Where none can exist no process is started. What they do is looked at as if a person had done it: after one has run,
+//! Where none can exist no process is started. What they do is treated as if a person had done it: after one has run,
 //! nothing that was known before is relied upon. None runs while an attempt is being judged, and none before git's own
 //! files are put back: a hook that an agent planted is gone by then.
 
@@ -24,7 +24,7 @@ pub(super) use run::HookRun;
 use run::{Call, LOG, Said};
 pub use table::{Hook, Row, TABLE};
 
-/// Runs `ralph-pre-attempt`. Returns whether it ran; inside: that we were asked to stop.
+/// Runs `ralph-pre-attempt`. Returns whether it ran; the inner error is the signal that asked us to stop.
 pub(super) async fn before_attempt(
     open: &mut Loop<'_>,
     story: &Story,
@@ -59,7 +59,7 @@ pub(super) async fn before_attempt(
     }
 }
 
-/// Runs `ralph-pre-checkpoint`, which is told that the attempt has `ended`. Returns the judgement if it says no.
+/// Runs `ralph-pre-checkpoint`, and tells it how the attempt has `ended`. Returns the judgement if it says no.
 pub(super) async fn before_checkpoint(
     open: &mut Loop<'_>,
     story: &Story,

@@ -21,13 +21,13 @@ use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
 
-/// In the loop's directory: the event that a hook is told of.
+/// In the loop's directory: the event that a hook is called about.
 const EVENT_FILE: &str = "event.json";
-/// In the loop's directory: what the latest hook printed that is about no attempt.
+/// In the loop's directory: what the latest hook that is not about an attempt printed.
 pub(super) const LOG: &str = "hook.log";
 
-/// How `git hook run` of this git is called: it is there since 2.36, and since 2.54, where configuration can
-/// name hooks too, it wants to be told that a name unknown to git is meant.
+/// How `git hook run` of this git is called: it is there since 2.36, and since 2.54, where configuration can name hooks
+/// too, it needs an option for a name unknown to git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum HookRun {
     /// There is none.
@@ -38,7 +38,7 @@ pub(in crate::engine) enum HookRun {
     Configured,
 }
 
-/// What a hook is told.
+/// What a hook is called with.
 pub(super) struct Call<'a> {
     pub hook: Hook,
     pub story: Option<&'a str>,
@@ -95,7 +95,7 @@ async fn hook_run(open: &mut Loop<'_>) -> Result<HookRun, Error> {
     Ok(run)
 }
 
-/// Returns whether there is nothing but a configured hook, which this git does not know of yet.
+/// Returns whether there is only a configured hook, which this git is too old to run.
 fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> bool {
     let hooks = open.context.configuration.hooks.as_ref();
     let file = hooks.and_then(|hooks| hooks.file(&open.context.repo, hook.name()));
@@ -182,7 +182,7 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
 }
 
 async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
-    // Who has asked the attempt to stop wants its hooks to run; who asks once more does not.
+    // Whoever has asked the attempt to stop wants its hooks to run; whoever asks once more does not.
     let stop = open.context.stop.from_now();
     let passed = run_command(open, job, log, stop).await?;
     open.context.configuration.hooks = None;

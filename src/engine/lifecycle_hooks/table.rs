@@ -21,7 +21,7 @@ pub enum Hook {
     PostFinish,
 }
 
-/// What is to know of a hook.
+/// What there is to know about a hook.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The hook.
@@ -104,7 +104,7 @@ pub const TABLE: &[Row] = &[
 ];
 
 impl Hook {
-    /// Its name, as git finds it.
+    /// Returns its name, as git finds it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Hook {
         }
     }
 
-    /// The hook that is told of an event after it has happened.
+    /// Returns the hook that is called about an event after it has happened.
     #[must_use]
     pub const fn after(what: &What) -> Option<Self> {
         match what {

@@ -1,4 +1,4 @@
-//! `abort`: back to exactly what was before `start`; what the loop made stays in a ref.
+//! `abort`: goes back to exactly what was before `start`; what the loop made stays in a ref.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -19,7 +19,7 @@ use crate::state::{AbortPlan, Intent, Progress, Store};
 /// The user's index file as it was before the loop, in the loop's directory.
 pub(super) const ORIGINAL_INDEX: &str = "original.index";
 
-/// Aborts a live loop so that it can begin anew, and gives the repository back as it is then.
+/// Aborts a live loop so that it can begin anew, and returns the repository as it is then.
 pub(super) async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
     if open.state.is_live() {
         abort(&mut open).await?;
@@ -120,7 +120,7 @@ async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(repo.install_index(&copy).await?);
     }
     if open.state.before.index {
-        // The loop's directory was lost: what was staged is in the snapshot all the same.
+        // The loop's directory was lost, but what was staged is still in the snapshot.
         let staged = format!("{}^2", open.state.before.snapshot);
         let work = open.site().work_index();
         index::discard(&work)?;

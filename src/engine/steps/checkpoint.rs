@@ -25,7 +25,7 @@ pub(crate) struct NewCheckpoint {
     pub denied: String,
 }
 
-/// Makes a checkpoint of the work tree as it is. One scan of the work tree.
+/// Makes a checkpoint of the work tree as it is. Scans the work tree once.
 pub(crate) async fn save(open: &mut Loop<'_>, new: NewCheckpoint, position: &Position) -> Result<(), Error> {
     let reading = open.read_work_tree().await?;
     count_unchanged(open, &new, &reading);
@@ -114,7 +114,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
         watch::end(open, watch).await?;
     }
     if plan.story.is_some() {
-        // Left behind it would be put back over the list of this checkpoint.
+        // Left behind, it would be put back over the list of this checkpoint.
         story_backup::forget(open.site())?;
         open.state.running = None;
         open.advance(|progress| progress.end(Verdict::Complete, None))?;

@@ -1,4 +1,4 @@
-//! `finish`: the work comes back to the original branch as uncommitted changes, or stays on the loop's branch.
+//! `finish`: brings the work back to the original branch as uncommitted changes, or leaves it on the loop's branch.
 
 use super::prune::prune;
 use crate::engine::position::original_head;
@@ -26,8 +26,8 @@ pub enum Finish {
 /// Closes the loop.
 ///
 /// # Errors
-/// When a person is needed (exit 7): HEAD is elsewhere, the original branch is gone, checked out elsewhere, or has moved
-/// on and conflicts. Nothing is changed then.
+/// When a person is needed (exit 7): HEAD is elsewhere, the original branch is gone, checked out elsewhere, or has
+/// moved on and conflicts. Nothing is changed then.
 pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
     open.require_live()?;
     lifecycle_hooks::before_finish(open, how).await?;
@@ -36,7 +36,7 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
         Finish::Keep => keep(open).await?,
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
-    // The loop is closed; what could not be cleared away now goes with a later one.
+    // The loop is closed; what could not be cleared away now goes with a later loop.
     if let Err(error) = prune(&mut open.context, None).await {
         open.tell(format!("what older loops left could not be removed: {error}"));
     }
@@ -225,8 +225,8 @@ async fn merge_with_original(
     Ok(merged)
 }
 
-/// Applies the plan of `finish --cleanup`. No file is touched when the original branch has not moved. `read` is the tree
-/// that the working index was just read from.
+/// Applies the plan of `finish --cleanup`. No file is touched when the original branch has not moved. `read` is the
+/// tree that the working index was just read from.
 pub(crate) async fn apply_cleanup(
     open: &mut Loop<'_>,
     plan: &CleanupPlan,
@@ -272,7 +272,7 @@ pub(crate) async fn apply_cleanup(
     open.view.drop_all();
     let repo = &open.context.repo;
     match (plan.staged.as_ref().or(plan.original.as_ref()), held) {
-        // Only what differs: a tree of many files takes long to read.
+        // Only what differs: a tree of many files takes a long time to read.
         (Some(content), Some(held)) => {
             let entries = repo.git.staged_between(&held, content).await?;
             repo.set_entries(&work, &entries).await?;

@@ -1,4 +1,4 @@
-//! What a person, or a driver of somebody else's, says about a story: complete, fail, revert, skip.
+//! What a person, or somebody else's driver, says about a story: complete, fail, revert, skip.
 
 use super::revert::{Undoing, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::{Listing, Story};
 
-/// Takes the work tree for the finished story, because a person or a driver says so.
+/// Accepts the work tree as the finished story, because a person or a driver says so.
 ///
 /// # Errors
 /// As [`attempt`](crate::engine::attempt()).
@@ -26,7 +26,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     conclude_by_hand(open, &story, &listing, outcome, &settings, begun).await
 }
 
-/// Counts the story as failed, because a person or a driver says so: kept, and undone.
+/// Counts the story as failed, because a person or a driver says so: its work is kept, and undone.
 ///
 /// # Errors
 /// As [`attempt`](crate::engine::attempt()).
@@ -48,7 +48,7 @@ async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Sto
     Ok((listing, story, begun))
 }
 
-/// Concludes an attempt that no process of git-ralph's has made.
+/// Concludes an attempt that no process of git-ralph has made.
 pub(crate) async fn conclude_by_hand(
     open: &mut Loop<'_>,
     story: &Story,
@@ -95,7 +95,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Forgets what was recorded for an attempt that never began: a person's own doing is not measured by it.
+/// Forgets what was recorded for an attempt that never began: what a person does is not measured by it.
 pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
     let (checkpoint, name) = (open.checkpoint(), open.trash_name());
     let (site, state, _) = open.parts();
@@ -108,7 +108,7 @@ pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(record.forget()?)
 }
 
-/// Has the loop pass over a story, or no longer; returns its id.
+/// Makes the loop pass over a story, or no longer pass over it; returns the story's id.
 ///
 /// # Errors
 /// When there is no such story.

@@ -1,5 +1,5 @@
-//! Edits and commits that a person made since the last checkpoint become a checkpoint of their own before an attempt, so
-//! that a failed attempt cannot take them along.
+//! Edits and commits that a person made since the last checkpoint become a checkpoint of their own before an attempt,
+//! so that a failed attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
 use crate::engine::Loop;
@@ -12,8 +12,8 @@ use crate::git::operations_in_progress;
 /// checkpoint's. One scan of the work tree, none when this process has just made the checkpoint or gone back to it.
 ///
 /// # Errors
-/// When a person is needed: HEAD is elsewhere, an operation of git's is in progress, a submodule is dirty, or the branch
-/// has lost its checkpoint.
+/// When a person is needed: HEAD is elsewhere, a git operation is in progress, a submodule is dirty, or the branch has
+/// lost its checkpoint.
 pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
     if open.view.at_checkpoint {
         return Ok(());

@@ -1,5 +1,5 @@
-//! One file a step. A step looks, makes what can fail as objects, writes its plan down, and applies it by sub-steps that
-//! may be repeated.
+//! One file for each step. A step looks, makes what can fail as objects, writes its plan down, and applies it in
+//! sub-steps that may be repeated.
 
 pub(super) mod abort;
 pub(crate) mod checkpoint;

@@ -14,10 +14,10 @@ use crate::settings::{Mark, Settings};
 use crate::state::{self, Store};
 use crate::stories::{Listing, Source};
 
-/// What may be said on the command line of `start` and `run`.
+/// What can be given on the command line of `start` and `run`.
 #[derive(Clone, Debug, Default)]
 pub struct StartOptions {
-    /// Settings, with what the command line says put in.
+    /// Settings, including what the command line sets.
     pub settings: Settings,
     /// The agent given after `--`, only to see whether it is there.
     pub agent: Vec<OsString>,
@@ -125,7 +125,7 @@ pub(super) async fn check(
     })
 }
 
-/// Checks the template: a mistake in it is told now, not at the story that it is about.
+/// Checks the template: a mistake in it is reported now, not at the story that it is about.
 fn check_template(
     context: &Context<'_>,
     change: &Change,

@@ -1,5 +1,5 @@
-//! `prune`: attempts, replaced branches, snapshots and trash of loops that are finished go once they are older than
-//! `ralph.keepAttempts`. Says what it removes; a live loop loses nothing.
+//! `prune`: removes attempts, replaced branches, snapshots and trash of finished loops once they are older than
+//! `ralph.keepAttempts`. Reports what it removes; a live loop loses nothing.
 
 use std::fs;
 use std::path::Path;
@@ -15,12 +15,12 @@ use crate::refs::Update;
 use crate::settings::to_std;
 use crate::state::{StateError, Store, changes};
 
-/// Directories below a loop's own whose entries grow old.
+/// Directories below a loop's own whose entries expire.
 const AGING: [&str; 2] = ["attempts", "trash"];
 /// The date of every anchor.
 const ANCHORED: u64 = 0;
 
-/// Prunes one finished loop, or all of them; returns how many refs and files went.
+/// Prunes one finished loop, or all of them; returns how many refs and files were removed.
 ///
 /// # Errors
 /// When the loop is live, or something cannot be removed.
@@ -114,7 +114,7 @@ pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Resul
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
-    // An anchor has no date of its own: it goes with the snapshots of its kind.
+    // An anchor has no date of its own: it is pruned with the snapshots of its kind.
     let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
     let replaced = change.ralph_ref("replaced/");
     let is_replaced = |found: &RefInfo| found.name.starts_with(&replaced);

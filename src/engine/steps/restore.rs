@@ -1,4 +1,4 @@
-//! `restore`: a kept attempt's work back in the work tree, for a person to go on with.
+//! `restore`: puts a kept attempt's work back into the work tree, for a person to go on with.
 
 use crate::engine::attempt::numbers::kept_attempt;
 use crate::engine::{Loop, journal};
@@ -8,8 +8,8 @@ use crate::names::ref_component;
 use crate::protect::restore_from_trash;
 use crate::state::{Intent, RestorePlan};
 
-/// Puts what an attempt left back into the work tree; the latest attempt at the story when no number is given. Index and
-/// HEAD stay at the checkpoint. Returns the attempt's number.
+/// Puts what an attempt left back into the work tree; the latest attempt at the story when no number is given. Index
+/// and HEAD stay at the checkpoint. Returns the attempt's number.
 ///
 /// # Errors
 /// When there is no such attempt, the work tree is not at the checkpoint, or a file is in the way; nothing is changed

@@ -20,7 +20,7 @@ use crate::stories::Source;
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch.
 ///
 /// # Errors
-/// When branch or snapshot are not there, or HEAD is elsewhere; nothing is changed then.
+/// When the branch or the snapshot is not there, or HEAD is elsewhere; nothing is changed then.
 pub async fn resume<'o>(
     context: Context<'o>,
     change: &Change,
@@ -78,7 +78,7 @@ pub async fn resume<'o>(
     let anchor = anchor.map(|found| found.oid.clone());
     restore_original_index(git, anchor.as_ref(), &store).await?;
     index::discard(&work)?;
-    // Whether a command was told of them is lost too; those that are listed as done are soon forgotten.
+    // Whether a command was told about them is lost too; those that are listed as done are soon forgotten.
     let unmarked = match &source.commands {
         Some(_) => completed.clone(),
         None => Vec::new(),

@@ -55,7 +55,8 @@ pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<crate::protect::R
     Ok(changes)
 }
 
-/// Makes the commit that keeps the work tree, and names the refs that keep it and every commit that would else be lost.
+/// Makes the commit that keeps the work tree, and names the refs that keep it and every commit that would otherwise be
+/// lost.
 async fn keep(
     open: &Loop<'_>,
     undoing: &Undoing,

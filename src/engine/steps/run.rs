@@ -1,4 +1,4 @@
-//! `run`: the very steps that the commands are, one after the other, until a stop.
+//! `run`: the same steps that the commands take, one after the other, until a stop.
 
 use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt};

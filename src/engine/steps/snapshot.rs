@@ -1,5 +1,5 @@
-//! The snapshot of what the user has when a loop begins, as commits that refs keep. With the work tree as its tree, HEAD
-//! and what was staged as its parents, it has the shape of a stash. What an earlier loop of this name left stays.
+//! The snapshot of what the user has when a loop begins, as commits that refs keep. With the work tree as its tree, and
+//! HEAD and what was staged as its parents, it has the shape of a stash. What an earlier loop of this name left stays.
 
 use crate::engine::Context;
 use crate::error::Error;
@@ -47,8 +47,8 @@ pub(super) fn names(refs: &[RefInfo]) -> impl Iterator<Item = &str> {
     refs.iter().map(|found| found.name.as_str())
 }
 
-/// Names what an earlier loop of this name left and this one would write over: `old`, and the refs of these `roles`. They
-/// go to `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
+/// Names what an earlier loop of this name left and this one would overwrite: `old`, and the refs of these `roles`.
+/// They go to `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
 pub(super) async fn kept_from_before(
     context: &Context<'_>,
     change: &Change,

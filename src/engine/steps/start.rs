@@ -123,7 +123,7 @@ async fn compute(
         Some(staged) => staged,
         None => git.write_tree(&work).await?,
     };
-    // What git is told not to look at is the user's work all the same.
+    // What git was told not to look at is the user's work all the same.
     repo.show_paths(&work, &made.entries.hidden()).await?;
     index::discard(&store.file(ORIGINAL_INDEX))?;
     index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;

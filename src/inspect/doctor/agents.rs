@@ -14,7 +14,7 @@ use crate::async_cmd::{self, find_program};
 use crate::inspect::stories::ChosenAgent;
 use crate::settings::Settings;
 
-/// How long a program may take to tell its version.
+/// How long a program may take to print its version.
 const LIMIT: Duration = Duration::from_secs(20);
 /// How much of a version is shown, in characters.
 const VERSION_CHARS: usize = 40;
@@ -38,7 +38,7 @@ pub struct KnownAgent {
     pub tried: bool,
 }
 
-/// The question to each program for its version, all at once.
+/// The questions to all programs for their versions, asked side by side.
 pub(super) struct Asked(Vec<JoinHandle<Option<String>>>);
 
 pub(super) fn ask(dir: &Path) -> Asked {
@@ -87,7 +87,7 @@ fn known(preset: &'static Preset, dir: &Path, version: Option<String>) -> KnownA
     }
 }
 
-/// What a program answers to `--version`; `None` when it is not there or does not answer.
+/// Returns what a program answers to `--version`; `None` when it is not there or does not answer.
 pub(super) async fn version_of(program: String, dir: PathBuf) -> Option<String> {
     find_program(OsStr::new(&program), &dir)?;
     let command = async_cmd::Command::new(program).arg("--version");

@@ -47,7 +47,7 @@ pub struct Feature {
     pub used_for: &'static str,
 }
 
-/// The version of git in its words.
+/// Returns the version of git, in its words, and notes a problem when it is missing or too old.
 pub(super) async fn examine(dir: &Path, notes: &mut Notes) -> Option<String> {
     let git = version_of("git".to_owned(), dir.to_owned()).await;
     if git
@@ -64,7 +64,7 @@ pub(super) async fn examine(dir: &Path, notes: &mut Notes) -> Option<String> {
     git
 }
 
-/// What this version of git has.
+/// Returns what this version of git has.
 pub(super) fn features(version: Option<&str>) -> Vec<Feature> {
     let found = version.and_then(numbers);
     FEATURES
@@ -78,7 +78,7 @@ pub(super) fn features(version: Option<&str>) -> Vec<Feature> {
         .collect()
 }
 
-/// The first two numbers of a version.
+/// Returns the first two numbers of a version.
 fn numbers(version: &str) -> Option<(u32, u32)> {
     let from = version.find(|c: char| c.is_ascii_digit())?;
     let mut parts = version[from..].split(|c: char| !c.is_ascii_digit());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::git::Repo;
 use crate::git::index::lock_of;
 
-/// The locks of git that are there, other than those of single refs.
+/// Returns the locks of git that are there, other than those of single refs.
 pub(super) fn of_git(repo: &Repo) -> Vec<PathBuf> {
     let mut locks = vec![
         lock_of(&repo.index()),
@@ -19,12 +19,12 @@ pub(super) fn of_git(repo: &Repo) -> Vec<PathBuf> {
     locks
 }
 
-/// Whether a process holds the `flock` of this file; `None` where that cannot be seen.
+/// Returns whether a process holds the `flock` of this file; `None` where that cannot be seen.
 pub(super) fn is_held(file: &Path) -> Option<bool> {
     let Ok(metadata) = file.metadata() else {
         return Some(false);
     };
-    // Of the device only the inode is compared: not every file system tells the same of itself in both places.
+    // Of the device only the inode is compared: not every file system reports the same device in both places.
     let ours = metadata.ino().to_string();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let held = locks.lines().any(|line| {
@@ -37,7 +37,7 @@ pub(super) fn is_held(file: &Path) -> Option<bool> {
     Some(held)
 }
 
-/// Whether a git of somebody's works in the repository; `None` where that cannot be seen.
+/// Returns whether somebody's git is at work in the repository; `None` where that cannot be seen.
 pub(super) fn git_at_work(repo: &Repo) -> Option<bool> {
     let processes = fs::read_dir("/proc").ok()?;
     let ours = ancestors();
@@ -65,7 +65,7 @@ pub(super) fn git_at_work(repo: &Repo) -> Option<bool> {
     found
 }
 
-/// We and what started us: `git ralph` waits for us as a git of its own.
+/// Lists this process and those that started it: `git ralph` waits for us as a git of its own.
 fn ancestors() -> Vec<u32> {
     let mut found = vec![std::process::id()];
     while let Some(parent) = found.last().and_then(|pid| parent_of(*pid)) {

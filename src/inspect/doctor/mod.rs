@@ -1,8 +1,8 @@
 //! What `git ralph doctor` looks at: git, the agents, the repository around the current directory, and what is
-//! installed. Changes nothing and takes no lock; works outside of a repository too.
+//! installed. Changes nothing and takes no lock; works outside a repository too.
 //!
-//! A [`Problem`] keeps a loop from working and wants mending; advice is about what only could be better. Either
-//! comes with what to type. What may be somebody's work of this moment is neither.
+//! A [`Problem`] keeps a loop from working and has to be repaired; advice is about what could be better. Either comes
+//! with what to type. What may be somebody's work of this moment is neither.
 
 mod agents;
 mod git;
@@ -39,13 +39,13 @@ pub struct Examination {
     pub repository: Option<Repository>,
     /// What is installed beside the program.
     pub installation: Installation,
-    /// What needs mending.
+    /// What has to be repaired.
     pub problems: Vec<Problem>,
     /// What could be better, and keeps nothing from working.
     pub advice: Vec<Problem>,
 }
 
-/// Something that needs mending, or could be better.
+/// Something that has to be repaired, or could be better.
 #[derive(Clone, Debug, Serialize)]
 pub struct Problem {
     /// What is wrong.

@@ -58,7 +58,7 @@ pub struct FoundChange {
     pub error: Option<String>,
 }
 
-/// `None` outside of a work tree.
+/// Examines the repository around `dir`; returns `None` outside a work tree.
 pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) -> Option<Repository> {
     let (repo, head) = discover(dir).await.ok()?;
     stale_locks(&repo, notes).await;
@@ -102,7 +102,7 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
     })
 }
 
-/// An error, and what mends it.
+/// Notes an error, and how to repair it.
 fn note(error: &Error, notes: &mut Notes) {
     let hint = error.hint();
     notes.problem(
@@ -183,7 +183,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
     found
 }
 
-/// What is half done, and nobody works on any more.
+/// Notes what is half done and no longer worked on.
 fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let change = &state.change;
     let what = match (&state.intent, state.progress.phase, &state.progress.story) {
@@ -210,7 +210,7 @@ fn place_of(state: &State) -> PathBuf {
     state.worktree.as_path().to_owned()
 }
 
-/// Refs and branches of changes that no state is known of.
+/// Notes refs and branches of changes whose state is not known.
 fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes) {
     let of = |prefix: &str| -> BTreeSet<Change> {
         refs.iter()
@@ -263,7 +263,7 @@ async fn examine_change(top: &Path, change: String, settings: &Settings, notes: 
         let source = Source::resolve(top, change.as_str(), &wanted(settings, &change))?;
         found.adapter = Some(source.adapter.name());
         found.source = Some(source.path.clone());
-        // The command of a user's is not for us to run here.
+        // A user's command is not ours to run here.
         if source.adapter == Adapter::Command {
             return Ok(None);
         }

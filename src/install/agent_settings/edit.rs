@@ -9,7 +9,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::layout::{Layout, Node, end_of_line_comment, gap_before, next_comma};
 
-/// A hook that an agent's settings shall have.
+/// A hook that an agent's settings are to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The agent's event.
@@ -21,7 +21,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What stands in the list of its event.
+    /// Returns what stands in the list of its event.
     pub(super) fn group(&self) -> Node {
         let hook = vec![
             ("type", Node::Text("command")),
@@ -32,11 +32,12 @@ impl Wanted {
     }
 }
 
-/// What was between the brackets of objects and lists that were there, and empty, by their path (`hooks`, `hooks.Stop`).
+/// What was between the brackets of objects and lists that were there, and empty, by their path (`hooks`,
+/// `hooks.Stop`).
 pub type Empties = BTreeMap<String, String>;
 
-/// Puts hooks in where they are not yet. Gives the text, and those that were put in; notes in `empties` what no text
-/// can tell afterwards.
+/// Puts in the hooks that are not there yet. Returns the text, and those that were put in; notes in `empties` what no
+/// text can tell afterwards.
 ///
 /// # Errors
 /// In words, when the text is not what an agent's settings are.
@@ -107,7 +108,7 @@ fn add_one(text: &str, hook: &Wanted, empties: &mut Empties) -> Result<Option<St
     })
 }
 
-/// Which of the hooks are there.
+/// Returns which of the hooks are there.
 ///
 /// # Errors
 /// As [`add`].
@@ -134,8 +135,8 @@ pub fn present<'w>(text: &str, wanted: &'w [Wanted]) -> Result<Vec<&'w Wanted>, 
     Ok(found)
 }
 
-/// Takes hooks out, wherever they stand in their lists by now, with what was made for them and is empty again. Gives the
-/// text, and those that were taken out.
+/// Takes hooks out, wherever they stand in their lists by now, with what was made for them and is empty again. Returns
+/// the text, and those that were taken out.
 ///
 /// # Errors
 /// As [`add`].
@@ -157,7 +158,7 @@ pub fn remove<'w>(
     Ok((text, removed))
 }
 
-/// Whether nothing but an object without members is left.
+/// Returns whether nothing but an object without members is left.
 #[must_use]
 pub fn is_bare(text: &str) -> bool {
     let bare: String = text.split_whitespace().collect();
@@ -264,7 +265,7 @@ fn array<'o, 'a>(value: &'o Value<'a>, path: &str) -> Result<&'o Array<'a>, Stri
     value.as_array().ok_or_else(|| format!("its {path} is no list"))
 }
 
-/// The group with this command, its list, and the place in that.
+/// Finds the group with this command, its list, and the place in that.
 fn find<'o, 'a>(
     list: &'o Array<'a>,
     command: &str,

@@ -27,7 +27,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Looks at a text; what it does not show is as most write it.
+    /// Looks at a text; what it does not show is as most people write it.
     pub fn of(text: &str) -> Self {
         let lines: Vec<&str> = text.lines().collect();
         let is_blank = |c: char| c == ' ' || c == '\t';
@@ -47,7 +47,7 @@ impl Layout {
         }
     }
 
-    /// The indentation of the line that a place is in.
+    /// Returns the indentation of the line that a place is in.
     pub fn indent_at(text: &str, at: usize) -> String {
         let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let blank = |c: &char| *c == ' ' || *c == '\t';
@@ -58,7 +58,7 @@ impl Layout {
             .collect()
     }
 
-    /// A member of an object, or an element of a list when it has no name.
+    /// Renders a member of an object, or an element of a list when it has no name.
     pub fn member(&self, name: Option<&str>, value: &Node, indent: &str, over_lines: bool) -> String {
         let value = self.render(value, indent, over_lines);
         match name {
@@ -67,7 +67,7 @@ impl Layout {
         }
     }
 
-    /// A value whose first line is already indented.
+    /// Renders a value whose first line is already indented.
     pub fn render(&self, value: &Node, indent: &str, over_lines: bool) -> String {
         let inner = format!("{indent}{}", self.unit);
         let (open, close, items): (char, char, Vec<String>) = match value {
@@ -107,7 +107,7 @@ impl Layout {
     }
 }
 
-/// What stands between two values, piece by piece: where each begins, and what it is.
+/// Walks over what stands between two values, piece by piece: where each begins, and what it is.
 fn pieces(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &str)> {
     let mut at = from;
     std::iter::from_fn(move || {
@@ -125,14 +125,14 @@ fn pieces(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &s
     })
 }
 
-/// The comma between two places, not one in a comment.
+/// Finds the comma between two places, not one in a comment.
 pub(super) fn next_comma(text: &str, from: usize, to: usize) -> Option<usize> {
     pieces(text, from, to)
         .find(|(_, piece)| *piece == ",")
         .map(|(at, _)| at)
 }
 
-/// The end of the last comment in the line of a place, or that place.
+/// Finds the end of the last comment in the line of a place; without one, returns that place.
 pub(super) fn end_of_line_comment(text: &str, from: usize, to: usize) -> usize {
     let mut end = from;
     for (at, piece) in pieces(text, from, to) {
@@ -145,7 +145,8 @@ pub(super) fn end_of_line_comment(text: &str, from: usize, to: usize) -> usize {
     end
 }
 
-/// Where the gap before a value begins. A line end that ends a comment is no part of it if the value's line goes on.
+/// Finds where the gap before a value begins. A line end that ends a comment is no part of it if the value's line goes
+/// on.
 pub(super) fn gap_before(text: &str, at: usize) -> usize {
     text[..at].trim_end_matches([' ', '\t', '\r', '\n']).len()
 }

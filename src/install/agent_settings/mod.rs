@@ -3,7 +3,7 @@
 //! - `edit` changes a text, `layout` knows how it is laid out;
 //! - `receipt` remembers what no text can tell afterwards: which files were made, what was empty before.
 //!
-//! Knows nothing of what the hooks do.
+//! Knows nothing about what the hooks do.
 
 mod edit;
 mod layout;
@@ -26,7 +26,7 @@ use receipt::Receipts;
 pub struct Agent {
     /// Its name.
     pub name: &'static str,
-    /// The hooks of ours.
+    /// Our hooks.
     pub hooks: &'static [Wanted],
     /// The variable that names its directory, and that directory in the home of a user.
     variable: Option<&'static str>,
@@ -39,7 +39,7 @@ pub struct Agent {
     pub note: Option<&'static str>,
 }
 
-/// What a hook of ours runs.
+/// What our hooks run.
 const STOP: &str = "git ralph hook stop";
 /// An hour, as gates may take long: in seconds, and in milliseconds.
 const SECONDS: u64 = 3600;
@@ -99,7 +99,7 @@ pub const ALL: &[Agent] = &[
     },
 ];
 
-/// The agent of this name.
+/// Returns the agent of this name.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Agent> {
     ALL.iter().find(|agent| agent.name == name)
@@ -156,7 +156,7 @@ pub enum Standing {
 }
 
 impl Agent {
-    /// The settings with nothing but the hooks.
+    /// Returns settings with nothing but the hooks.
     #[must_use]
     pub fn settings(&self) -> String {
         let events = self
@@ -167,7 +167,7 @@ impl Agent {
         Layout::of("").render(&whole, "", true) + "\n"
     }
 
-    /// The file with the settings: of the user, or of the project with its top directory here.
+    /// Returns the file with the settings: the user's, or those of the project with its top directory here.
     ///
     /// # Errors
     /// When nobody knows where the user's are.
@@ -265,7 +265,7 @@ impl Agent {
         Ok(changed)
     }
 
-    /// How the hooks stand in a file.
+    /// Returns how the hooks stand in a file.
     ///
     /// # Errors
     /// When the file cannot be read or understood.
@@ -288,7 +288,7 @@ impl Agent {
     }
 }
 
-/// The file that a path leads to, through links; they stay.
+/// Returns the file that a path leads to, through links; they stay.
 fn target(path: &Path) -> Result<PathBuf, SettingsFileError> {
     match path.canonicalize() {
         Ok(target) => Ok(target),
@@ -315,7 +315,7 @@ fn read(path: &Path) -> Result<Option<String>, SettingsFileError> {
     }
 }
 
-/// A byte order mark, and the text after it.
+/// Splits a text into its byte order mark and what comes after it.
 fn without_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()

@@ -37,8 +37,8 @@ pub const TOPICS: &[(&str, &str)] = &[
     ("tutorial", include_str!("../../../man/git-ralph-tutorial.7")),
 ];
 
-/// The completions: where each goes below a `share` directory, and its text. The names are those by which the shells find
-/// them: bash and zsh look for `git-ralph` for `git ralph` too.
+/// The completions: where each goes below a `share` directory, and its text. The names are those by which the shells
+/// find them: bash and zsh look for `git-ralph` for `git ralph` too.
 pub const COMPLETIONS: &[(&str, &str)] = &[
     (
         "bash-completion/completions/git-ralph",
@@ -54,7 +54,7 @@ pub const COMPLETIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// All files, by their places below a `share` directory.
+/// Returns all files, by their places below a `share` directory.
 #[must_use]
 pub fn files() -> Vec<(PathBuf, &'static str)> {
     let pages = PAGES.iter().map(|(verb, text)| {

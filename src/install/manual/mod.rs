@@ -1,8 +1,8 @@
 //! The manual pages and completions of `parts` in the places where man and the shells look for them.
 //!
-//! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only
-//! directories that one made; what is there otherwise is somebody's own. Each file is written as a whole or not at
-//! all, and may be written again. Knows no repository and prints nothing.
+//! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only directories that
+//! one made; what is there otherwise is somebody's own. Each file is written as a whole or not at all, and may be
+//! written again. Knows no repository and prints nothing.
 
 pub mod bundled;
 mod receipt;
@@ -31,7 +31,7 @@ pub enum Outcome {
     LeftAlone,
 }
 
-/// The `share` directory that is meant: `<prefix>/share`, or that of the user (`XDG_DATA_HOME`, else
+/// Returns the `share` directory that is meant: `<prefix>/share`, or that of the user (`XDG_DATA_HOME`, else
 /// `~/.local/share`).
 ///
 /// # Errors
@@ -54,7 +54,7 @@ pub fn share_directory(prefix: Option<&Path>) -> Result<PathBuf, Error> {
         })
 }
 
-/// Writes what is missing or from another version, and tells what became of each file.
+/// Writes what is missing or from another version, and returns what became of each file.
 ///
 /// # Errors
 /// When a file or directory cannot be read or written; the same command goes on.
@@ -114,7 +114,7 @@ pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(),
     Ok(())
 }
 
-/// Removes what installations wrote, and the directories they made that are empty then; tells what became of each.
+/// Removes what installations wrote, and the directories they made that are empty then; returns what became of each.
 ///
 /// # Errors
 /// When a file cannot be read or removed; the same command goes on.
@@ -179,7 +179,7 @@ fn on_disk(path: &Path) -> Result<OnDisk, Error> {
     }
 }
 
-/// The directories that have to be made for a file, as the receipt has them.
+/// Lists the directories that have to be made for a file, as the receipt records them.
 fn missing_directories(share: &Path, place: &Path) -> Vec<PathBuf> {
     share
         .join(place)

@@ -1,4 +1,4 @@
-//! What installations wrote into a `share` directory, remembered there: only so can a later version, or
+//! What installations wrote into a `share` directory, remembered there: only then can a later version, or
 //! `--uninstall`, tell a file of ours from one that somebody has changed or made.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ pub(super) const PLACE: &str = "git-ralph/installed.json";
 /// The format that this version writes, and the newest that it reads.
 const VERSION: u32 = 1;
 
-/// The receipt of one `share` directory; paths are relative to it, but for directories above it.
+/// The receipt of one `share` directory; paths are relative to it, except for directories above it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
     version: u32,
@@ -54,14 +54,14 @@ impl Receipt {
         Ok(Some(receipt))
     }
 
-    /// Whether an installation may have written this text there.
+    /// Returns whether an installation may have written this text there.
     pub(super) fn knows(&self, place: &Path, text: &[u8]) -> bool {
         self.files
             .get(place)
             .is_some_and(|texts| texts.iter().any(|known| known.as_bytes() == text))
     }
 
-    /// The receipt as it is written.
+    /// Returns the receipt as it is written.
     pub(super) fn text(&self) -> Result<String, Error> {
         let text = serde_json::to_string(self).map_err(|error| Error::System {
             what: "note what is installed",

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use crate::async_cmd::{self, Command, find_program, quoted};
 
-/// How long a program may take to tell where it looks.
+/// How long a program may take to say where it looks.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What has to be added for files below `share` to be found: empty when nothing has, as far as can be known.
+/// Returns what has to be added for files below `share` to be found; empty when nothing has to be, as far as can be
+/// known.
 pub async fn advice(share: &Path) -> Vec<String> {
     let words = [man(share).await, bash(share), zsh(share).await, fish(share).await];
     words.into_iter().flatten().collect()
 }
 
-/// The manual page that man finds; `None` where there is no man.
+/// Finds the manual page that man shows; returns `None` where there is no man.
 pub async fn manual() -> Option<Option<PathBuf>> {
     find_program(OsStr::new("man"), Path::new("/"))?;
     let printed = ask("man", &["-w", "git-ralph"]).await.unwrap_or_default();
@@ -25,7 +26,7 @@ pub async fn manual() -> Option<Option<PathBuf>> {
     Some(page.filter(|page| page.is_file()))
 }
 
-/// The completion that each shell finds, for those that are installed.
+/// Finds the completion that each shell loads, for those that are installed.
 pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
     let is_file = |path: &PathBuf| path.is_file();
     let mut found = Vec::new();
@@ -50,13 +51,13 @@ pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
     found
 }
 
-/// Where zsh looks, but for what a user's .zshrc adds.
+/// Where zsh looks, apart from what a user's .zshrc adds.
 const ZSH_PLACES: &str = "print -rl -- $fpath";
 
 async fn man(share: &Path) -> Option<String> {
     let printed = ask("man", &["-w"]).await?;
     let dir = share.join("man");
-    // Not every man tells its search path; one that does prints a line of directories.
+    // Not every man prints its search path; one that does prints a line of directories.
     let line = printed.trim_end();
     if line.contains('\n') || !line.starts_with('/') {
         return None;
@@ -86,7 +87,7 @@ fn bash(share: &Path) -> Option<String> {
     })
 }
 
-/// Where bash-completion looks, the user's own place first.
+/// Lists where bash-completion looks, the user's own place first.
 fn bash_places() -> impl Iterator<Item = PathBuf> {
     let own = match env::var_os("BASH_COMPLETION_USER_DIR") {
         Some(dir) => Some(PathBuf::from(dir)),
@@ -104,7 +105,7 @@ async fn zsh(share: &Path) -> Option<String> {
     if holds(printed.lines().map(PathBuf::from), &dir) || names(text, home.as_deref(), &dir) {
         return None;
     }
-    // Without that file of a user's nothing completes yet, but for what the system has set up.
+    // Without that file nothing completes yet, apart from what the system has set up.
     let begin = match zshrc {
         Some(_) => "",
         None => "\n    autoload -Uz compinit && compinit",
@@ -120,13 +121,13 @@ fn home() -> Option<PathBuf> {
     env::var_os("HOME").map(PathBuf::from)
 }
 
-/// The user's .zshrc.
+/// Reads the user's .zshrc.
 fn zshrc() -> Option<String> {
     let place = env::var_os("ZDOTDIR").map(PathBuf::from).or_else(home)?;
     fs::read_to_string(place.join(".zshrc")).ok()
 }
 
-/// Whether a line of .zshrc names the directory: the file is read only, for running it may do anything.
+/// Returns whether a line of .zshrc names the directory. The file is only read: running it might do anything.
 fn names(text: &str, home: Option<&Path>, dir: &Path) -> bool {
     let mut names = vec![dir.to_path_buf()];
     if let Some(below) = home.and_then(|home| Some(dir.strip_prefix(home).ok()?.to_owned())) {
@@ -160,7 +161,7 @@ async fn fish(share: &Path) -> Option<String> {
     ))
 }
 
-/// Whether this fish is 3.6 or older: its completion of git does not look for those of git's subcommands.
+/// Returns whether this fish is 3.6 or older: its completion of git does not look for those of git's subcommands.
 fn loads_by_program_alone(version: &str) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     match (numbers.next().flatten(), numbers.next().flatten()) {
@@ -169,7 +170,7 @@ fn loads_by_program_alone(version: &str) -> bool {
     }
 }
 
-/// What a program prints, if it is installed and does well.
+/// Returns what a program prints, if it is installed and succeeds.
 async fn ask(program: &str, args: &[&str]) -> Option<String> {
     find_program(OsStr::new(program), Path::new("/"))?;
     let command = Command::new(program).args(args).limit(LIMIT);
@@ -177,7 +178,7 @@ async fn ask(program: &str, args: &[&str]) -> Option<String> {
     (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether a directory is one of several, whatever they are called.
+/// Returns whether a directory is one of several, by whatever paths they are named.
 fn holds(dirs: impl Iterator<Item = PathBuf>, dir: &Path) -> bool {
     let real = |dir: &Path| fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let wanted = real(dir);
@@ -190,7 +191,7 @@ fn user_data() -> Option<PathBuf> {
         .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".local/share")))
 }
 
-/// The system's data directories.
+/// Returns the system's data directories.
 fn data_directories() -> Vec<PathBuf> {
     let named = env::var_os("XDG_DATA_DIRS").filter(|dirs| !dirs.is_empty());
     let dirs = named.unwrap_or_else(|| "/usr/local/share:/usr/share".into());

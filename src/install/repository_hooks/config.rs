@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{FileError, file_error};
 
-/// The file, behind links.
+/// Returns the path of the file, with links resolved.
 pub(super) fn file(common_dir: &Path) -> PathBuf {
     let path = common_dir.join("config");
     path.canonicalize().unwrap_or(path)
 }
 
-/// Puts bytes in the place of the file's if these are still `expected`, under git's own lock. Says whether.
+/// Replaces the file's bytes, if they are still `expected`, under git's own lock. Returns whether it did.
 pub(super) fn replace(path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool, FileError> {
     let error = |source| file_error("write", path, source);
     let mut lock = path.as_os_str().to_owned();

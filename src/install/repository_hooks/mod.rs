@@ -1,5 +1,6 @@
-//! The hooks into a repository and out of it again. Where git looks decides how: into git's own hooks directory, beside what is
-//! there; where `core.hooksPath` is set, a directory of ours that leads to that one; from git 2.54 on into the configuration.
+//! Puts the hooks into a repository and takes them out again. Where git looks decides how: into git's own hooks
+//! directory, beside what is there; where `core.hooksPath` is set, a directory of ours that leads to that one; from git
+//! 2.54 on into the configuration.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -63,7 +64,7 @@ struct HooksPath {
     value: String,
 }
 
-/// The values that git reads, the one that holds last; without the one that our own calls set.
+/// Lists the values that git reads, the one in force last; without the one that our own calls set.
 async fn hooks_paths(repo: &Repo) -> Result<Vec<HooksPath>, Error> {
     let asked = repo
         .git
@@ -121,7 +122,7 @@ pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     }
 }
 
-/// What an attempt finds changed in `.git` when it has ended, it puts back.
+/// Refuses while an attempt is running or was cut off: what has changed in `.git` by its end is put back.
 fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
     for change in state::changes(&repo.common_dir)? {
         let live = Store::new(&repo.common_dir, &change).load_live();
@@ -196,7 +197,7 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Git's own hooks directory, which has to be in the repository.
+/// Returns git's own hooks directory, which has to be in the repository.
 fn own_hooks(repo: &Repo) -> Result<PathBuf, Error> {
     let hooks = repo.common_dir.join("hooks");
     let inside = match (hooks.canonicalize(), repo.common_dir.canonicalize()) {
@@ -267,7 +268,7 @@ fn quoted_path(path: &Path) -> String {
     crate::async_cmd::quoted(&path.to_string_lossy())
 }
 
-/// All names that git, or git-ralph, may look for in a hooks directory.
+/// Lists all names that git, or git-ralph, may look for in a hooks directory.
 fn all_names() -> impl Iterator<Item = &'static str> {
     guard_scripts::NAMES
         .iter()
@@ -350,12 +351,12 @@ async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(
     put(&dir.join(CONFIG_AFTER), &read()?, 0o600)
 }
 
-/// Whether the configuration is as we left it.
+/// Returns whether the configuration is as we left it.
 fn is_unchanged(config: &[u8], dir: &Path) -> bool {
     fs::read(dir.join(CONFIG_AFTER)).is_ok_and(|after| after == config) && dir.join(CONFIG_BEFORE).exists()
 }
 
-/// Takes the hooks out: what was there before is there again.
+/// Takes the hooks out, and restores what was there before.
 ///
 /// # Errors
 /// When a file cannot be read or changed; the same command goes on.
@@ -444,7 +445,7 @@ async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>
     Ok(())
 }
 
-/// How the hooks stand, and what another program has done to them since.
+/// Reports how the hooks stand, and what another program has done to them since.
 ///
 /// # Errors
 /// When git cannot tell what its configuration is.
