@@ -19,7 +19,7 @@ use crate::engine::{Loop, Step, StepEnd, prompt_text};
 use crate::error::Error;
 use crate::events::{What, log};
 use crate::names::heading;
-use crate::protect::{AttemptRecord, story_backup};
+use crate::protect::story_backup;
 use crate::settings::{Configuration, Settings};
 use crate::state::{Given, Phase, Verdict};
 use crate::stories::{Listing, Story};
@@ -208,14 +208,7 @@ async fn give_next(
 
 /// Puts git's own files back: what the agent made of them must not decide how it is judged.
 async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
-    let (site, state, mut recorder) = open.parts();
-    let record = AttemptRecord {
-        site,
-        change: &state.change,
-        checkpoint: &checkpoint,
-        name: &name,
-    };
+    let (record, mut recorder) = open.attempt_record();
     if !record.repair_control_files(&mut recorder).await? {
         return Ok(());
     }

@@ -14,7 +14,7 @@ use crate::git::worktree::Reading;
 use crate::git::{Head, operations_in_progress};
 use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
-use crate::protect::{Moment, Savepoint, Site, UserRefs};
+use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs};
 use crate::refs::Update;
 use crate::state::{Lock, Phase, Progress, State, StateError, Store};
 
@@ -185,6 +185,20 @@ impl<'o> Loop<'o> {
             Some(story) => format!("{}.{}", ref_component(&story.id), story.attempt),
             None => "between".to_owned(),
         }
+    }
+
+    /// Lends the record of the present attempt, or of one that begins, and the record of what is told.
+    pub(crate) fn attempt_record(&mut self) -> (AttemptRecord<'_>, Recorder<'_>) {
+        let (checkpoint, name) = (self.checkpoint(), self.trash_name());
+        let (site, state, recorder) = self.parts();
+        let record = AttemptRecord {
+            site,
+            change: &state.change,
+            source: &state.source,
+            checkpoint,
+            name,
+        };
+        (record, recorder)
     }
 
     /// Reads the work tree as it is now, compared with the checkpoint. One scan.

@@ -8,7 +8,7 @@ use super::{Loop, journal};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::{Attempt, What};
-use crate::protect::{AttemptRecord, remove_stale_locks, story_backup};
+use crate::protect::{remove_stale_locks, story_backup};
 use crate::state::{Phase, Verdict};
 
 /// Completes what a git-ralph that died has left.
@@ -38,14 +38,7 @@ pub(super) async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Ends an attempt whose git-ralph died: none of its processes may go on, and what it left is kept and undone.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     end_orphans(open).await?;
-    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
-    let (site, state, mut recorder) = open.parts();
-    let record = AttemptRecord {
-        site,
-        change: &state.change,
-        checkpoint: &checkpoint,
-        name: &name,
-    };
+    let (record, mut recorder) = open.attempt_record();
     if record.repair_after_crash(&mut recorder).await? {
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;

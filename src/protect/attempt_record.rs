@@ -18,16 +18,17 @@ use crate::stories::Source;
 const ATTEMPT: &str = "the attempt";
 
 /// The record of an attempt, in the loop's directory.
-#[derive(Clone, Copy)]
 pub(crate) struct AttemptRecord<'a> {
     /// Where.
     pub site: Site<'a>,
     /// The change.
     pub change: &'a Change,
     /// The checkpoint that the attempt begins upon.
-    pub checkpoint: &'a Savepoint,
+    pub checkpoint: Savepoint,
+    /// Where the stories are.
+    pub source: &'a Source,
     /// The name of its trash: story and number.
-    pub name: &'a str,
+    pub name: String,
 }
 
 impl AttemptRecord<'_> {
@@ -35,8 +36,8 @@ impl AttemptRecord<'_> {
     ///
     /// # Errors
     /// When something cannot be read, or the record cannot be written.
-    pub async fn take(self, source: &Source, refs: &UserRefs) -> Result<(), ProtectError> {
-        story_backup::take(self.site, source)?;
+    pub async fn take(&self, refs: &UserRefs) -> Result<(), ProtectError> {
+        story_backup::take(self.site, self.source)?;
         ignored_files::record(self.site).await?;
         Records::of(self.site).settle_hidden()?;
         control_files::save(self.site)?;
@@ -48,7 +49,7 @@ impl AttemptRecord<'_> {
     ///
     /// # Errors
     /// When something cannot be repaired.
-    pub async fn repair(self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let top = &self.site.repo.top;
         if !top.exists() {
@@ -64,9 +65,9 @@ impl AttemptRecord<'_> {
         }
         let changed = self.repair_control_files(notices).await?;
         let removed = locks::remove_stale(self.site, self.change).await?;
-        control_files::mend_index(self.site, self.checkpoint, notices).await?;
+        control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         if changed {
-            index_flags::widen_sparse(self.site, self.checkpoint, notices).await?;
+            index_flags::widen_sparse(self.site, &self.checkpoint, notices).await?;
         }
         if removed > 0 {
             notices.tell("the attempt left locks in the repository; they are removed".to_owned());
@@ -79,11 +80,11 @@ impl AttemptRecord<'_> {
     ///
     /// # Errors
     /// As [`AttemptRecord::repair`].
-    pub async fn repair_after_crash(self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair_after_crash(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let changed = self.repair_control_files(notices).await?;
         locks::remove_stale(self.site, self.change).await?;
-        control_files::mend_index(self.site, self.checkpoint, notices).await?;
+        control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         Ok(changed)
     }
 
@@ -92,13 +93,13 @@ impl AttemptRecord<'_> {
     ///
     /// # Errors
     /// When a file cannot be moved or written.
-    pub async fn repair_control_files(self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let Some(before) = control_files::load(self.site)? else {
             return Ok(false);
         };
         let trash = self.control_trash();
         let changed = before
-            .restore(self.site, self.checkpoint, ATTEMPT, &trash, notices)
+            .restore(self.site, &self.checkpoint, ATTEMPT, &trash, notices)
             .await?;
         control_files::forget(self.site)?;
         Ok(changed)
@@ -113,15 +114,15 @@ impl AttemptRecord<'_> {
         was_changed: bool,
         notices: &mut dyn Notices,
     ) -> Result<(), ProtectError> {
-        control_files::mend_index(self.site, self.checkpoint, notices).await?;
+        control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         if was_changed {
-            index_flags::widen_sparse(self.site, self.checkpoint, notices).await?;
+            index_flags::widen_sparse(self.site, &self.checkpoint, notices).await?;
         }
         Ok(())
     }
 
     /// Returns the directory for what stood in place of git's own files.
-    pub fn control_trash(self) -> PathBuf {
+    pub fn control_trash(&self) -> PathBuf {
         self.site.trash().join(format!("{}.git", self.name))
     }
 
@@ -129,7 +130,7 @@ impl AttemptRecord<'_> {
     ///
     /// # Errors
     /// When a file of it cannot be removed.
-    pub fn forget(self) -> Result<(), ProtectError> {
+    pub fn forget(&self) -> Result<(), ProtectError> {
         user_refs::forget(self.site.dir);
         control_files::forget(self.site)?;
         story_backup::forget(self.site)

@@ -3,8 +3,9 @@
 //! to the trash. A damaged index is replaced.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::trash::free_name;
 use super::{ProtectError, Savepoint, Site, hidden_files};
 use crate::events::Notices;
 use crate::fs::file_error;
@@ -47,7 +48,7 @@ impl ControlFiles {
         notices: &mut dyn Notices,
     ) -> Result<bool, ProtectError> {
         let repo = site.repo;
-        let differed = self.files.restore(repo, &free_dir(trash))?;
+        let differed = self.files.restore(repo, &free_name(trash))?;
         for PutBack { path, instead } in &differed {
             let path = path.display();
             // A person or an editor may have written it as well.
@@ -130,17 +131,4 @@ pub(super) async fn mend_index(
     }
     // Where there is none, one is made from the checkpoint.
     Ok(fs::remove_file(&real).map_err(|error| file_error("remove", &real, error))?)
-}
-
-/// Returns this directory, or the next of such a name that does not exist yet.
-fn free_dir(wanted: &Path) -> PathBuf {
-    let mut dir = wanted.to_owned();
-    let mut more = 1;
-    while dir.symlink_metadata().is_ok() {
-        more += 1;
-        let mut name = wanted.as_os_str().to_owned();
-        name.push(format!("-{more}"));
-        dir = name.into();
-    }
-    dir
 }

@@ -15,7 +15,7 @@ use crate::engine::{Loop, marks, unmarked_stories};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
-use crate::protect::{AttemptRecord, ProtectError, user_refs};
+use crate::protect::{ProtectError, user_refs};
 use crate::settings::Settings;
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
@@ -132,14 +132,7 @@ pub(crate) async fn conclude(
 
 /// Repairs what would stop git from running. No process of the attempt is alive.
 async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
-    let (site, state, mut recorder) = open.parts();
-    let record = AttemptRecord {
-        site,
-        change: &state.change,
-        checkpoint: &checkpoint,
-        name: &name,
-    };
+    let (record, mut recorder) = open.attempt_record();
     if record.repair(&mut recorder).await? {
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;

@@ -34,7 +34,6 @@ use crate::agent::Agent;
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::file_error;
-use crate::protect::AttemptRecord;
 use crate::settings::Settings;
 use crate::state::{Phase, Running};
 use crate::stories::{Listing, Story};
@@ -139,15 +138,8 @@ async fn attempt_once(
 pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
     open.view.at_checkpoint = false;
     let refs = open.user_refs().await?;
-    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
-    let (site, state, _) = open.parts();
-    let record = AttemptRecord {
-        site,
-        change: &state.change,
-        checkpoint: &checkpoint,
-        name: &name,
-    };
-    Ok(record.take(&state.source, &refs).await?)
+    let (record, _) = open.attempt_record();
+    Ok(record.take(&refs).await?)
 }
 
 /// Reads the list and finds the story that this step is about. What is complete has to be marked as complete first;

@@ -7,7 +7,7 @@ use super::agent_run::git_settings;
 use super::guard_rail;
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::protect::{AttemptRecord, ControlFiles, UserRefs, user_refs};
+use crate::protect::{ControlFiles, UserRefs, user_refs};
 
 /// Whose processes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,16 +77,9 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
         guard_rail::take_away(open, None, who.name());
     }
     open.view.drop_refs();
-    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
-    let (site, state, mut recorder) = open.parts();
-    let record = AttemptRecord {
-        site,
-        change: &state.change,
-        checkpoint: &checkpoint,
-        name: &name,
-    };
+    let (record, mut recorder) = open.attempt_record();
     let trash = record.control_trash();
-    let restored = files.restore(site, &checkpoint, who.name(), &trash, &mut recorder);
+    let restored = files.restore(record.site, &record.checkpoint, who.name(), &trash, &mut recorder);
     if restored.await? {
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;

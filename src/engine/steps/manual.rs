@@ -8,7 +8,7 @@ use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
 use crate::engine::{Loop, Step, lifecycle_hooks};
 use crate::error::Error;
 use crate::fs::write_private;
-use crate::protect::{AttemptRecord, story_backup};
+use crate::protect::story_backup;
 use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::{Listing, Story};
@@ -97,14 +97,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
 
 /// Forgets what was recorded for an attempt that never began: what a person does is not measured by it.
 pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (checkpoint, name) = (open.checkpoint(), open.trash_name());
-    let (site, state, _) = open.parts();
-    let record = AttemptRecord {
-        site,
-        change: &state.change,
-        checkpoint: &checkpoint,
-        name: &name,
-    };
+    let (record, _) = open.attempt_record();
     Ok(record.forget()?)
 }
 
