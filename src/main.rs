@@ -4,8 +4,9 @@ use std::env;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use clap_complete::CompleteEnv;
+use git_ralph::commands::groups::grouped;
 use git_ralph::commands::{self, Cli, git_hook, guard, hook, to_complete};
 use git_ralph::exit::Exit;
 use git_ralph::trace;
@@ -24,7 +25,8 @@ fn main() -> ExitCode {
         };
     }
     CompleteEnv::with_factory(to_complete).complete();
-    let cli = match Cli::try_parse() {
+    let typed = grouped().try_get_matches();
+    let cli = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
         Ok(cli) => cli,
         Err(asked) => return told(&asked),
     };

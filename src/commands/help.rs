@@ -4,9 +4,7 @@ use clap::builder::PossibleValuesParser;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use clap::CommandFactory;
-
-use super::Cli;
+use super::groups::grouped;
 use super::here;
 use crate::async_cmd::{self, Command};
 use crate::error::Error;
@@ -96,7 +94,7 @@ fn plain(page: &str) -> String {
 
 /// What the command line's own definitions say.
 fn long_help(verb: &str) -> String {
-    let mut top = Cli::command();
+    let mut top = grouped();
     top.build();
     let mut command = match top.find_subcommand(verb) {
         Some(command) => command.clone(),

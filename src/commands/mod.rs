@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod fail;
 pub mod finish;
 pub mod git_hook;
+pub mod groups;
 pub mod guard;
 pub mod help;
 pub mod hook;

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::CommandFactory;
 use git_ralph::agent::presets;
-use git_ralph::commands::Cli;
+use git_ralph::commands::groups::GROUPS;
 use git_ralph::{exit, settings};
 use snapbox::{Data, assert_data_eq};
 
@@ -49,14 +48,18 @@ fn every_agent_is_listed() {
 }
 
 #[test]
-fn every_command_is_listed() {
+fn commands_are_listed_in_the_groups_of_the_help() {
     let readme = &document::all()["README.md"];
-    for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
-        let row = format!("| `git ralph {}` |", command.get_name());
-        assert!(
-            readme.contains(&row),
-            "README.md has no line that begins with\n{row}"
-        );
+    let mut rest = readme.as_str();
+    for (group, verbs) in GROUPS {
+        let heads = [format!("| **{group}** | |")];
+        let rows = verbs.iter().map(|verb| format!("| `git ralph {verb}` |"));
+        for row in heads.into_iter().chain(rows) {
+            let found = rest.split_once(&row);
+            rest = found
+                .unwrap_or_else(|| panic!("README.md lacks, or has elsewhere:\n{row}"))
+                .1;
+        }
     }
 }
 

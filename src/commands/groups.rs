@@ -1,0 +1,56 @@
+//! The verbs in groups, as `git help` lists them: the order of the help, and of the table in README.md.
+
+use std::fmt::Write as _;
+
+use clap::CommandFactory;
+use clap::builder::StyledStr;
+
+use super::Cli;
+
+/// The groups, each with its verbs.
+pub const GROUPS: &[(&str, &[&str])] = &[
+    ("Begin and end", &["run", "start", "finish", "abort"]),
+    ("Attempts", &["next", "retry", "skip", "revert", "restore"]),
+    ("Look", &["status", "log", "diff", "stories", "prompt"]),
+    ("Work on a story yourself", &["complete", "fail"]),
+    ("Set up", &["doctor", "install", "hooks", "prune", "help", "demo"]),
+];
+
+/// Returns the command line with the verbs in groups in its help.
+#[must_use]
+pub fn grouped() -> clap::Command {
+    let command = Cli::command();
+    let mut list = String::new();
+    let header = *command.get_styles().get_header();
+    for (group, verbs) in GROUPS {
+        let _ = writeln!(list, "\n{header}{group}:{header:#}");
+        for verb in *verbs {
+            let about = command.find_subcommand(verb).and_then(clap::Command::get_about);
+            let about = about.map(StyledStr::to_string).unwrap_or_default();
+            let _ = writeln!(list, "  {verb:<9} {about}");
+        }
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{header}Options:{header:#}\n{{options}}"
+    );
+    command.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_is_in_one_group() {
+        let command = Cli::command();
+        let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, verbs)| verbs.iter().copied())
+            .collect();
+        shown.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, shown);
+    }
+}
