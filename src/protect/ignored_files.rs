@@ -63,8 +63,8 @@ impl Records {
     }
 
     /// Puts back the copies of ignored files that were there at that moment and are gone, and the permissions of the
-    /// others.
-    pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<(), FileError> {
+    /// others. Returns the paths that were gone, and of these the ones of which there is no copy.
+    pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<Gone, FileError> {
         let before = match moment {
             Moment::Start => None,
             Moment::Checkpoint => self.inventory_before_attempt()?,
@@ -73,6 +73,14 @@ impl Records {
             Some(before) => before,
             None => self.inventory_of_start()?.unwrap_or_default(),
         };
+        let mut gone = Gone::default();
+        let is_gone = |path: &Vec<u8>| {
+            let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        let ignored = inventory.iter().filter(|(_, item)| item.kind.is_ignored());
+        gone.all
+            .extend(ignored.map(|(path, _)| path.clone()).filter(is_gone));
         for path in inventory.files() {
             let to = self.top.join(OsStr::from_bytes(path));
             let copy = self.copy_of(path);
@@ -91,7 +99,9 @@ impl Records {
                 Ok(_) => {}
             }
         }
-        Ok(())
+        gone.for_good
+            .extend(gone.all.iter().filter(|path| is_gone(path)).cloned());
+        Ok(gone)
     }
 
     /// Returns whether there are only directories above a path: nothing is written through a link.
@@ -117,6 +127,15 @@ impl Records {
         let start = self.inventory_of_start()?.unwrap_or_default();
         Ok(paths.filter(|path| start.holds_back(path)).cloned().collect())
     }
+}
+
+/// Ignored paths that were gone when the work tree was put back.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// All of them.
+    pub all: Vec<Vec<u8>>,
+    /// Those of which there is no copy.
+    pub for_good: Vec<Vec<u8>>,
 }
 
 /// Takes the inventory before an attempt, and copies the small ignored files. One scan of the work tree.

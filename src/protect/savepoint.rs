@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use super::exact_bytes::{self, ExactBytes};
+use super::ignored_files::Gone;
 use super::records::Records;
 use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
 use super::trash::put_away;
@@ -223,7 +224,8 @@ impl Savepoint {
 
     /// Goes back to this state: submodules, files, index, and what git does not keep. `now` is the work tree when the
     /// working index was just read from it. What has to go is in the directory `trash`; what was in submodules is kept
-    /// under the ref `kept`. Returns the paths that were touched since that state, or now.
+    /// under the ref `kept`. What cannot be put back is told. Returns the paths that were touched since that state, or
+    /// now.
     ///
     /// # Errors
     /// When the work tree does not come to rest, or something cannot be put back. Doing it again goes on.
@@ -240,17 +242,24 @@ impl Savepoint {
         } else {
             now
         };
-        let touched = self.converge(site, now, trash, notices).await?;
+        let mut touched = self.converge(site, now, trash, notices).await?;
         Self::install_working_index(site).await?;
-        self.put_back_unversioned(site, &touched).await?;
+        let gone = self.put_back_unversioned(site, &touched).await?;
+        touched.extend(gone.all);
+        if !gone.for_good.is_empty() {
+            notices.tell(format!(
+                "what was ignored is gone, and git-ralph has no copy of it: {}",
+                few(&gone.for_good).join(", ")
+            ));
+        }
         Ok(touched)
     }
 
     /// Brings back what git does not keep. Called with the savepoint's index in place.
-    async fn put_back_unversioned(&self, site: Site<'_>, touched: &[Vec<u8>]) -> Result<(), ProtectError> {
+    async fn put_back_unversioned(&self, site: Site<'_>, touched: &[Vec<u8>]) -> Result<Gone, ProtectError> {
         let repo = site.repo;
         let records = Records::of(site);
-        records.put_back_ignored(self.moment)?;
+        let gone = records.put_back_ignored(self.moment)?;
         records.put_back_directories()?;
         let written = ExactBytes::of(site, self.moment).restore(&repo.top, touched)?;
         if !written.is_empty() {
@@ -264,11 +273,11 @@ impl Savepoint {
         let empty = records.empty_directories()?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;
-        match self.moment {
-            Moment::Checkpoint => self.remember_index(site),
-            // The user's own index takes its place.
-            Moment::Start => Ok(()),
+        // After the beginning of the loop the user's own index takes its place.
+        if self.moment == Moment::Checkpoint {
+            self.remember_index(site)?;
         }
+        Ok(gone)
     }
 
     /// Brings the files to this state, touching only what differs, until nothing changes any more.

@@ -110,7 +110,9 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let on = branch.as_deref().unwrap_or("a detached HEAD");
             let what = match how.as_str() {
                 "cleanup" => format!("finished: on {on} again, with all changes uncommitted"),
-                "abort" => format!("aborted: on {on} again, and all is as it was before the loop"),
+                "abort" => format!(
+                    "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"
+                ),
                 _ => format!("finished: on {on}, with its commits"),
             };
             line(&mut text, &what);

@@ -67,6 +67,32 @@ fn a_failed_attempt_leaves_ignored_files_where_they_are() {
 }
 
 #[test]
+fn ignored_files_that_an_attempt_deleted_come_back_or_are_named() {
+    let sandbox = with_ignored();
+    let before = sandbox.files();
+    sandbox.start();
+    let output = sandbox
+        .step("next", &sandbox.failing("rm -rf data/deep only"))
+        .exits(3)
+        .says("gone, and git-ralph has no copy of it: only/target");
+    output.says("back at checkpoint");
+    assert_eq!(sandbox.read("data/deep/.env"), "SECRET=2\n");
+    let output = sandbox
+        .step("retry", &sandbox.failing("rm data/large.log"))
+        .exits(3);
+    output.says("gone, and git-ralph has no copy of it: data/large.log");
+    let output = sandbox.ralph(&["abort"]).exits(0);
+    output.says("gone, and git-ralph has no copy of it: data/large.log, only/target");
+    let after = sandbox.files();
+    let missing = before.keys().filter(|path| !after.contains_key(*path));
+    let missing: Vec<_> = missing.map(|path| path.to_str().unwrap()).collect();
+    assert_eq!(
+        missing,
+        ["data/large.log", "only", "only/target", "only/target/built"]
+    );
+}
+
+#[test]
 fn what_an_attempt_puts_beside_ignored_files_is_undone_alone() {
     let sandbox = with_ignored();
     sandbox.start();
