@@ -315,7 +315,7 @@ fn nothing_of_an_agent_is_a_command_of_a_workflow() {
     let sandbox = Sandbox::started();
     let words = "::error::x\\n::add-mask::y\\n::stop-commands::z\\n##[group]g";
     let agent = sandbox.agent(&format!(
-        "printf '{words}'; printf '{words}\\n' >&2; failed \"$(printf 'a\\n::error::x\\n##[group]g')\""
+        "printf '{words}\\n'; printf '{words}\\n' >&2; failed \"$(printf 'a\\n::error::x\\n##[group]g')\""
     ));
     let next = sandbox.ralph_cmd(&["next", "--", &agent]);
     let log = next.env("GITHUB_ACTIONS", "true").run().exits(3).stderr;
