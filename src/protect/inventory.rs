@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use crate::git::{GitError, Repo};
 
@@ -50,11 +51,42 @@ impl Kind {
     }
 }
 
-/// An entry: its kind, and the device and inode that it had.
+/// What tells a file from every other, wherever it is renamed to: device and inode, and, because inodes are used again, the
+/// time of its birth in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    dev: u64,
+    ino: u64,
+    born: u128,
+}
+
+impl Identity {
+    /// Returns the identity of a file; `None` where the file system does not tell when it was made.
+    pub fn of(found: &Metadata) -> Option<Self> {
+        let born = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Self {
+            dev: found.dev(),
+            ino: found.ino(),
+            born: born.as_nanos(),
+        })
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let mut number = || u128::from_str_radix(parts.next()?, 16).ok();
+        Some(Self {
+            dev: number()?.try_into().ok()?,
+            ino: number()?.try_into().ok()?,
+            born: number()?,
+        })
+    }
+}
+
+/// An entry: its kind, and which file it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub kind: Kind,
-    pub identity: Option<(u64, u64)>,
+    pub identity: Option<Identity>,
 }
 
 /// The untracked paths of a work tree, each of one kind; relative to the top, without a final `/`.
@@ -110,7 +142,7 @@ impl Inventory {
     /// Adds a path below `top`.
     pub fn insert(&mut self, top: &Path, path: &[u8], kind: Kind) {
         let found = top.join(OsStr::from_bytes(path)).symlink_metadata();
-        let identity = found.ok().map(|found| (found.dev(), found.ino()));
+        let identity = found.ok().and_then(|found| Identity::of(&found));
         self.0.insert(bare(path).to_vec(), Item { kind, identity });
     }
 
@@ -214,14 +246,14 @@ impl Inventory {
         }
     }
 
-    /// Returns the record of it: for each path the letter of its kind, device and inode, and the path.
+    /// Returns the record of it: for each path the letter of its kind, its identity, and the path.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (path, item) in &self.0 {
             let letter = Kind::ALL.iter().find(|(_, kind)| *kind == item.kind);
             bytes.extend(letter.map(|(letter, _)| *letter));
             let identity = match item.identity {
-                Some((dev, ino)) => format!(" {dev:x}.{ino:x} "),
+                Some(Identity { dev, ino, born }) => format!(" {dev:x}.{ino:x}.{born:x} "),
                 None => " - ".to_owned(),
             };
             bytes.extend_from_slice(identity.as_bytes());
@@ -237,13 +269,7 @@ impl Inventory {
             let mut parts = field.splitn(3, |byte| *byte == b' ');
             let (letter, identity, path) = (parts.next()?, parts.next()?, parts.next()?);
             let (_, kind) = Kind::ALL.iter().find(|(known, _)| letter == [*known])?;
-            let identity = std::str::from_utf8(identity).ok().and_then(|text| {
-                let (dev, ino) = text.split_once('.')?;
-                Some((
-                    u64::from_str_radix(dev, 16).ok()?,
-                    u64::from_str_radix(ino, 16).ok()?,
-                ))
-            });
+            let identity = std::str::from_utf8(identity).ok().and_then(Identity::parse);
             Some((
                 path.to_vec(),
                 Item {

@@ -4,7 +4,7 @@
 //!   `Savepoint` is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
 //! - `trash` holds what git cannot keep; nothing is deleted.
-//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files`,
+//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files`, `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
 //!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `locks`,
 //!   `story_backup`.
@@ -24,6 +24,7 @@ mod leftovers;
 mod locks;
 mod permissions;
 mod records;
+mod renamed;
 mod repo_link;
 mod savepoint;
 mod scan;

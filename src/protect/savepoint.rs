@@ -237,7 +237,8 @@ impl Savepoint {
         kept: &str,
         notices: &mut dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let now = if self.put_back_submodules(site, kept, trash, notices).await? {
+        let is_other = self.rename_back(site, notices)?;
+        let now = if self.put_back_submodules(site, kept, trash, notices).await? || is_other {
             None
         } else {
             now

@@ -27,6 +27,10 @@ pub(crate) struct Undoing {
 
 /// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
 pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Position) -> Result<(), Error> {
+    // What the user's git ignores is no work of the attempt, wherever it was carried.
+    let checkpoint = open.checkpoint();
+    let (site, _, mut recorder) = open.parts();
+    checkpoint.rename_back(site, &mut recorder)?;
     let now = open.read_work_tree().await?;
     let mut kept = keep(open, &undoing, position, &now.tree).await?;
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);

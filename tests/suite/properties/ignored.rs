@@ -93,6 +93,34 @@ fn ignored_files_that_an_attempt_deleted_come_back_or_are_named() {
 }
 
 #[test]
+fn what_was_renamed_along_with_a_directory_goes_back() {
+    let sandbox = with_ignored();
+    for path in ["pk/web/a.js", "pk/web/node_modules/.gitignore"] {
+        sandbox.write(path, "*\n");
+    }
+    sandbox.write("pk/web/node_modules/i.js", &"i".repeat(LARGE));
+    sandbox.write("pk/web/dev.log", &"d".repeat(LARGE));
+    sandbox.git(&["add", "pk/web/a.js"]);
+    let before = sandbox.files();
+    sandbox.start();
+    let output = sandbox
+        .step("next", &sandbox.failing("git mv pk apps; mv data data.old"))
+        .exits(3)
+        .says("it is back in its place: data/deep");
+    assert!(!output.stderr.contains("no copy"), "{}", output.stderr);
+    assert_eq!(sandbox.files(), before);
+    // A complete story may do it; abort knows where things were.
+    let agent = sandbox.completing("git mv pk apps");
+    sandbox.step("retry", &agent).exits(0);
+    assert!(sandbox.top.join("apps/web/node_modules/i.js").exists());
+    sandbox
+        .ralph(&["abort"])
+        .exits(0)
+        .says("it is back in its place: pk/web/dev.log, pk/web/node_modules");
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
 fn what_an_attempt_puts_beside_ignored_files_is_undone_alone() {
     let sandbox = with_ignored();
     sandbox.start();

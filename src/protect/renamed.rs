@@ -1,0 +1,104 @@
+//! Ignored files and directories that an attempt carried along when it renamed a directory. Git knows nothing of them,
+//! but they are the same files: device, inode and time of birth say so, and they are renamed back.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::inventory::{Identity, Inventory};
+use super::records::Records;
+use super::savepoint::Moment;
+use super::stat_changes::parents;
+use super::{ProtectError, Savepoint, Site, few};
+use crate::events::Notices;
+
+impl Savepoint {
+    /// Renames back what was ignored, or was a repository of its own, and now stands elsewhere in the work tree; returns
+    /// whether there was any. One `lstat` for each ignored path, and a walk of the work tree where one is gone.
+    ///
+    /// # Errors
+    /// When a record cannot be read.
+    pub fn rename_back(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+        let records = Records::of(site);
+        let known = match self.moment {
+            Moment::Start => records.inventory_of_start()?,
+            // A person may have renamed a directory since.
+            Moment::Checkpoint if !self.has_own_inventory => None,
+            Moment::Checkpoint => records.inventory_before_attempt()?,
+        };
+        let Some(known) = known else { return Ok(false) };
+        let top = &site.repo.top;
+        let wanted = gone(&known, top);
+        if wanted.is_empty() {
+            return Ok(false);
+        }
+        let mut back = Vec::new();
+        for (path, found) in find(top, &known, &wanted) {
+            let place = top.join(OsStr::from_bytes(&path));
+            let made = place.parent().map_or(Ok(()), fs::create_dir_all);
+            if made.and_then(|()| fs::rename(&found, &place)).is_ok() {
+                back.push(path);
+            }
+        }
+        if !back.is_empty() {
+            back.sort();
+            notices.tell(format!(
+                "what was ignored was renamed along; it is back in its place: {}",
+                few(&back).join(", ")
+            ));
+        }
+        Ok(!back.is_empty())
+    }
+}
+
+/// Lists what is no longer in its place and could stand there again: nothing is written through a link.
+fn gone(known: &Inventory, top: &Path) -> HashMap<Identity, Vec<u8>> {
+    let lstat = |path: &[u8]| top.join(OsStr::from_bytes(path)).symlink_metadata();
+    let is_gone = |path: &[u8]| lstat(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let has_room = |path: &[u8]| {
+        parents(path).all(|dir| match lstat(dir) {
+            Ok(found) => found.is_dir(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        })
+    };
+    let movable = known
+        .iter()
+        .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
+    movable
+        .filter(|(path, _)| is_gone(path) && has_room(path))
+        .filter_map(|(path, item)| Some((item.identity?, path.clone())))
+        .collect()
+}
+
+/// Finds where it stands now, below the top; directories of the inventory that are in their place are not searched.
+fn find(top: &Path, known: &Inventory, wanted: &HashMap<Identity, Vec<u8>>) -> Vec<(Vec<u8>, PathBuf)> {
+    let mut found = Vec::new();
+    let mut dirs = vec![Vec::new()];
+    while let Some(dir) = dirs.pop() {
+        let entries = fs::read_dir(top.join(OsStr::from_bytes(&dir)));
+        for entry in entries.into_iter().flatten().filter_map(Result::ok) {
+            let name = entry.file_name().into_vec();
+            if dir.is_empty() && name == b".git" {
+                continue;
+            }
+            let path = if dir.is_empty() {
+                name
+            } else {
+                [&dir, &b"/"[..], &name].concat()
+            };
+            let Ok(is) = entry.metadata() else { continue };
+            let is_known = known
+                .kind_of(&path)
+                .is_some_and(|kind| kind.is_whole() || !is.is_dir());
+            match Identity::of(&is).and_then(|identity| wanted.get(&identity)) {
+                Some(place) if !is_known => found.push((place.clone(), entry.path())),
+                _ if is.is_dir() && !is_known => dirs.push(path),
+                _ => {}
+            }
+        }
+    }
+    found
+}
