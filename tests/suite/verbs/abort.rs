@@ -33,7 +33,7 @@ fn everything_is_as_it_was_before_the_loop() {
     sandbox
         .ralph(&["abort"])
         .exits(0)
-        .says("as it was before the loop")
+        .says("not ignored as before the loop")
         .answers_nothing();
     assert_eq!(fs::read(sandbox.top.join(".git/index")).unwrap(), index);
     assert_eq!(all(&sandbox), before);

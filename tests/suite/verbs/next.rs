@@ -175,6 +175,20 @@ fn head_elsewhere_needs_a_person() {
 }
 
 #[test]
+fn on_another_branch_without_the_list_it_is_the_branch_that_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plan.md", "- [ ] 1 Database\n- [ ] 2 Pages\n");
+    sandbox.ralph(&["start", CHANGE, "--stories", "plan.md"]).exits(0);
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.git(&["checkout", "-q", "main"]);
+    let agent = sandbox.completing("true");
+    sandbox
+        .ralph(&["next", CHANGE, "--", &agent])
+        .exits(7)
+        .says("HEAD is on main, not on ralph/add-login");
+}
+
+#[test]
 fn without_an_agent_nothing_happens() {
     let sandbox = Sandbox::started();
     let (print, state) = (sandbox.print(), sandbox.state());

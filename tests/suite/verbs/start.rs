@@ -278,7 +278,7 @@ fn restart_goes_back_to_the_beginning_first() {
     sandbox
         .ralph(&["start", CHANGE, "--restart"])
         .exits(0)
-        .says("as it was before the loop")
+        .says("not ignored as before the loop")
         .says("started on");
     assert_eq!(sandbox.files(), files);
     assert_eq!(sandbox.subjects("HEAD"), ["initial state", "first"]);
