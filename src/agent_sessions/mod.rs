@@ -17,7 +17,7 @@ mod transcript;
 
 use jiff::Timestamp;
 
-use crate::engine::{Context, Loop};
+use crate::engine::{self, Context, Loop};
 use crate::error::Error;
 use crate::events::Observer;
 use crate::state::{AgentSession, Ended};
@@ -79,7 +79,7 @@ pub async fn answer(
             None => return Ok(Answer::Nothing),
         },
     };
-    let mut open = Loop::open(context, &change).await?;
+    let mut open = engine::open(context, &change).await?;
     if !open.state.is_live() {
         return Ok(Answer::Nothing);
     }

@@ -2,7 +2,7 @@
 
 use super::{change_and_word, context, step_exit};
 use crate::cli::complete::loops;
-use crate::engine::{self, Loop};
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -23,7 +23,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let context = context(&mut narrator).await?;
     let (change, reason) = change_and_word(&context, &args.words)?;
-    let mut open = Loop::open(context, &change).await?;
+    let mut open = engine::open(context, &change).await?;
     let end = engine::fail(&mut open, reason).await?;
     Ok(step_exit(&open, end))
 }

@@ -255,7 +255,7 @@ async fn context(narrator: &mut Narrator) -> Result<Context<'_>, Error> {
 async fn open_loop<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Loop<'o>, Error> {
     let context = context(narrator).await?;
     let change = context.resolve_change(change)?;
-    Loop::open(context, &change).await
+    engine::open(context, &change).await
 }
 
 /// One attempt, and its exit code.

@@ -2,7 +2,7 @@
 
 use super::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::loops_and_kept_attempts;
-use crate::engine::{self, Loop};
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -29,7 +29,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Err(Error::NoAttempt(args.words.concat()));
     };
     let (story, number) = story_and_attempt(&attempt)?;
-    let mut open = Loop::open(context, &change).await?;
+    let mut open = engine::open(context, &change).await?;
     let number = engine::restore(&mut open, &story, number).await?;
     screen.say(&format!(
         "the work of {story}@{number} is back; to make it the story's checkpoint: git ralph complete {change}\n"

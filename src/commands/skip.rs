@@ -2,7 +2,7 @@
 
 use super::{change_and_word, context};
 use crate::cli::complete::loops_and_stories_to_skip;
-use crate::engine::{self, Loop};
+use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -27,7 +27,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let context = context(&mut narrator).await?;
     let (change, story) = change_and_word(&context, &args.words)?;
-    let mut open = Loop::open(context, &change).await?;
+    let mut open = engine::open(context, &change).await?;
     let id = engine::skip(&mut open, story.as_deref(), args.undo).await?;
     let what = if args.undo {
         "is to be done again"

@@ -3,7 +3,6 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::lifecycle_hooks::HookRun;
 use crate::agent::process_tree;
 use crate::error::Error;
 use crate::events::Observer;
@@ -12,6 +11,18 @@ use crate::names::Change;
 use crate::settings::{Configuration, to_std};
 use crate::signal::Stop;
 use crate::state::{self, Store};
+
+/// How `git hook run` of this git is called: it is there since 2.36, and since 2.54, where configuration can name hooks
+/// too, it needs an option for a name unknown to git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HookRun {
+    /// There is none.
+    Missing,
+    /// Git 2.36 to 2.53: runs any name, and only files.
+    Files,
+    /// Git 2.54 and later: `--allow-unknown-hook-name`, and configured hooks.
+    Configured,
+}
 
 /// A repository, its configuration, and who watches: what every command begins with.
 pub struct Context<'o> {

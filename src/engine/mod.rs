@@ -7,28 +7,35 @@
 //! - `steps` has a file for each step: a plan is written as the state's intent, then applied; `recover` applies what a
 //!   crash cut off by the same functions (`journal`).
 //! - `attempt` runs an agent, from the look before it to its verdict: `agent_run`, `gates`, `accept`.
-//! - `lifecycle_hooks` of the user's run around these steps.
+//! - `lifecycle_hooks` of the user's run around these steps. `guard_rail` and `watch` are around every process that is
+//!   not git-ralph's own; `run_command` runs those of the user's. `numbers`: which attempt it is.
 //!
 //! Nothing here knows the command line or prints: what happens goes to an [`Observer`](crate::events::Observer).
 
 pub(crate) mod attempt;
 mod context;
+mod guard_rail;
 mod journal;
 pub mod lifecycle_hooks;
 mod marks;
+pub(crate) mod numbers;
 mod open_loop;
+pub(crate) mod output_tail;
 mod position;
 pub mod progress;
 mod recover;
+mod run_command;
 pub(crate) mod steps;
 pub mod stories;
 pub mod unmarked_stories;
+mod watch;
 
-pub use attempt::numbers::kept_range;
 pub use attempt::{AttemptOptions, StepEnd, agent_of, attempt, prompt_text};
 pub use context::{Context, refuse_inside_attempt};
-pub use open_loop::{Loop, look};
+pub use numbers::kept_range;
+pub use open_loop::Loop;
 pub use progress::Step;
+pub use recover::{look, open};
 pub use steps::abort::abort;
 pub use steps::finish::{Finish, finish};
 pub use steps::manual::{complete, fail, revert, skip};
@@ -38,4 +45,5 @@ pub use steps::prune::prune;
 pub use steps::restore::restore;
 pub use steps::resume::resume;
 pub use steps::run::{Stopped, run};
-pub use steps::start::{Started, preview, start};
+pub use steps::start::preview;
+pub use steps::start_again::{Started, start};

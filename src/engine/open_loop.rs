@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::lifecycle_hooks::Hook;
+use super::Context;
+use super::lifecycle_hooks::table::Hook;
 use super::position::{self, Position, View};
 use super::progress::Refusal;
-use super::{Context, recover};
 use crate::error::Error;
 use crate::events::{Event, Notices, Observer, What};
 use crate::fs::append_private;
@@ -16,7 +16,7 @@ use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs};
 use crate::refs::Update;
-use crate::state::{Lock, Phase, Progress, State, StateError, Store};
+use crate::state::{Lock, Progress, State, Store};
 
 /// A loop that this process may change.
 pub struct Loop<'o> {
@@ -34,30 +34,6 @@ pub struct Loop<'o> {
 }
 
 impl<'o> Loop<'o> {
-    /// Opens a loop for a step: takes its lock, and completes what a crash left.
-    ///
-    /// # Errors
-    /// When there is no such loop, another process holds it, or it cannot be read.
-    pub async fn open(context: Context<'o>, change: &Change) -> Result<Self, Error> {
-        let store = Store::new(&context.repo.common_dir, change);
-        let lock = store.lock()?;
-        let Some(state) = store.load()? else {
-            return Err(Error::UnknownLoop {
-                name: change.to_string(),
-                known: Vec::new(),
-            });
-        };
-        let head = context.head.clone();
-        let mut open = Self::new(context, state, store, lock);
-        open.require_own_work_tree()?;
-        let at_rest = open.state.intent.is_none() && open.state.running.is_none();
-        recover::recover(&mut open).await?;
-        if at_rest {
-            open.view = View::of_head(&head);
-        }
-        Ok(open)
-    }
-
     /// Makes an open loop of its parts; nothing is known of the repository yet.
     pub(super) fn new(context: Context<'o>, state: State, store: Store, lock: Lock) -> Self {
         Self {
@@ -265,7 +241,7 @@ impl<'o> Loop<'o> {
     }
 
     /// Refuses to work on the files of another work tree.
-    fn require_own_work_tree(&self) -> Result<(), Error> {
+    pub(super) fn require_own_work_tree(&self) -> Result<(), Error> {
         if self.state.worktree.as_path() == self.context.repo.top || !self.state.is_live() {
             return Ok(());
         }
@@ -302,31 +278,4 @@ impl Notices for Recorder<'_> {
     fn tell(&mut self, message: String) {
         self.emit(What::Notice { message });
     }
-}
-
-/// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command
-/// does.
-///
-/// # Errors
-/// When there is no such loop, or it cannot be read or completed.
-pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
-    let store = Store::new(&context.repo.common_dir, change);
-    let Some(state) = store.load()? else {
-        return Err(Error::UnknownLoop {
-            name: change.to_string(),
-            known: Vec::new(),
-        });
-    };
-    let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
-    let here = state.worktree.as_path() == context.repo.top;
-    let is_held = || {
-        let busy =
-            |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
-        store.lock().is_err_and(|error| busy(&error))
-    };
-    if !cut_off || !here || is_held() {
-        return Ok((context, state));
-    }
-    let open = Loop::open(context, change).await?;
-    Ok((open.context, open.state))
 }

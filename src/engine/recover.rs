@@ -1,23 +1,77 @@
 //! After a crash: completes a step that had begun to change things, ends an attempt whose process died, and reports
 //! what it did.
 
-use super::attempt::guard_rail::{self, AGENT};
 use super::attempt::revert_own_refs;
-use super::steps::revert::{self, Undoing};
-use super::{Loop, journal};
+use super::guard_rail::{self, AGENT};
+use super::position::View;
+use super::steps::revert::Undoing;
+use super::steps::{abort, checkpoint, finish, restore, revert, start};
+use super::{Context, Loop};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::{Attempt, What};
+use crate::names::Change;
 use crate::protect::{remove_stale_locks, story_backup};
-use crate::state::{Phase, Verdict};
+use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
+
+/// Opens a loop for a step: takes its lock, and completes what a crash left.
+///
+/// # Errors
+/// When there is no such loop, another process holds it, or it cannot be read.
+pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
+    let store = Store::new(&context.repo.common_dir, change);
+    let lock = store.lock()?;
+    let Some(state) = store.load()? else {
+        return Err(Error::UnknownLoop {
+            name: change.to_string(),
+            known: Vec::new(),
+        });
+    };
+    let head = context.head.clone();
+    let mut open = Loop::new(context, state, store, lock);
+    open.require_own_work_tree()?;
+    let at_rest = open.state.intent.is_none() && open.state.running.is_none();
+    recover(&mut open).await?;
+    if at_rest {
+        open.view = View::of_head(&head);
+    }
+    Ok(open)
+}
+
+/// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command
+/// does.
+///
+/// # Errors
+/// When there is no such loop, or it cannot be read or completed.
+pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
+    let store = Store::new(&context.repo.common_dir, change);
+    let Some(state) = store.load()? else {
+        return Err(Error::UnknownLoop {
+            name: change.to_string(),
+            known: Vec::new(),
+        });
+    };
+    let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
+    let here = state.worktree.as_path() == context.repo.top;
+    let is_held = || {
+        let busy =
+            |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
+        store.lock().is_err_and(|error| busy(&error))
+    };
+    if !cut_off || !here || is_held() {
+        return Ok((context, state));
+    }
+    let open = open(context, change).await?;
+    Ok((open.context, open.state))
+}
 
 /// Completes what a git-ralph that died has left.
-pub(super) async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(intent) = open.state.intent.clone() {
         let step = intent.step();
         end_orphans(open).await?;
         remove_stale_locks(open.site(), &open.state.change).await?;
-        journal::apply(open, intent).await?;
+        apply(open, intent).await?;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"
         ));
@@ -113,4 +167,17 @@ async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
         open.tell(text);
     }
     Ok(())
+}
+
+/// Applies a plan that a crash cut off; it is harmless to do all of it again.
+async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
+    match intent {
+        Intent::Start(plan) => start::apply(open, &plan, None).await,
+        Intent::Checkpoint(plan) => checkpoint::apply(open, plan).await,
+        Intent::Revert(plan) => revert::apply(open, plan, None).await,
+        Intent::Cleanup(plan) => finish::apply_cleanup(open, &plan, None).await,
+        Intent::Keep(plan) => finish::apply_keep(open, plan).await,
+        Intent::Abort(plan) => abort::apply(open, &plan, None).await,
+        Intent::Restore(plan) => restore::apply(open, &plan).await,
+    }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Loop;
-use super::attempt::watch::{self, Who};
+use super::watch::{self, Who};
 use crate::error::Error;
 use crate::names::Change;
 use crate::protect::story_backup;

@@ -3,8 +3,7 @@
 //! Before each step the stories are marked in their source again, and the step is refused as long as that does not
 //! help. A story that was once seen as done is forgotten here: a person who opens it after that means it.
 
-use super::attempt::numbers;
-use super::{Loop, marks, stories};
+use super::{Loop, marks, numbers, stories};
 use crate::error::Error;
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, State};

@@ -2,16 +2,16 @@
 
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
-use super::guard_rail::{self, AGENT};
+use super::gates;
 use super::verdict::Judgement;
-use super::watch::{self, Who};
-use super::{gates, numbers};
-use crate::engine::lifecycle_hooks::{self, Hook};
+use crate::engine::guard_rail::{self, AGENT};
+use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
-use crate::engine::{Loop, marks, unmarked_stories};
+use crate::engine::watch::{self, Who};
+use crate::engine::{Loop, marks, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
@@ -115,7 +115,7 @@ pub(crate) async fn conclude(
         };
         checkpoint::save(open, new, &position).await?;
         user_refs::forget(open.site().dir);
-        lifecycle_hooks::tell_hooks(open, Some((story, &begun))).await?;
+        lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
         return after_checkpoint(open, story).await.map(Concluded::End);
     }
     let undoing = Undoing {
@@ -126,7 +126,7 @@ pub(crate) async fn conclude(
     };
     let position = open.position().await?;
     revert::undo(open, undoing, &position).await?;
-    lifecycle_hooks::tell_hooks(open, Some((story, &begun))).await?;
+    lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
     after_failure(open, outcome.judgement)
 }
 
@@ -178,15 +178,17 @@ async fn accept(
     }
     look_again(open, &mut base, "the gates").await?;
     let ended = begun.ended(story, outcome);
-    if let Some(refused) = lifecycle_hooks::before_checkpoint(open, story, begun, ended).await? {
-        return Err(refused.into());
+    let hook = Hook::PreCheckpoint.name();
+    match lifecycle_hooks::before_checkpoint(open, begun.about(story), ended).await? {
+        None => {}
+        Some(Refusal::Interrupted(signal)) => return Err(Judgement::interrupted(signal).into()),
+        Some(Refusal::Failed(why, tail)) => {
+            let tail = tail.text();
+            let reason = format!("the hook {hook} said no ({why}); the end of its output:\n\n{tail}");
+            return Err(Judgement::new(Verdict::GateFailed, reason.trim_end()).into());
+        }
     }
-    look_again(
-        open,
-        &mut base,
-        &format!("the hook {}", Hook::PreCheckpoint.name()),
-    )
-    .await?;
+    look_again(open, &mut base, &format!("the hook {hook}")).await?;
     let watch = watch::begin(open, Who::Tracker).await?;
     let marked = marks::mark_done(open, story, before, settings, begun.number).await;
     watch::end(open, watch).await?;

@@ -5,18 +5,19 @@ use std::fs::File;
 
 use jiff::Timestamp;
 
-use super::output_tail::OutputTail;
+use super::learnings;
 use super::verdict::{Judgement, judge};
-use super::{guard_rail, learnings};
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::{self, Ended, Ending, Job, Listener};
 use crate::agent::process_tree;
-use crate::engine::Loop;
+use crate::engine::lifecycle_hooks::About;
+use crate::engine::output_tail::OutputTail;
+use crate::engine::run_command::{plain_job, variable};
+use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream};
 use crate::fs::write_private;
-use crate::git::REPOSITORY_VARIABLES;
 use crate::prompt::neutral;
 use crate::protect::RepoLink;
 use crate::settings::{Settings, to_std};
@@ -91,33 +92,6 @@ pub(super) fn job(
     job
 }
 
-/// Returns what every process of the loop that is not about a story is started with.
-pub(crate) fn plain_job(open: &Loop<'_>, run: &str, settings: Vec<(&'static str, OsString)>) -> Job {
-    let path = |name: &str, file: &str| (OsString::from(name), open.file(file).into_os_string());
-    let mut env_remove = REPOSITORY_VARIABLES.to_vec();
-    env_remove.push("GIT_CONFIG_PARAMETERS");
-    // What an attempt leaves must not be packed or pruned while it is judged.
-    let quiet = [("gc.auto", "0".into()), ("maintenance.auto", "false".into())];
-    Job {
-        argv: Vec::new(),
-        dir: open.context.repo.top.clone(),
-        env: [
-            variable("RALPH_CHANGE", open.change().as_str()),
-            variable("RALPH_BRANCH", &open.state.branch),
-            path("RALPH_PROMPT_FILE", "prompt.md"),
-            path("RALPH_LEARNINGS", "learnings.md"),
-        ]
-        .into_iter()
-        .chain(git_settings(quiet.into_iter().chain(settings)))
-        .collect(),
-        env_remove,
-        stdin: Vec::new(),
-        run: run.to_owned(),
-        timeout: None,
-        idle_timeout: None,
-    }
-}
-
 /// Runs the agent; with how it ended comes the end of its output.
 async fn run_job(
     open: &mut Loop<'_>,
@@ -144,29 +118,6 @@ async fn run_job(
     Ok((ended, tail))
 }
 
-fn variable(name: &str, value: &str) -> (OsString, OsString) {
-    (OsString::from(name), OsString::from(value))
-}
-
-/// Returns the mark of the processes of an attempt that begins now.
-pub(crate) fn run_name(now: Timestamp) -> String {
-    format!("{}-{}", std::process::id(), now.as_nanosecond())
-}
-
-/// Returns settings of git as environment variables.
-pub(super) fn git_settings(
-    settings: impl Iterator<Item = (&'static str, OsString)>,
-) -> impl Iterator<Item = (OsString, OsString)> {
-    let mut variables = Vec::new();
-    for (number, (key, value)) in settings.enumerate() {
-        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
-        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
-    }
-    let count = (variables.len() / 2).to_string();
-    variables.push(("GIT_CONFIG_COUNT".into(), count.into()));
-    variables.into_iter()
-}
-
 /// An attempt that has begun.
 pub(crate) struct Begun {
     pub number: u32,
@@ -176,6 +127,15 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
+    /// Returns what a hook is told of it.
+    pub(in crate::engine) fn about<'a>(&'a self, story: &'a Story) -> About<'a> {
+        About {
+            story,
+            attempt: self.number,
+            log: &self.log,
+        }
+    }
+
     /// Returns what is recorded of it at its end.
     pub fn ended(&self, story: &Story, outcome: &Outcome) -> Attempt {
         let report = outcome.report.as_ref();

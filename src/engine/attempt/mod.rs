@@ -2,22 +2,16 @@
 //!
 //! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` are what goes into its prompt.
 //! - `verdict` judges what it said (pure); `accept` goes from there to a checkpoint, by way of `gates`, or back.
-//! - `guard_rail` and `watch` are around every process that is not git-ralph's own.
-//! - `numbers`: which attempt it is. `limits` and `backoff`: whether and when there is another.
+//! - `limits` and `backoff`: whether and when there is another.
 
 mod accept;
 pub(crate) mod agent_run;
 mod backoff;
-pub(crate) mod gate;
 pub(crate) mod gates;
-pub(crate) mod guard_rail;
 pub(crate) mod learnings;
 pub(crate) mod limits;
-pub(crate) mod numbers;
-pub(crate) mod output_tail;
 mod prompting;
 pub(crate) mod verdict;
-pub(crate) mod watch;
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -26,10 +20,12 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use self::agent_run::{Begun, run_name};
+use self::agent_run::Begun;
 use self::backoff::{Backoff, Waited};
+use super::lifecycle_hooks;
+use super::run_command::run_name;
 use super::steps::manual_edits::commit_manual_edits;
-use super::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories, unmarked_stories};
+use super::{Loop, Step, numbers, refuse_inside_attempt, stories, unmarked_stories};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::events::What;

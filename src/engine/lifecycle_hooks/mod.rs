@@ -6,21 +6,19 @@
 //! files are put back: a hook that an agent planted is gone by then.
 
 mod run;
-mod table;
+pub(super) mod table;
 
-use super::Loop;
-use super::attempt::agent_run::Begun;
-use super::attempt::verdict::Judgement;
-use super::attempt::{gates, numbers};
-use super::steps::finish::Finish;
+use std::fs::File;
+
+use super::output_tail::OutputTail;
+use super::watch::changed_since;
+use super::{Loop, numbers};
 use crate::error::Error;
 use crate::events::{Attempt, Event, What};
 use crate::names::Oid;
 use crate::refs::KeptRef;
-use crate::state::Verdict;
 use crate::stories::{Listing, Story};
 
-pub(super) use run::HookRun;
 use run::{Call, LOG, Said};
 pub use table::{Hook, Row, TABLE};
 
@@ -59,13 +57,31 @@ pub(super) async fn before_attempt(
     }
 }
 
-/// Runs `ralph-pre-checkpoint`, and tells it how the attempt has `ended`. Returns the judgement if it says no.
+/// The attempt that a hook is about.
+#[derive(Clone, Copy)]
+pub(super) struct About<'a> {
+    /// Its story.
+    pub story: &'a Story,
+    /// Its number.
+    pub attempt: u32,
+    /// Its log.
+    pub log: &'a File,
+}
+
+/// A hook that said no.
+pub(super) enum Refusal {
+    /// How, in words, and the end of its output.
+    Failed(String, OutputTail),
+    /// We were asked to stop by this signal.
+    Interrupted(i32),
+}
+
+/// Runs `ralph-pre-checkpoint`, which is told that the attempt has `ended`. Returns what it refused with.
 pub(super) async fn before_checkpoint(
     open: &mut Loop<'_>,
-    story: &Story,
-    begun: &Begun,
+    about: About<'_>,
     ended: Attempt,
-) -> Result<Option<Judgement>, Error> {
+) -> Result<Option<Refusal>, Error> {
     let hook = Hook::PreCheckpoint;
     if !run::may_be(open, hook).await? {
         return Ok(None);
@@ -73,43 +89,31 @@ pub(super) async fn before_checkpoint(
     let before = open.read_work_tree().await?.tree;
     let call = Call {
         hook,
-        story: Some(&story.id),
-        title: Some(&story.title),
-        attempt: Some(begun.number),
+        story: Some(&about.story.id),
+        title: Some(&about.story.title),
+        attempt: Some(about.attempt),
         event: event_of(open, What::AttemptEnded(ended)),
-        log: Some(&begun.log),
+        log: Some(about.log),
     };
     let said = run::call(open, call).await?;
     if !matches!(said, Said::Nothing) {
-        keep_before_hook(open, &before, story, begun).await?;
+        keep_before_hook(open, &before, about).await?;
     }
     Ok(match said {
         Said::Nothing | Said::Yes => None,
-        Said::Interrupted(signal) => Some(Judgement::interrupted(signal)),
-        Said::No(why, tail) => {
-            let reason = format!(
-                "the hook {} said no ({why}); the end of its output:\n\n{}",
-                hook.name(),
-                tail.text()
-            );
-            Some(Judgement::new(Verdict::GateFailed, reason.trim_end()))
-        }
+        Said::Interrupted(signal) => Some(Refusal::Interrupted(signal)),
+        Said::No(why, tail) => Some(Refusal::Failed(why, tail)),
     })
 }
 
 /// Keeps the work as it was before a hook that changed it: what it changed goes into the checkpoint, or away with the
 /// attempt.
-async fn keep_before_hook(
-    open: &mut Loop<'_>,
-    before: &Oid,
-    story: &Story,
-    begun: &Begun,
-) -> Result<(), Error> {
-    let Some(names) = gates::changed_since(open, before).await? else {
+async fn keep_before_hook(open: &mut Loop<'_>, before: &Oid, about: About<'_>) -> Result<(), Error> {
+    let Some(names) = changed_since(open, before).await? else {
         return Ok(());
     };
     let git = &open.context.repo.git;
-    let name = open.state.change.attempt_ref(&story.id, begun.number);
+    let name = open.state.change.attempt_ref(&about.story.id, about.attempt);
     let name = format!("{name}-before-hook");
     let message = format!("what the hook {} was given", Hook::PreCheckpoint.name());
     let commit = git
@@ -125,12 +129,12 @@ async fn keep_before_hook(
     Ok(())
 }
 
-/// Runs `ralph-pre-finish`.
-pub(super) async fn before_finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
-    let (how, branch) = match how {
-        Finish::Cleanup { .. } => ("cleanup", open.state.original_branch.clone()),
-        Finish::Keep => ("keep", Some(open.state.branch.clone())),
-    };
+/// Runs `ralph-pre-finish`; `how` and `branch` are those of the event that follows.
+pub(super) async fn before_finish(
+    open: &mut Loop<'_>,
+    how: &str,
+    branch: Option<String>,
+) -> Result<(), Error> {
     let event = What::Finished {
         how: how.to_owned(),
         branch,
@@ -152,7 +156,7 @@ pub(super) async fn before_finish(open: &mut Loop<'_>, how: Finish) -> Result<()
 }
 
 /// Tells the hooks of what has happened in this step; returns whether any ran. Nothing is under way.
-pub(super) async fn tell_hooks(open: &mut Loop<'_>, about: Option<(&Story, &Begun)>) -> Result<bool, Error> {
+pub(super) async fn tell_hooks(open: &mut Loop<'_>, about: Option<About<'_>>) -> Result<bool, Error> {
     let mut ran = false;
     for event in std::mem::take(&mut open.due) {
         let Some(hook) = Hook::after(&event.what) else {
@@ -168,10 +172,10 @@ pub(super) async fn tell_hooks(open: &mut Loop<'_>, about: Option<(&Story, &Begu
         let call = Call {
             hook,
             story: story.as_deref(),
-            title: about.map(|(story, _)| story.title.as_str()),
+            title: about.map(|about| about.story.title.as_str()),
             attempt,
             event,
-            log: about.map(|(_, begun)| &begun.log),
+            log: about.map(|about| about.log),
         };
         match run::call(open, call).await? {
             Said::Nothing => continue,

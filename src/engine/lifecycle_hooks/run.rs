@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use super::Hook;
 use crate::agent::process::{Job, ProcessError};
 use crate::engine::Loop;
-use crate::engine::attempt::agent_run::{plain_job, run_name};
-use crate::engine::attempt::gate::{Passed, run_command};
-use crate::engine::attempt::output_tail::OutputTail;
-use crate::engine::attempt::watch::{self, Who};
+use crate::engine::context::HookRun;
+use crate::engine::output_tail::OutputTail;
+use crate::engine::run_command::{Passed, plain_job, run_command, run_name};
+use crate::engine::watch::{self, Who};
 use crate::error::Error;
 use crate::events::Event;
 use crate::fs::{FileError, file_error, write_private};
@@ -25,18 +25,6 @@ use crate::state::Running;
 const EVENT_FILE: &str = "event.json";
 /// In the loop's directory: what the latest hook that is not about an attempt printed.
 pub(super) const LOG: &str = "hook.log";
-
-/// How `git hook run` of this git is called: it is there since 2.36, and since 2.54, where configuration can name hooks
-/// too, it needs an option for a name unknown to git.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum HookRun {
-    /// There is none.
-    Missing,
-    /// Git 2.36 to 2.53: runs any name, and only files.
-    Files,
-    /// Git 2.54 and later: `--allow-unknown-hook-name`, and configured hooks.
-    Configured,
-}
 
 /// What a hook is called with.
 pub(super) struct Call<'a> {

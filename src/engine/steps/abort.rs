@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::finish::original_now;
 use crate::engine::position::{branch_tip, original_head};
-use crate::engine::{Context, Loop, journal, lifecycle_hooks};
+use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::{file_error, remove_file};
@@ -18,16 +18,6 @@ use crate::state::{AbortPlan, Intent, Progress, Store};
 
 /// The user's index file as it was before the loop, in the loop's directory.
 pub(super) const ORIGINAL_INDEX: &str = "original.index";
-
-/// Aborts a live loop so that it can begin anew, and returns the repository as it is then.
-pub(super) async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
-    if open.state.is_live() {
-        abort(&mut open).await?;
-    }
-    let mut context = open.context;
-    context.head = context.repo.head().await?;
-    Ok(context)
-}
 
 /// Brings HEAD, index and work tree back to what they were before the loop, and closes it. What is there now is kept as
 /// `refs/ralph/<change>/finished`. Two scans of the work tree.

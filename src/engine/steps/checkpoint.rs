@@ -1,7 +1,7 @@
 //! Checkpoints: the commit of a complete story, or of edits that a person made.
 
-use crate::engine::attempt::watch::{self, Who};
 use crate::engine::position::{Position, own_head};
+use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, journal, marks};
 use crate::error::Error;
 use crate::events::What;

@@ -30,7 +30,11 @@ pub enum Finish {
 /// moved on and conflicts. Nothing is changed then.
 pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
     open.require_live()?;
-    lifecycle_hooks::before_finish(open, how).await?;
+    let (name, branch) = match how {
+        Finish::Cleanup { .. } => ("cleanup", open.state.original_branch.clone()),
+        Finish::Keep => ("keep", Some(open.state.branch.clone())),
+    };
+    lifecycle_hooks::before_finish(open, name, branch).await?;
     match how {
         Finish::Cleanup { index } => cleanup(open, index).await?,
         Finish::Keep => keep(open).await?,

@@ -3,9 +3,9 @@
 use super::revert::{Undoing, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::attempt::verdict::Judgement;
-use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude, numbers};
+use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
-use crate::engine::{Loop, Step, lifecycle_hooks};
+use crate::engine::{Loop, Step, lifecycle_hooks, numbers};
 use crate::error::Error;
 use crate::fs::write_private;
 use crate::protect::story_backup;

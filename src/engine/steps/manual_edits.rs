@@ -2,9 +2,8 @@
 //! so that a failed attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
-use crate::engine::Loop;
-use crate::engine::attempt::numbers;
 use crate::engine::position::own_head;
+use crate::engine::{Loop, numbers};
 use crate::error::Error;
 use crate::git::operations_in_progress;
 

@@ -4,6 +4,7 @@
 pub(super) mod abort;
 pub(crate) mod checkpoint;
 pub(super) mod finish;
+mod gates_at_start;
 pub(crate) mod manual;
 pub(crate) mod manual_edits;
 pub(super) mod preflight;
@@ -14,3 +15,4 @@ pub(crate) mod revert;
 pub(super) mod run;
 mod snapshot;
 pub(super) mod start;
+pub(super) mod start_again;

@@ -1,6 +1,6 @@
 //! `restore`: puts a kept attempt's work back into the work tree, for a person to go on with.
 
-use crate::engine::attempt::numbers::kept_attempt;
+use crate::engine::numbers::kept_attempt;
 use crate::engine::{Loop, journal};
 use crate::error::Error;
 use crate::git::index;

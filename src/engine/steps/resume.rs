@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::abort::restore_original_index;
 use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, names};
-use crate::engine::attempt::numbers::take_numbers;
+use crate::engine::numbers::take_numbers;
 use crate::engine::stories::wanted;
 use crate::engine::{Context, Loop};
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! Reverts: everything an attempt left is kept, then branch, HEAD, index and files are the checkpoint's again.
 
-use crate::engine::attempt::numbers::take_numbers;
+use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, own_head};
 use crate::engine::progress::Outlook;
 use crate::engine::{Loop, journal};

@@ -5,11 +5,12 @@
 
 use jiff::Timestamp;
 
-use super::abort::{ORIGINAL_INDEX, abort_for_restart};
+use super::abort::ORIGINAL_INDEX;
+use super::gates_at_start;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
 use super::revert::keep_and_move;
 use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};
-use crate::engine::attempt::{gates, numbers::take_numbers};
+use crate::engine::numbers::take_numbers;
 use crate::engine::position::View;
 use crate::engine::stories::{listed, progress_of};
 use crate::engine::{Context, Loop, agent_of, journal, refuse_inside_attempt};
@@ -23,32 +24,16 @@ use crate::protect::{Savepoint, Site, UserRefs};
 use crate::refs::Update;
 use crate::state::{Before, Intent, Progress, StartPlan, State, Store, VERSION};
 
-/// What `start` came to.
-pub struct Started<'o> {
-    /// The loop.
-    pub open: Loop<'o>,
-    /// Whether it was live already, and nothing was changed.
-    pub already: bool,
-}
-
-/// Begins a loop, or finds it live already.
+/// Begins a loop that is not live.
 ///
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
-pub async fn start<'o>(
-    mut context: Context<'o>,
+pub(super) async fn begin<'o>(
+    context: Context<'o>,
     change: &Change,
     options: &StartOptions,
-) -> Result<Started<'o>, Error> {
-    refuse_inside_attempt()?;
+) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
-    if store.load()?.is_some_and(|state| state.is_live()) {
-        let open = Loop::open(context, change).await?;
-        if open.state.is_live() && !options.restart {
-            return Ok(Started { open, already: true });
-        }
-        context = abort_for_restart(open).await?;
-    }
     // Nothing may be written before the refusals that need no lock.
     let found = check(&context, change, options).await?;
     let _alone = store.lock_work_tree(&context.repo.git_dir)?;
@@ -80,14 +65,14 @@ pub async fn start<'o>(
     }
     tell_nested(&mut open);
     tell_agent(&mut open, options);
-    gates::run_at_start(&mut open, &options.settings).await?;
-    Ok(Started { open, already: false })
+    gates_at_start::run_gates(&mut open, &options.settings).await?;
+    Ok(open)
 }
 
 /// Makes all the checks of `start` and changes nothing; `None` because the loop is live already.
 ///
 /// # Errors
-/// As [`start`].
+/// Everything that `start` refuses.
 pub async fn preview(
     context: &Context<'_>,
     change: &Change,

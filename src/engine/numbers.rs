@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use crate::engine::Loop;
+use super::Loop;
 use crate::error::Error;
 use crate::fs::file_error;
 use crate::git::{Git, GitError};

@@ -1,6 +1,6 @@
 //! The guard around the agent's git during an attempt: set up, taken away, and what it saw as events.
 
-use crate::engine::Loop;
+use super::Loop;
 use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail};

@@ -3,11 +3,14 @@
 //! the loop's work are put back, the rest is reported. Gates, and the commands that list and mark stories, run inside
 //! the guard too; a hook is the user's, and may push.
 
-use super::agent_run::git_settings;
-use super::guard_rail;
-use crate::engine::Loop;
+use super::run_command::git_settings;
+use super::{Loop, guard_rail};
 use crate::error::Error;
+use crate::names::Oid;
 use crate::protect::{ControlFiles, UserRefs, user_refs};
+
+/// How many paths are named when somebody has changed some.
+const NAMED: usize = 5;
 
 /// Whose processes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,4 +112,21 @@ pub(crate) async fn put_own_refs_back(
         open.view.refs = None;
     }
     Ok(())
+}
+
+/// Returns the files that are not as they are in this tree, in words; `None` when all are.
+pub(crate) async fn changed_since(open: &mut Loop<'_>, before: &Oid) -> Result<Option<String>, Error> {
+    let after = open.read_work_tree().await?.tree;
+    let changes = open.context.repo.git.diff_trees(before, &after).await?;
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let names = changes.iter().take(NAMED);
+    let mut names: Vec<_> = names
+        .map(|(_, path)| String::from_utf8_lossy(path).into_owned())
+        .collect();
+    if changes.len() > NAMED {
+        names.push(format!("{} more", changes.len() - NAMED));
+    }
+    Ok(Some(names.join(", ")))
 }

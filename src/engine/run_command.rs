@@ -1,0 +1,131 @@
+//! Processes of the loop: what each is started with, and the user's commands (gates, hooks) that are run as the agent is:
+//! same directory, same process control.
+
+use std::ffi::OsString;
+use std::fs::File;
+
+use jiff::Timestamp;
+
+use super::Loop;
+use super::output_tail::OutputTail;
+use crate::agent::process::{self, Ending, Job, Listener};
+use crate::error::Error;
+use crate::events::{Observer, Stream};
+use crate::git::REPOSITORY_VARIABLES;
+use crate::protect::RepoLink;
+use crate::signal::Stop;
+
+/// What a command came to.
+pub(crate) enum Passed {
+    /// It succeeded.
+    Yes,
+    /// It did not; how, in words, and the end of its output.
+    No(String, OutputTail),
+    /// We were asked to stop by this signal.
+    Interrupted(i32),
+}
+
+/// Runs a command to its end.
+pub(crate) async fn run_command(
+    open: &mut Loop<'_>,
+    job: Job,
+    mut log: File,
+    mut stop: Stop,
+) -> Result<Passed, Error> {
+    let link = RepoLink::of(&open.context.repo);
+    let mut listener = CommandListener {
+        change: open.state.change.to_string(),
+        observer: &mut *open.context.observer,
+        tail: OutputTail::default(),
+    };
+    let ended = process::run(job, &mut log, &mut stop, &mut listener).await?;
+    let tail = listener.tail;
+    let (site, _, mut recorder) = open.parts();
+    link.restore(site, &mut recorder)?;
+    open.view.drop_all();
+    let why = match ended.ending {
+        Ending::Exited(0) => return Ok(Passed::Yes),
+        Ending::Interrupted(signal) => return Ok(Passed::Interrupted(signal)),
+        Ending::Exited(code) => format!("exit code {code}"),
+        Ending::Killed(signal) => format!("ended by signal {signal}"),
+        Ending::TimedOut(why) => why,
+        Ending::NotStarted(error) => error.to_string(),
+    };
+    Ok(Passed::No(why, tail))
+}
+
+/// Returns what every process of the loop that is not about a story is started with.
+pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: Vec<(&'static str, OsString)>) -> Job {
+    let path = |name: &str, file: &str| (OsString::from(name), open.file(file).into_os_string());
+    let mut env_remove = REPOSITORY_VARIABLES.to_vec();
+    env_remove.push("GIT_CONFIG_PARAMETERS");
+    // What an attempt leaves must not be packed or pruned while it is judged.
+    let quiet = [("gc.auto", "0".into()), ("maintenance.auto", "false".into())];
+    Job {
+        argv: Vec::new(),
+        dir: open.context.repo.top.clone(),
+        env: [
+            variable("RALPH_CHANGE", open.change().as_str()),
+            variable("RALPH_BRANCH", &open.state.branch),
+            path("RALPH_PROMPT_FILE", "prompt.md"),
+            path("RALPH_LEARNINGS", "learnings.md"),
+        ]
+        .into_iter()
+        .chain(git_settings(quiet.into_iter().chain(settings)))
+        .collect(),
+        env_remove,
+        stdin: Vec::new(),
+        run: run.to_owned(),
+        timeout: None,
+        idle_timeout: None,
+    }
+}
+
+/// Returns a variable of an environment.
+pub(super) fn variable(name: &str, value: &str) -> (OsString, OsString) {
+    (OsString::from(name), OsString::from(value))
+}
+
+/// Returns the mark of the processes of an attempt that begins now.
+pub(super) fn run_name(now: Timestamp) -> String {
+    format!("{}-{}", std::process::id(), now.as_nanosecond())
+}
+
+/// Returns settings of git as environment variables.
+pub(super) fn git_settings(
+    settings: impl Iterator<Item = (&'static str, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let mut variables = Vec::new();
+    for (number, (key, value)) in settings.enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
+    }
+    let count = (variables.len() / 2).to_string();
+    variables.push(("GIT_CONFIG_COUNT".into(), count.into()));
+    variables.into_iter()
+}
+
+/// Listens to a command.
+struct CommandListener<'a> {
+    change: String,
+    observer: &'a mut dyn Observer,
+    tail: OutputTail,
+}
+
+impl Listener for CommandListener<'_> {
+    fn started(&mut self, _pid: i32) {}
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.tail.push(bytes);
+        self.observer.output(&self.change, stream, bytes);
+    }
+
+    fn tick(&mut self) {
+        self.observer.tick();
+    }
+
+    fn stopping(&mut self) {
+        self.observer
+            .activity("asked it to stop; once more (Ctrl-C) kills it");
+    }
+}
