@@ -153,6 +153,7 @@ fn what_may_be_left_of_an_attempt_whose_git_ralph_was_killed_is_told() {
     let (sandbox, agent) = started(
         r#"env -i PATH="$PATH" setsid sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 1000' "$notes" &
 while [ ! -e "$notes/pid" ]; do :; done
+while ! grep -q '^pid' .git/ralph/add-login.toml; do :; done
 kill -9 $PPID
 exec sleep 1000"#,
     );

@@ -32,6 +32,12 @@ pub const LIMITS: &[Limit] = &[
         why: "the content of ignored directories is not kept",
     },
     Limit {
+        misdeeds: &["exclude"],
+        states: &[],
+        what: &["secretfile", "status"],
+        why: "what an exclude rule of an attempt hid is left out of the checkpoint, and told",
+    },
+    Limit {
         misdeeds: &["fifos", "unstorable"],
         states: &[],
         what: &["commit", "status", "git~1", ".GIT"],
