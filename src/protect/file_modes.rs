@@ -83,10 +83,14 @@ impl Records {
         modes
     }
 
-    /// Reads the record, which holds "<octal> <path>" for each path.
     fn modes(&self, moment: Moment) -> Result<Modes, FileError> {
+        self.read_modes(&moment.name(MODES))
+    }
+
+    /// Reads a record of permissions, which holds "<octal> <path>" for each path.
+    pub(super) fn read_modes(&self, name: &str) -> Result<Modes, FileError> {
         let mut modes = BTreeMap::new();
-        for line in self.paths(&moment.name(MODES))? {
+        for line in self.paths(name)? {
             let mut parts = line.splitn(2, |byte| *byte == b' ');
             let mode = parts
                 .next()
@@ -100,10 +104,15 @@ impl Records {
 
     /// Saves the permissions of that moment.
     pub(super) fn save_modes(&self, moment: Moment, modes: &Modes) -> Result<(), FileError> {
+        self.write_modes(&moment.name(MODES), modes)
+    }
+
+    /// Writes a record of permissions.
+    pub(super) fn write_modes(&self, name: &str, modes: &Modes) -> Result<(), FileError> {
         let lines = modes
             .iter()
             .map(|(path, mode)| [format!("{mode:o} ").as_bytes(), path].concat());
-        self.save_paths(&moment.name(MODES), &lines.collect())
+        self.save_paths(name, &lines.collect())
     }
 }
 

@@ -5,8 +5,10 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::file_modes::Modes;
 use super::inventory::Inventory;
 use super::records::Records;
 use super::savepoint::Moment;
@@ -18,6 +20,8 @@ use crate::git::worktree::Reading;
 
 /// Ignored files up to this size are copied.
 const SMALL: u64 = 1024 * 1024;
+/// The record of the permissions of those that are copied.
+const IGNORED_MODES: &str = "ignored-modes";
 /// At most this many of them are copied.
 const MANY: usize = 1000;
 
@@ -28,7 +32,9 @@ impl Records {
         if self.inventory_before_attempt()?.as_ref() != Some(now) {
             self.save_inventory(Moment::Checkpoint, now)?;
         }
+        let mut modes = Modes::new();
         for (path, is) in self.to_copy(now)? {
+            modes.insert(path.clone(), is.permissions().mode() & 0o777);
             let from = self.top.join(OsStr::from_bytes(path));
             let to = self.copy_of(path);
             let same = to
@@ -41,6 +47,10 @@ impl Records {
                     copied => copied?,
                 }
             }
+        }
+        // An attempt may change the permissions of the copies too (`chmod -R`).
+        if self.read_modes(IGNORED_MODES)? != modes {
+            self.write_modes(IGNORED_MODES, &modes)?;
         }
         Ok(())
     }
@@ -78,9 +88,12 @@ impl Records {
             let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
             found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         };
-        let ignored = inventory.iter().filter(|(_, item)| item.kind.is_ignored());
+        let unkept = inventory
+            .iter()
+            .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
         gone.all
-            .extend(ignored.map(|(path, _)| path.clone()).filter(is_gone));
+            .extend(unkept.map(|(path, _)| path.clone()).filter(is_gone));
+        let modes = self.read_modes(IGNORED_MODES)?;
         for path in inventory.files() {
             let to = self.top.join(OsStr::from_bytes(path));
             let copy = self.copy_of(path);
@@ -90,13 +103,17 @@ impl Records {
             if !kept.is_file() || !self.has_only_directories_above(path) {
                 continue;
             }
-            match to.symlink_metadata() {
-                Err(_) => copy_file(&copy, &to)?,
-                Ok(is) if is.is_file() && is.permissions() != kept.permissions() => {
-                    fs::set_permissions(&to, kept.permissions())
-                        .map_err(|error| file_error("change the mode of", &to, error))?;
+            let is = match to.symlink_metadata() {
+                Ok(is) => is,
+                Err(_) => {
+                    copy_file(&copy, &to)?;
+                    kept
                 }
-                Ok(_) => {}
+            };
+            let mode = modes.get(path).copied();
+            if let Some(mode) = mode.filter(|mode| is.is_file() && is.permissions().mode() & 0o777 != *mode) {
+                fs::set_permissions(&to, fs::Permissions::from_mode(mode))
+                    .map_err(|error| file_error("change the mode of", &to, error))?;
             }
         }
         gone.for_good
@@ -129,7 +146,7 @@ impl Records {
     }
 }
 
-/// Ignored paths that were gone when the work tree was put back.
+/// Ignored paths, and repositories of their own, that were gone when the work tree was put back.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
     /// All of them.

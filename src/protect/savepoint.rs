@@ -249,7 +249,7 @@ impl Savepoint {
         touched.extend(gone.all);
         if !gone.for_good.is_empty() {
             notices.tell(format!(
-                "what was ignored is gone, and git-ralph has no copy of it: {}",
+                "what git does not track is gone, and git-ralph has no copy of it: {}",
                 few(&gone.for_good).join(", ")
             ));
         }

@@ -1,7 +1,8 @@
 //! What git ignores, in directories where there is nothing else: it stays where it is, whatever becomes of
 //! an attempt.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::Sandbox;
 
@@ -90,6 +91,28 @@ fn ignored_files_that_an_attempt_deleted_come_back_or_are_named() {
         missing,
         ["data/large.log", "only", "only/target", "only/target/built"]
     );
+}
+
+#[test]
+fn a_repository_of_the_users_that_an_attempt_deleted_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["init", "-q", "vendor/tool"]);
+    sandbox.write("vendor/tool/f", "x\n");
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("rm -rf vendor/tool"))
+        .exits(3)
+        .says("gone, and git-ralph has no copy of it: vendor/tool");
+}
+
+#[test]
+fn permissions_of_ignored_files_come_back_even_if_the_copies_lost_theirs() {
+    let sandbox = with_ignored();
+    let env = sandbox.top.join("data/deep/.env");
+    fs::set_permissions(&env, Permissions::from_mode(0o600)).unwrap();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("chmod -R 755 .")).exits(3);
+    assert_eq!(env.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
