@@ -1,7 +1,7 @@
 //! Gates, hooks and the commands of trackers: what they run may have been written by the agent, and none of it runs in
 //! the attempt. So git's own files and the refs are compared after them, as after an attempt: the files and what keeps
 //! the loop's work are put back, the rest is reported. Gates, and the commands that list and mark stories, run inside
-//! the guard too; a hook is the user's, and may push.
+//! the guard too; hooks, and the command after a checkpoint, are the user's, and may push.
 
 use super::run_command::git_settings;
 use super::{Loop, guard_rail};
@@ -21,6 +21,8 @@ pub(crate) enum Who {
     Hook,
     /// What lists and marks stories.
     Tracker,
+    /// `ralph.closedCommand`.
+    Closed,
 }
 
 impl Who {
@@ -29,8 +31,13 @@ impl Who {
         match self {
             Self::Gates => "a gate",
             Self::Hook => "a hook",
-            Self::Tracker => "a command of the tracker",
+            Self::Tracker | Self::Closed => "a command of the tracker",
         }
+    }
+
+    /// Returns whether they are the user's own, run outside the guard, and may push.
+    fn may_push(self) -> bool {
+        matches!(self, Self::Hook | Self::Closed)
     }
 }
 
@@ -48,7 +55,7 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     let is_needed = match who {
         Who::Gates => true,
         Who::Hook => open.state.is_live(),
-        Who::Tracker => open.state.source.commands.is_some(),
+        Who::Tracker | Who::Closed => open.state.source.commands.is_some(),
     };
     if !is_needed {
         return Ok(None);
@@ -76,7 +83,7 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     {
         commands.env = Vec::new();
     }
-    if who != Who::Hook {
+    if !who.may_push() {
         guard_rail::take_away(open, None, who.name());
     }
     open.view.drop_refs();
@@ -89,8 +96,8 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     }
     open.position().await?;
     let mut changes = open.user_refs().await?.changes_since(&refs);
-    // A hook that pushes moves what is known of the remote.
-    changes.retain(|change| who != Who::Hook || !change.name().starts_with("refs/remotes/"));
+    // Who pushes moves what is known of the remote.
+    changes.retain(|change| !who.may_push() || !change.name().starts_with("refs/remotes/"));
     put_own_refs_back(open, &changes, None, who.name()).await?;
     user_refs::tell_others(&changes, who.name(), &mut open.parts().2);
     Ok(())

@@ -109,7 +109,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
     {
         let title = open.state.progress.story.as_ref();
         let title = title.map_or_else(String::new, |story| story.title.clone());
-        let watch = watch::begin(open, Who::Tracker).await?;
+        let watch = watch::begin(open, Who::Closed).await?;
         marks::tell_closed(open, id, &title, number).await;
         watch::end(open, watch).await?;
     }

@@ -254,3 +254,25 @@ fn the_commands_of_a_tracker_run_in_the_guard() {
     assert_eq!(sandbox.git(&["ls-remote", "origin"]), "");
     sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
 }
+
+#[test]
+fn the_command_after_a_checkpoint_may_push_and_is_looked_after() {
+    let sandbox = with_remote();
+    sandbox.write(
+        "stories",
+        "{\"id\":\"1\",\"title\":\"One\"}\n{\"id\":\"2\",\"title\":\"Two\"}\n",
+    );
+    sandbox.configure("ralph.storiesCommand", "cat stories");
+    sandbox.configure("ralph.doneCommand", "sed -i 1d stories");
+    let push = "git push -q origin HEAD:refs/heads/work; git config core.fsmonitor /tmp/x";
+    sandbox.configure("ralph.closedCommand", push);
+    sandbox.ralph(&["start", CHANGE, "--adapter", "command"]).exits(0);
+    let output = sandbox
+        .step("next", &sandbox.completing("echo x >x"))
+        .exits(0)
+        .says("was changed during a command of the tracker");
+    assert!(!output.stderr.contains("refused"), "{}", output.stderr);
+    assert!(!output.stderr.contains("refs/remotes"), "{}", output.stderr);
+    assert!(sandbox.git(&["ls-remote", "origin"]).ends_with("refs/heads/work"));
+    sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
+}
