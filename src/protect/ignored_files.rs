@@ -12,7 +12,6 @@ use super::file_modes::Modes;
 use super::inventory::Inventory;
 use super::records::Records;
 use super::savepoint::Moment;
-use super::stat_changes::parents;
 use super::{ProtectError, Site, few};
 use crate::events::Notices;
 use crate::fs::{FileError, copy_file, file_error};
@@ -84,15 +83,14 @@ impl Records {
             None => self.inventory_of_start()?.unwrap_or_default(),
         };
         let mut gone = Gone::default();
-        let is_gone = |path: &Vec<u8>| {
-            let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-        };
         let unkept = inventory
             .iter()
             .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
-        gone.all
-            .extend(unkept.map(|(path, _)| path.clone()).filter(is_gone));
+        gone.all.extend(
+            unkept
+                .map(|(path, _)| path.clone())
+                .filter(|path| self.is_gone(path)),
+        );
         let modes = self.read_modes(IGNORED_MODES)?;
         for path in inventory.files() {
             let to = self.top.join(OsStr::from_bytes(path));
@@ -117,19 +115,8 @@ impl Records {
             }
         }
         gone.for_good
-            .extend(gone.all.iter().filter(|path| is_gone(path)).cloned());
+            .extend(gone.all.iter().filter(|path| self.is_gone(path)).cloned());
         Ok(gone)
-    }
-
-    /// Returns whether there are only directories above a path: nothing is written through a link.
-    fn has_only_directories_above(&self, path: &[u8]) -> bool {
-        parents(path).all(|dir| {
-            let found = self.top.join(OsStr::from_bytes(dir)).symlink_metadata();
-            found.map_or_else(
-                |error| error.kind() == io::ErrorKind::NotFound,
-                |found| found.is_dir(),
-            )
-        })
     }
 
     /// Selects those of `paths` that were ignored when the loop began.

@@ -61,8 +61,12 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Returns the identity of a file; `None` where the file system does not tell when it was made.
+    /// Returns the identity of a file; `None` where the file system does not tell when it was made, and for a file with
+    /// several names: nobody could say which of them was renamed.
     pub fn of(found: &Metadata) -> Option<Self> {
+        if !found.is_dir() && found.nlink() > 1 {
+            return None;
+        }
         let born = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
         Some(Self {
             dev: found.dev(),

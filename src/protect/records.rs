@@ -15,6 +15,7 @@ use super::file_modes::MODES;
 use super::inventory::{Inventory, Kind};
 use super::savepoint::Moment;
 use super::scan::scan;
+use super::stat_changes::parents;
 use crate::fs::{Durability, FileError, Links, file_error, read_regular, remove_dir, write_atomically};
 use crate::git::GitError;
 use crate::git::index::Entries;
@@ -71,6 +72,23 @@ impl Records {
         self.save_inventory(Moment::Start, &inventory)?;
         self.save_modes(Moment::Start, &found.modes)?;
         Ok(self.save_modes(Moment::Checkpoint, &found.modes)?)
+    }
+
+    /// Returns whether nothing stands at a path any more.
+    pub fn is_gone(&self, path: &[u8]) -> bool {
+        let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+        found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Returns whether there are only directories above a path: nothing is written through a link.
+    pub fn has_only_directories_above(&self, path: &[u8]) -> bool {
+        parents(path).all(|dir| {
+            let found = self.top.join(OsStr::from_bytes(dir)).symlink_metadata();
+            found.map_or_else(
+                |error| error.kind() == io::ErrorKind::NotFound,
+                |found| found.is_dir(),
+            )
+        })
     }
 
     /// Makes the empty directories again that are gone.

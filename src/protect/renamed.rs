@@ -4,14 +4,12 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::inventory::{Identity, Inventory};
 use super::records::Records;
 use super::savepoint::Moment;
-use super::stat_changes::parents;
 use super::{ProtectError, Savepoint, Site, few};
 use crate::events::Notices;
 
@@ -31,7 +29,7 @@ impl Savepoint {
         };
         let Some(known) = known else { return Ok(false) };
         let top = &site.repo.top;
-        let wanted = gone(&known, top);
+        let wanted = gone(&known, &records);
         if wanted.is_empty() {
             return Ok(false);
         }
@@ -55,20 +53,12 @@ impl Savepoint {
 }
 
 /// Lists what is no longer in its place and could stand there again: nothing is written through a link.
-fn gone(known: &Inventory, top: &Path) -> HashMap<Identity, Vec<u8>> {
-    let lstat = |path: &[u8]| top.join(OsStr::from_bytes(path)).symlink_metadata();
-    let is_gone = |path: &[u8]| lstat(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    let has_room = |path: &[u8]| {
-        parents(path).all(|dir| match lstat(dir) {
-            Ok(found) => found.is_dir(),
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        })
-    };
+fn gone(known: &Inventory, records: &Records) -> HashMap<Identity, Vec<u8>> {
     let movable = known
         .iter()
         .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
     movable
-        .filter(|(path, _)| is_gone(path) && has_room(path))
+        .filter(|(path, _)| records.is_gone(path) && records.has_only_directories_above(path))
         .filter_map(|(path, item)| Some((item.identity?, path.clone())))
         .collect()
 }

@@ -237,7 +237,9 @@ impl Savepoint {
         kept: &str,
         notices: &mut dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let is_other = self.rename_back(site, notices)?;
+        // Who reads a failed attempt does so before it is read.
+        let is_unread = self.moment == Moment::Start || now.is_none();
+        let is_other = is_unread && self.rename_back(site, notices)?;
         let now = if self.put_back_submodules(site, kept, trash, notices).await? || is_other {
             None
         } else {

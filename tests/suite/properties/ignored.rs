@@ -144,6 +144,21 @@ fn what_was_renamed_along_with_a_directory_goes_back() {
 }
 
 #[test]
+fn another_name_of_a_file_is_not_taken_for_a_renamed_one() {
+    let sandbox = with_ignored();
+    sandbox.write("mine.txt", "mine\n");
+    fs::hard_link(sandbox.top.join("mine.txt"), sandbox.top.join("data/mine.log")).unwrap();
+    let before = sandbox.files();
+    sandbox.start();
+    let agent = sandbox.failing("rm data/mine.log");
+    let output = sandbox.step("next", &agent).exits(3);
+    assert!(!output.stderr.contains("renamed"), "{}", output.stderr);
+    let kept = sandbox.git(&["ls-tree", "--name-only", "refs/ralph/add-login/attempts/1/1"]);
+    assert!(kept.contains("mine.txt"), "{kept}");
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
 fn what_an_attempt_puts_beside_ignored_files_is_undone_alone() {
     let sandbox = with_ignored();
     sandbox.start();
