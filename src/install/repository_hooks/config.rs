@@ -1,11 +1,13 @@
-//! The repository's configuration file: its bytes, and changes of it that can be taken back byte for byte.
+//! The configuration: where `core.hooksPath` leads, and changes of the file that can be taken back byte for byte.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::error::Error;
 use crate::fs::{FileError, file_error};
+use crate::git::Repo;
 
 /// Returns the path of the file, with links resolved.
 pub(super) fn file(common_dir: &Path) -> PathBuf {
@@ -40,4 +42,31 @@ pub(super) fn replace(path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool
         let _ = fs::remove_file(&lock);
     }
     done.map_err(error)
+}
+
+/// A value of `core.hooksPath`, and the scope it is set in.
+pub(super) struct HooksPath {
+    /// The scope, in git's words.
+    pub scope: String,
+    /// The directory.
+    pub value: String,
+}
+
+/// Lists the values that git reads, the one in force last; without the one that our own calls set.
+pub(super) async fn hooks_paths(repo: &Repo) -> Result<Vec<HooksPath>, Error> {
+    let asked = repo
+        .git
+        .cmd("config", ["-z", "--show-scope", "--get-all", "core.hooksPath"]);
+    let output = asked.any_exit().await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut words = text.split('\0');
+    let mut found = Vec::new();
+    while let (Some(scope), Some(value)) = (words.next(), words.next()) {
+        found.push(HooksPath {
+            scope: scope.to_owned(),
+            value: value.to_owned(),
+        });
+    }
+    found.pop_if(|last| last.scope == "command" && last.value == "/dev/null");
+    Ok(found)
 }

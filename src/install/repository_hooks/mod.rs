@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 mod config;
 
+use self::config::{HooksPath, hooks_paths};
 use crate::engine::lifecycle_hooks::TABLE;
 use crate::engine::refuse_inside_attempt;
 use crate::error::Error;
@@ -56,31 +57,6 @@ fn refused(why: String, hint: &str) -> Error {
         why,
         hint: hint.to_owned(),
     }
-}
-
-/// A value of `core.hooksPath`, and the scope it is set in.
-struct HooksPath {
-    scope: String,
-    value: String,
-}
-
-/// Lists the values that git reads, the one in force last; without the one that our own calls set.
-async fn hooks_paths(repo: &Repo) -> Result<Vec<HooksPath>, Error> {
-    let asked = repo
-        .git
-        .cmd("config", ["-z", "--show-scope", "--get-all", "core.hooksPath"]);
-    let output = asked.any_exit().await?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut words = text.split('\0');
-    let mut found = Vec::new();
-    while let (Some(scope), Some(value)) = (words.next(), words.next()) {
-        found.push(HooksPath {
-            scope: scope.to_owned(),
-            value: value.to_owned(),
-        });
-    }
-    found.pop_if(|last| last.scope == "command" && last.value == "/dev/null");
-    Ok(found)
 }
 
 fn our_directory(repo: &Repo) -> PathBuf {
