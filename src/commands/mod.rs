@@ -118,10 +118,10 @@ pub enum Command {
     Revert(cli::ManualArgs),
     /// Skip a story
     Skip(skip::Args),
-    /// Restore the exact state before the loop; the loop's work stays in a ref
+    /// Restore the state before the loop; the loop's work stays in a ref
     ///
-    /// HEAD, index (what was staged) and work tree become what they were before git ralph start. The current state
-    /// stays in the ref refs/ralph/<change>/finished.
+    /// HEAD, index (what was staged) and all files that git does not ignore become what they were before git ralph
+    /// start. Prints which ignored files are gone and cannot be restored. The current state stays in the ref refs/ralph/<change>/finished.
     Abort(cli::ManualArgs),
     /// Show what the loop, or one attempt, changed
     Diff(diff::Args),
