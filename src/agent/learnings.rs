@@ -8,9 +8,9 @@ use std::mem;
 
 use memchr::memmem;
 
-/// What begins a learning.
+/// The beginning of a learning.
 pub(super) const OPEN: &[u8] = b"<learning>";
-/// What ends it.
+/// The end of one.
 pub(super) const CLOSE: &[u8] = b"</learning>";
 
 /// The longest learning that is taken, in bytes.

@@ -15,9 +15,9 @@ pub struct Orphaned<'a> {
     pub run: String,
     /// Its first process, which is also its session.
     pub pid: Option<i32>,
-    /// When that process was started, in clock ticks since boot.
+    /// The start of that process, in clock ticks since boot.
     pub started: Option<u64>,
-    /// When the attempt began.
+    /// The beginning of the attempt.
     pub since: Timestamp,
     /// The top of its work tree.
     pub work_tree: &'a Path,

@@ -20,11 +20,11 @@ pub use super::process_table::{is_same, started_at};
 /// The variable that marks every process of an attempt.
 pub const VARIABLE: &str = "GIT_RALPH_RUN";
 
-/// How long processes that were asked to end may take.
+/// The time that processes have to end once they were asked to.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long killed processes may take to go.
+/// The time that killed processes have to go.
 const LAST: Duration = Duration::from_secs(5);
-/// How often it is looked whether they have: soon at first.
+/// The pauses between looks at whether they have gone; short at first.
 const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 /// How often our children are killed in a row before anything else gets its turn.
 const STRIKES: usize = 50;

@@ -212,7 +212,7 @@ async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
     if !record.repair_control_files(&mut recorder).await? {
         return Ok(());
     }
-    record.repair_index(true, &mut recorder).await?;
+    record.repair_index(&mut recorder).await?;
     open.context.configuration = Configuration::read(&open.context.repo.git).await?;
     open.context.repo.converts = open.context.configuration.converts;
     Ok(())

@@ -4,8 +4,8 @@
 //!   and what is known of the repository (`position`).
 //! - `progress` decides (pure). `stories` knows which story comes next, `marks` marks it as done, `unmarked_stories`
 //!   insists on it.
-//! - `steps` has a file for each step: a plan is written as the state's intent, then applied; `recover` applies what a
-//!   crash cut off by the same functions (`journal`).
+//! - `steps` has a file for each step: a plan is written as the state's intent (`journal`), then applied; `recover`
+//!   opens a loop, and applies what a crash cut off by the same functions.
 //! - `attempt` runs an agent, from the look before it to its verdict: `agent_run`, `gates`, `accept`.
 //! - `lifecycle_hooks` of the user's run around these steps. `guard_rail` and `watch` are around every process that is
 //!   not git-ralph's own; `run_command` runs those of the user's. `numbers`: which attempt it is.

@@ -65,9 +65,10 @@ impl AttemptRecord<'_> {
         }
         let changed = self.repair_control_files(notices).await?;
         let removed = locks::remove_stale(self.site, self.change).await?;
-        control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         if changed {
-            index_flags::widen_sparse(self.site, &self.checkpoint, notices).await?;
+            self.repair_index(notices).await?;
+        } else {
+            control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         }
         if removed > 0 {
             notices.tell("the attempt left locks in the repository; they are removed".to_owned());
@@ -109,16 +110,9 @@ impl AttemptRecord<'_> {
     ///
     /// # Errors
     /// When git fails.
-    pub async fn repair_index(
-        self,
-        was_changed: bool,
-        notices: &mut dyn Notices,
-    ) -> Result<(), ProtectError> {
+    pub async fn repair_index(&self, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
-        if was_changed {
-            index_flags::widen_sparse(self.site, &self.checkpoint, notices).await?;
-        }
-        Ok(())
+        index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
     }
 
     /// Returns the directory for what stood in place of git's own files.

@@ -1,4 +1,4 @@
-//! `abort`: goes back to exactly what was before `start`; what the loop made stays in a ref.
+//! `abort`: goes back to what was before `start`; what the loop made stays in a ref.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};

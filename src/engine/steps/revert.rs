@@ -9,7 +9,7 @@ use crate::events::What;
 use crate::git::worktree::Reading;
 use crate::git::{Head, clear_operations};
 use crate::names::{Oid, ref_component};
-use crate::protect::{UserRefs, story_backup, user_refs};
+use crate::protect::{RefChange, UserRefs, story_backup, user_refs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::state::{Intent, RevertPlan, Verdict};
 
@@ -51,7 +51,7 @@ pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Posit
 }
 
 /// Returns what the present attempt did to the user's refs, without what is kept of the attempt itself.
-pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<crate::protect::RefChange>, Error> {
+pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
     let mut changes = open.user_refs().await?.changes(open.site().dir);
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
