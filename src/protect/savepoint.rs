@@ -250,10 +250,14 @@ impl Savepoint {
         let gone = self.put_back_unversioned(site, &touched).await?;
         touched.extend(gone.all);
         if !gone.for_good.is_empty() {
-            notices.tell(format!(
-                "what git does not track is gone, and git-ralph has no copy of it: {}",
+            let mut told = format!(
+                "what git does not track is gone from its place, and there is no copy to put back: {}",
                 few(&gone.for_good).join(", ")
-            ));
+            );
+            if trash.exists() {
+                told.push_str(&format!("; what was moved along may be in {}", trash.display()));
+            }
+            notices.tell(told);
         }
         Ok(touched)
     }

@@ -75,15 +75,15 @@ fn ignored_files_that_an_attempt_deleted_come_back_or_are_named() {
     let output = sandbox
         .step("next", &sandbox.failing("rm -rf data/deep only"))
         .exits(3)
-        .says("gone, and git-ralph has no copy of it: only/target");
+        .says("gone from its place, and there is no copy to put back: only/target");
     output.says("back at checkpoint");
     assert_eq!(sandbox.read("data/deep/.env"), "SECRET=2\n");
     let output = sandbox
         .step("retry", &sandbox.failing("rm data/large.log"))
         .exits(3);
-    output.says("gone, and git-ralph has no copy of it: data/large.log");
+    output.says("gone from its place, and there is no copy to put back: data/large.log");
     let output = sandbox.ralph(&["abort"]).exits(0);
-    output.says("gone, and git-ralph has no copy of it: data/large.log, only/target");
+    output.says("gone from its place, and there is no copy to put back: data/large.log, only/target");
     let after = sandbox.files();
     let missing = before.keys().filter(|path| !after.contains_key(*path));
     let missing: Vec<_> = missing.map(|path| path.to_str().unwrap()).collect();
@@ -102,7 +102,7 @@ fn a_repository_of_the_users_that_an_attempt_deleted_is_named() {
     sandbox
         .step("next", &sandbox.failing("rm -rf vendor/tool"))
         .exits(3)
-        .says("gone, and git-ralph has no copy of it: vendor/tool");
+        .says("gone from its place, and there is no copy to put back: vendor/tool");
 }
 
 #[test]
