@@ -44,6 +44,21 @@ impl<'de> Deserialize<'de> for WorkTreePath {
     }
 }
 
+/// Returns the first few paths as text, for a message, and how many more there are.
+#[must_use]
+pub fn first_few<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<String> {
+    let mut paths = paths.into_iter();
+    let few = paths.by_ref().take(5);
+    let mut names: Vec<_> = few
+        .map(|path| String::from_utf8_lossy(path).into_owned())
+        .collect();
+    let more = paths.count();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names
+}
+
 /// Returns bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
 #[must_use]
 pub fn percent_encode(bytes: &[u8]) -> String {
@@ -87,6 +102,13 @@ pub fn percent_decode(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_names_five_and_counts_the_others() {
+        let paths = |number: u8| (0..number).map(|n| vec![b'a' + n]).collect::<Vec<_>>();
+        assert_eq!(first_few(&paths(5)).join(" "), "a b c d e");
+        assert_eq!(first_few(&paths(7)).join(" "), "a b c d e 2 more");
+    }
 
     #[test]
     fn a_path_of_any_bytes_survives_its_text() {

@@ -7,10 +7,8 @@ use super::run_command::git_settings;
 use super::{Loop, guard_rail};
 use crate::error::Error;
 use crate::names::Oid;
+use crate::paths::first_few;
 use crate::protect::{ControlFiles, UserRefs, user_refs};
-
-/// How many paths are named when somebody has changed some.
-const NAMED: usize = 5;
 
 /// Whose processes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,12 +126,6 @@ pub(crate) async fn changed_since(open: &mut Loop<'_>, before: &Oid) -> Result<O
     if changes.is_empty() {
         return Ok(None);
     }
-    let names = changes.iter().take(NAMED);
-    let mut names: Vec<_> = names
-        .map(|(_, path)| String::from_utf8_lossy(path).into_owned())
-        .collect();
-    if changes.len() > NAMED {
-        names.push(format!("{} more", changes.len() - NAMED));
-    }
+    let names = first_few(changes.iter().map(|(_, path)| path));
     Ok(Some(names.join(", ")))
 }

@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use super::records::{Paths, Records};
-use super::{ProtectError, Savepoint, Site, few};
+use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
 use crate::fs::FileError;
+use crate::paths::first_few;
 
 /// The record of such files from before the attempt that runs or was the last.
 const HIDDEN: &str = "covered";
@@ -58,7 +59,7 @@ pub(super) async fn leave_out(
     if !covered.is_empty() {
         notices.tell(format!(
             "no checkpoint takes in what its rules hid (to go on ignoring it, add the rule again): {}",
-            few(&covered).join(", ")
+            first_few(&covered).join(", ")
         ));
     }
     Ok(records.save_paths(JUST_HIDDEN, &covered.into_iter().collect())?)

@@ -12,10 +12,11 @@ use super::file_modes::Modes;
 use super::inventory::Inventory;
 use super::records::Records;
 use super::savepoint::Moment;
-use super::{ProtectError, Site, few};
+use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{FileError, copy_file, file_error};
 use crate::git::worktree::Reading;
+use crate::paths::first_few;
 
 /// Ignored files up to this size are copied.
 const SMALL: u64 = 1024 * 1024;
@@ -172,7 +173,7 @@ pub(super) async fn leave_out(
     if !taken.is_empty() {
         notices.tell(format!(
             "left out, because git ignored it when the loop began: {}",
-            few(&taken).join(", ")
+            first_few(&taken).join(", ")
         ));
     }
     Ok(reading)

@@ -15,6 +15,7 @@ use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
 use crate::fs::file_error;
 use crate::git::{GitError, Repo};
+use crate::paths::first_few;
 
 impl Savepoint {
     /// Returns what git did not track when the loop began, and before the attempt that is being undone.
@@ -110,14 +111,13 @@ impl Savepoint {
         for path in &away {
             put_away(site, &self.nested, path, trash)?;
             if going.touches(path) {
-                went.insert(String::from_utf8_lossy(path).into_owned());
+                went.insert(path.clone());
             }
         }
         if !went.is_empty() {
-            let went: Vec<_> = went.into_iter().take(5).collect();
             notices.tell(format!(
                 "what git ignores in {} went with it to {}",
-                went.join(" and "),
+                first_few(&went).join(" and "),
                 trash.display()
             ));
         }

@@ -103,10 +103,3 @@ fn named(paths: &[String]) -> String {
         format!(" ({})", paths.join(", "))
     }
 }
-
-/// Returns the first few paths as text, for a message.
-fn few(paths: &[Vec<u8>]) -> Vec<String> {
-    let few = paths.iter().take(5);
-    few.map(|path| String::from_utf8_lossy(path).into_owned())
-        .collect()
-}

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use super::inventory::{Identity, Inventory};
 use super::records::Records;
 use super::savepoint::Moment;
-use super::{ProtectError, Savepoint, Site, few};
+use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
+use crate::paths::first_few;
 
 impl Savepoint {
     /// Renames back what was ignored, or was a repository of its own, and now stands elsewhere in the work tree; returns
@@ -45,7 +46,7 @@ impl Savepoint {
             back.sort();
             notices.tell(format!(
                 "what was ignored was renamed along; it is back in its place: {}",
-                few(&back).join(", ")
+                first_few(&back).join(", ")
             ));
         }
         Ok(!back.is_empty())

@@ -14,8 +14,7 @@ use super::records::Records;
 use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
 use super::trash::put_away;
 use super::{
-    ProtectError, Site, control_files, few, ignored_files, index_flags, permissions, submodules,
-    unlisted_files,
+    ProtectError, Site, control_files, ignored_files, index_flags, permissions, submodules, unlisted_files,
 };
 use crate::events::Notices;
 use crate::fs::make_accessible;
@@ -23,6 +22,7 @@ use crate::git::index::{self, Entries};
 use crate::git::index_file::Index;
 use crate::git::worktree::{Reading, Whose};
 use crate::names::Oid;
+use crate::paths::first_few;
 
 /// Paths that differ, with git's letter for how.
 type Changes = Vec<(u8, Vec<u8>)>;
@@ -252,7 +252,7 @@ impl Savepoint {
         if !gone.for_good.is_empty() {
             let mut told = format!(
                 "what git does not track is gone from its place, and there is no copy to put back: {}",
-                few(&gone.for_good).join(", ")
+                first_few(&gone.for_good).join(", ")
             );
             if trash.exists() {
                 told.push_str(&format!("; what was moved along may be in {}", trash.display()));
@@ -350,7 +350,7 @@ impl Savepoint {
                 return Ok(touched);
             }
         }
-        Err(ProtectError::Restless(few(&changed)))
+        Err(ProtectError::Restless(first_few(&changed)))
     }
 
     /// Restores ignore and attribute rules first, when the attempt changed any: they decide what is whose and what a

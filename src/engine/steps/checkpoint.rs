@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
+use crate::paths::first_few;
 use crate::protect::{Savepoint, story_backup};
 use crate::refs::Update;
 use crate::state::{CheckpointPlan, Intent, Verdict};
@@ -30,8 +31,7 @@ pub(crate) async fn save(open: &mut Loop<'_>, new: NewCheckpoint, position: &Pos
     let reading = open.read_work_tree().await?;
     count_unchanged(open, &new, &reading);
     if !reading.unstorable.is_empty() {
-        let names = reading.unstorable.iter().take(5);
-        let names: Vec<_> = names.map(|path| String::from_utf8_lossy(path)).collect();
+        let names = first_few(&reading.unstorable);
         let told = format!("not committed, because git cannot store it: {}", names.join(", "));
         open.tell(told);
     }

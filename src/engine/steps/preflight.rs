@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::git::index::{self, Entries};
 use crate::git::{GitError, RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
+use crate::paths::first_few;
 use crate::prompt::{self, Template};
 use crate::settings::{Mark, Settings};
 use crate::state::{self, Store};
@@ -208,17 +209,11 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
 
 /// Refuses what the index says must not be worked on.
 pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries) -> Result<(), Error> {
-    let shown = |paths: &[Vec<u8>]| -> Vec<String> {
-        let mut names: Vec<String> = paths
-            .iter()
-            .map(|p| String::from_utf8_lossy(p).into_owned())
-            .collect();
-        names.dedup();
-        names.truncate(5);
-        names
-    };
     if !entries.unmerged.is_empty() {
-        return Err(Error::Unmerged(shown(&entries.unmerged)));
+        // Each has a stage of its own for either side.
+        let mut unmerged = entries.unmerged.clone();
+        unmerged.dedup();
+        return Err(Error::Unmerged(first_few(&unmerged)));
     }
     if !entries.submodules.is_empty()
         && let Some(dirty) = context.repo.dirty_submodule().await?
