@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::AgentCommand;
 use super::decode::Format;
@@ -13,7 +13,7 @@ use super::presets::{self, Preset};
 use crate::async_cmd::find_program;
 
 /// What the settings say of an agent by name: `ralph.agent.<name>.command` and `.format`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pieces {
     /// A shell line, instead of the preset's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]

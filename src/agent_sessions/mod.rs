@@ -102,11 +102,7 @@ fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
 fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
     let other = open.state.session.as_ref()?;
     let silent = Timestamp::now().duration_since(other.seen);
-    let is_recent = open
-        .state
-        .settings
-        .idle_timeout
-        .is_none_or(|limit| silent < limit);
+    let is_recent = open.settings().idle_timeout.is_none_or(|limit| silent < limit);
     (other.id != id && other.is_at_work() && is_recent).then_some(other)
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Resu
 }
 
 async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
-    let settings = open.context.configuration.for_step(&open.state.settings)?;
+    let settings = open.settings();
     let session = agent_session(open, &call.session);
     let (message, heard) = call.heard(session.heard.as_ref());
     session.heard = heard;

@@ -6,10 +6,9 @@ use std::ffi::OsString;
 
 use clap::Args;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
-use jiff::SignedDuration;
 
 use self::complete::{adapters, agents, loops, story_lists};
-use crate::settings::parse_duration;
+use crate::settings::{Limit, Options, parse_duration};
 
 /// The arguments of `git ralph next` and `git ralph retry`.
 #[derive(Debug, Args)]
@@ -40,7 +39,7 @@ pub struct Choice {
     pub keep: bool,
 }
 
-/// Settings that hold for this command (for `start` and `run`: for the loop).
+/// Settings that hold for this command; those of the command that begins a loop, for the loop.
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
     /// The agent: a name that git ralph doctor lists, or a shell command line (ralph.agent)
@@ -71,9 +70,17 @@ pub struct StoriesFrom {
     pub adapter: Option<String>,
 }
 
-/// A time limit as typed; `none` is one too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit(pub Option<SignedDuration>);
+impl From<&Settings> for Options {
+    fn from(typed: &Settings) -> Self {
+        Self {
+            agent: typed.agent_line.clone(),
+            max_retries: typed.max_retries,
+            timeout: typed.timeout,
+            idle_timeout: typed.idle_timeout,
+            verify: typed.verify.clone(),
+        }
+    }
+}
 
 fn limit(text: &str) -> Result<Limit, String> {
     parse_duration(text)

@@ -10,11 +10,9 @@ use crate::ui::{Narrator, Screen};
 pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
-    let settings = open.context.configuration.for_step(&open.state.settings)?;
     let options = AttemptOptions {
-        settings: Some(settings),
-        agent: Vec::new(),
-        started: 0,
+        settings: open.settings(),
+        ..AttemptOptions::default()
     };
     let end = engine::complete(&mut open, &options).await?;
     Ok(step_exit(&open, end))

@@ -13,7 +13,6 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Git, GitError};
 use crate::names::Change;
-use crate::settings::Settings;
 use crate::ui::{Narrator, Screen};
 
 const CHANGE: &str = "add-greeting";
@@ -68,9 +67,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let program = env::current_exe().map_err(demo_error)?;
     let agent = vec![program.into_os_string(), OsString::from("demo-agent")];
     let options = StartOptions {
-        settings: Settings::default(),
         agent: agent.clone(),
-        restart: false,
+        ..StartOptions::default()
     };
     let change = Change::new(CHANGE)?;
     let mut open = Box::pin(start(context, &change, &options)).await?.open;
@@ -80,8 +78,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     );
     let agent = AttemptOptions {
         agent,
-        settings: None,
-        started: 0,
+        ..AttemptOptions::default()
     };
     let stopped = Box::pin(engine::run(&mut open, &agent)).await?;
     if let Stopped::Signal(signal) = stopped {

@@ -47,7 +47,7 @@ use crate::events::What;
 use crate::events::log::{Log, attempts};
 use crate::exit::Exit;
 use crate::names::Change;
-use crate::settings::{Colour, Settings, parse_colour};
+use crate::settings::{Colour, Options, Settings, parse_colour};
 use crate::ui::{self, Narrator, Screen, github};
 
 /// Run a coding agent through the stories of a change, with git as the safety net.
@@ -263,10 +263,9 @@ async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit
     refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
-    let settings = step_settings(&open, &args.settings)?;
     let options = AttemptOptions {
+        settings: step_settings(&open, &args.settings),
         agent: args.agent,
-        settings: Some(settings),
         started: 0,
     };
     let end = engine::attempt(&mut open, step, &options).await?;
@@ -276,29 +275,11 @@ async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit
     Ok(step_exit(&open, end))
 }
 
-/// The frozen settings with what this command line and `git -c` say put in.
-fn step_settings(open: &Loop<'_>, given: &cli::Settings) -> Result<Settings, Error> {
-    let mut settings = open.context.configuration.for_step(&open.state.settings)?;
-    put_in(&mut settings, given);
-    Ok(settings)
-}
-
-fn put_in(settings: &mut Settings, given: &cli::Settings) {
-    if let Some(line) = &given.agent_line {
-        settings.agent = Some(line.clone());
-    }
-    if let Some(retries) = given.max_retries {
-        settings.max_retries = retries;
-    }
-    if let Some(limit) = given.timeout {
-        settings.timeout = limit.0;
-    }
-    if let Some(limit) = given.idle_timeout {
-        settings.idle_timeout = limit.0;
-    }
-    if !given.verify.is_empty() {
-        settings.verify.clone_from(&given.verify);
-    }
+/// The settings for this command on a loop that is there already.
+fn step_settings(open: &Loop<'_>, typed: &cli::Settings) -> Settings {
+    let mut settings = open.settings();
+    Options::from(typed).apply(&mut settings);
+    settings
 }
 
 fn put_stories_in(settings: &mut Settings, given: &cli::StoriesFrom) {

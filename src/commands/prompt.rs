@@ -43,7 +43,6 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         Some(id) => story_called(&open.state, &listing, id)?,
     };
-    let settings = open.context.configuration.for_step(&open.state.settings)?;
-    screen.answer_exactly(&prompt_text(&open, &story, &settings)?);
+    screen.answer_exactly(&prompt_text(&open, &story, &open.settings())?);
     Ok(Exit::Done)
 }

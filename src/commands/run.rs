@@ -1,7 +1,7 @@
 //! `git ralph run`.
 
 use super::finish::{by_flag, question};
-use super::{context, put_in, put_stories_in, step_settings, summarise, tell_ignored};
+use super::{context, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::{
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
 use crate::names::Change;
-use crate::settings::FinishChoice;
+use crate::settings::{FinishChoice, Options};
 use crate::ui::choice::ask;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -51,19 +51,21 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     };
     tell_ignored(&mut context, &change);
     let mut settings = context.configuration.settings.clone();
-    put_in(&mut settings, &args.settings);
+    let typed = Options::from(&args.settings);
+    typed.apply(&mut settings);
     put_stories_in(&mut settings, &args.stories);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
         return Err(Error::NoAgent(format!("run {change}")));
     }
     let options = StartOptions {
         settings,
+        typed,
         agent: args.agent.clone(),
         restart: false,
     };
     let mut open = Box::pin(start(context, &change, &options)).await?.open;
     let step = AttemptOptions {
-        settings: Some(step_settings(&open, &args.settings)?),
+        settings: step_settings(&open, &args.settings),
         agent: args.agent,
         started: 0,
     };
@@ -90,7 +92,7 @@ async fn conclude(
     if let Stopped::Limit(limit) = stopped {
         open.tell(format!("stopped at a limit: {limit}"));
     }
-    let set = match open.state.settings.finish {
+    let set = match open.context.configuration.settings.finish {
         FinishChoice::Ask => None,
         FinishChoice::Cleanup => Some(Finish::Cleanup { index: false }),
         FinishChoice::Keep => Some(Finish::Keep),

@@ -1,6 +1,6 @@
 //! `git ralph start`.
 
-use super::{context, put_in, put_stories_in, tell_ignored};
+use super::{context, put_stories_in, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes;
 use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::inspect::status::Status;
 use crate::inspect::stories::{ChosenAgent, Preview, Stories};
 use crate::names::Change;
+use crate::settings::Options;
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -46,10 +47,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut context = context(&mut narrator).await?;
     tell_ignored(&mut context, &change);
     let mut settings = context.configuration.settings.clone();
-    put_in(&mut settings, &args.settings);
+    let typed = Options::from(&args.settings);
+    typed.apply(&mut settings);
     put_stories_in(&mut settings, &args.stories);
     let options = StartOptions {
         settings,
+        typed,
         agent: Vec::new(),
         restart: args.restart,
     };
@@ -88,7 +91,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     };
     if already {
         screen.say("the loop goes on already; nothing was changed\n");
-    } else if agent_of(&[], &open.state.settings, &open.context.repo.top).is_none() {
+    } else if agent_of(&[], &open.settings(), &open.context.repo.top).is_none() {
         screen.say(
             "no agent is named, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or do it by hand: git ralph complete\n",
         );

@@ -16,6 +16,7 @@ use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs};
 use crate::refs::Update;
+use crate::settings::Settings;
 use crate::state::{Lock, Progress, State, Store};
 
 /// A loop that this process may change.
@@ -51,6 +52,12 @@ impl<'o> Loop<'o> {
     #[must_use]
     pub fn change(&self) -> &Change {
         &self.state.change
+    }
+
+    /// Returns the settings for a command on this loop.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.context.configuration.of_loop(&self.state.settings)
     }
 
     /// Returns a file in the loop's own directory.

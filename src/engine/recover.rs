@@ -35,7 +35,15 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
     if at_rest {
         open.view = View::of_head(&head);
     }
+    allow_retries(&open.context, &mut open.state);
     Ok(open)
+}
+
+/// Counts the retries that are left by the settings of today.
+fn allow_retries(context: &Context<'_>, state: &mut State) {
+    let allowed = context.configuration.of_loop(&state.settings).max_retries;
+    // In the middle of an attempt, and when the loop is closed, nothing is counted.
+    let _ = state.progress.limit(allowed);
 }
 
 /// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command
@@ -45,12 +53,13 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
 /// When there is no such loop, or it cannot be read or completed.
 pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
     let store = Store::new(&context.repo.common_dir, change);
-    let Some(state) = store.load()? else {
+    let Some(mut state) = store.load()? else {
         return Err(Error::UnknownLoop {
             name: change.to_string(),
             known: Vec::new(),
         });
     };
+    allow_retries(&context, &mut state);
     let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
     let here = state.worktree.as_path() == context.repo.top;
     let is_held = || {

@@ -117,6 +117,5 @@ fn take_mended_command(open: &mut Loop<'_>) {
         && set.is_some()
     {
         commands.done.clone_from(set);
-        open.state.settings.done_command.clone_from(set);
     }
 }

@@ -1,8 +1,9 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
-//! What a loop needs later is frozen into its state at `start`. Nothing is read from a tracked file. This
-//! module knows the keys and their defaults; `table` says what they mean, `values` what values they take.
+//! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys and their defaults;
+//! `table` says what they mean, `values` what values they take, `options` what a command line says instead.
 
+mod options;
 #[cfg(test)]
 mod properties;
 mod table;
@@ -17,12 +18,13 @@ use crate::agent::Pieces;
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
 
+pub use options::{Limit, LoopSettings, Options};
 pub use table::TABLE;
 use values::{days, dollars, duration, finish_choice, mark, number, text, truth, wait, wrong};
 pub use values::{parse_colour, parse_duration, to_std};
 
 /// What `run` does when the loop has come to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FinishChoice {
     /// Ask on a terminal; elsewhere leave it to a later `finish`.
@@ -70,14 +72,14 @@ pub enum Colour {
     Never,
 }
 
-/// The settings that a loop works with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The settings that a command works with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Settings {
     /// The agent's name, or its shell command line; the first known one on PATH when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// What is set for agents by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Pieces>,
     /// Retries after the first attempt, for each story.
     pub max_retries: u32,
@@ -88,7 +90,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<SignedDuration>,
     /// Shell commands that must succeed before a checkpoint.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
     /// Wall time of a gate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,31 +121,23 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stories: Option<String>,
     /// Lists the stories, for the command adapter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stories_command: Option<String>,
     /// Marks a story as done before its checkpoint, for the command adapter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub done_command: Option<String>,
     /// Informed of a story whose checkpoint is made, for the command adapter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_command: Option<String>,
     /// Who marks a complete story.
-    #[serde(default)]
     pub mark: Mark,
     /// Path of the template for prompts; the built-in one when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Whether the next prompt shows the end of the output of an attempt that promised nothing.
-    #[serde(default)]
     pub retry_output: bool,
     /// Whether hooks guard the agent's git and refuse what would harm the loop.
-    #[serde(default = "guarded")]
     pub guard: bool,
-}
-
-/// Returns the guard setting of a loop that was begun before there was one.
-const fn guarded() -> bool {
-    true
 }
 
 impl Default for Settings {
@@ -171,7 +165,7 @@ impl Default for Settings {
             mark: Mark::Auto,
             prompt: None,
             retry_output: false,
-            guard: guarded(),
+            guard: true,
         }
     }
 }
@@ -194,7 +188,7 @@ pub struct Configuration {
     pub hooks: Option<Hooks>,
     /// Settings that are set but not acted upon, to be reported.
     pub ignored: Vec<String>,
-    /// What was given with `git -c`, which holds for this command even where a loop has frozen settings.
+    /// What was given with `git -c`, which goes before the options that a loop was begun with.
     given: Vec<(String, String)>,
 }
 
@@ -304,21 +298,16 @@ impl Configuration {
         Some(value)
     }
 
-    /// Returns the settings for one step of a loop: the frozen ones, overridden by `git -c`. An agent that
-    /// was named only after `start` is used too.
-    ///
-    /// # Errors
-    /// When a value cannot be understood.
-    pub fn for_step(&self, frozen: &Settings) -> Result<Settings, SettingsError> {
-        let mut settings = frozen.clone();
-        if self.given.iter().any(|(key, _)| key == "ralph.verify") {
-            settings.verify.clear();
+    /// Returns the settings for a command on a loop that is there already.
+    #[must_use]
+    pub fn of_loop(&self, kept: &LoopSettings) -> Settings {
+        let mut settings = self.settings.clone();
+        let options = kept.options.without(|key| self.given(key).is_some());
+        options.apply(&mut settings);
+        if self.given("ralph.mark").is_none() {
+            settings.mark = kept.mark;
         }
-        for (key, value) in &self.given {
-            set(&mut settings, key, value)?;
-        }
-        settings.agent = settings.agent.or_else(|| self.settings.agent.clone());
-        Ok(settings)
+        settings
     }
 }
 
@@ -463,20 +452,30 @@ mod tests {
     }
 
     #[test]
-    fn a_step_takes_the_frozen_settings_and_what_was_given_for_it() {
-        let frozen = Settings {
-            max_retries: 1,
-            verify: vec!["make".to_owned()],
-            ..Settings::default()
+    fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
+        let kept = LoopSettings {
+            mark: Mark::Never,
+            options: Options {
+                max_retries: Some(1),
+                verify: vec!["make".to_owned()],
+                ..Options::default()
+            },
         };
         let configuration = Configuration::parse(&listing(&[
             ("local", "ralph.maxretries\n7"),
             ("local", "ralph.agent\nlater"),
+            ("local", "ralph.mark\nagent"),
             ("command", "ralph.verify\nmake check"),
         ]))
         .unwrap();
-        let step = configuration.for_step(&frozen).unwrap();
-        assert_eq!((step.max_retries, step.agent.as_deref()), (1, Some("later")));
-        assert_eq!(step.verify, ["make check"]);
+        let settings = configuration.of_loop(&kept);
+        assert_eq!(
+            (settings.max_retries, settings.agent.as_deref()),
+            (1, Some("later"))
+        );
+        assert_eq!(
+            (settings.verify, settings.mark),
+            (vec!["make check".to_owned()], Mark::Never)
+        );
     }
 }

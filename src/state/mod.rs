@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
-use crate::settings::Settings;
+use crate::settings::LoopSettings;
 use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
@@ -255,8 +255,8 @@ pub struct State {
     /// What the state machine decides about.
     #[serde(flatten)]
     pub progress: Progress,
-    /// Settings frozen at `start`.
-    pub settings: Settings,
+    /// What the loop keeps of the settings.
+    pub settings: LoopSettings,
     /// Where the stories come from.
     pub source: Source,
     /// Stories with a checkpoint that their source has not been seen to list as done since.

@@ -43,34 +43,33 @@ pub use prompting::prompt_text;
 pub struct AttemptOptions {
     /// The agent given after `--`.
     pub agent: Vec<OsString>,
-    /// The settings for this step; `None`: the frozen ones.
-    pub settings: Option<Settings>,
+    /// The settings for this step.
+    pub settings: Settings,
     /// How many attempts this command has begun before.
     pub started: u32,
 }
 
-/// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`).
+/// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
+/// agent's service did not answer are repeated.
 ///
 /// # Errors
 /// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all,
 /// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
-    let settings = step_settings(open, options);
-    let frozen_retries = open.state.progress.max_retries;
-    open.advance(|progress| progress.limit(settings.max_retries))?;
-    let end = attempt_with_backoff(open, step, options, &settings).await;
-    if settings.max_retries != frozen_retries && open.state.progress.phase != Phase::Running {
-        open.advance(|progress| progress.limit(frozen_retries))?;
-        open.save()?;
+    open.advance(|progress| progress.limit(options.settings.max_retries))?;
+    let mut backoff = Backoff::default();
+    loop {
+        let unavailable = match Box::pin(attempt_once(open, step, options)).await? {
+            Concluded::End(end) => return Ok(end),
+            Concluded::Unavailable(unavailable) => unavailable,
+        };
+        match backoff::wait_for_service(open, &mut backoff, &unavailable, &options.settings).await {
+            Waited::Over => {}
+            Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
+            Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
+        }
     }
-    end
-}
-
-/// Returns the settings of a step: its own, else those of the loop.
-pub(crate) fn step_settings(open: &Loop<'_>, options: &AttemptOptions) -> Settings {
-    let given = options.settings.clone();
-    given.unwrap_or_else(|| open.state.settings.clone())
 }
 
 /// Chooses the agent of a step or of a loop that begins: the command given, else what the settings name.
@@ -79,33 +78,8 @@ pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<A
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }
 
-/// Makes attempts until the agent's service answers, or is not to be waited for.
-async fn attempt_with_backoff(
-    open: &mut Loop<'_>,
-    step: Step,
-    options: &AttemptOptions,
-    settings: &Settings,
-) -> Result<StepEnd, Error> {
-    let mut backoff = Backoff::default();
-    loop {
-        let unavailable = match Box::pin(attempt_once(open, step, options, settings)).await? {
-            Concluded::End(end) => return Ok(end),
-            Concluded::Unavailable(unavailable) => unavailable,
-        };
-        match backoff::wait_for_service(open, &mut backoff, &unavailable, settings).await {
-            Waited::Over => {}
-            Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
-            Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
-        }
-    }
-}
-
-async fn attempt_once(
-    open: &mut Loop<'_>,
-    step: Step,
-    options: &AttemptOptions,
-    settings: &Settings,
-) -> Result<Concluded, Error> {
+async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<Concluded, Error> {
+    let settings = &options.settings;
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));

@@ -162,10 +162,7 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
         .chain(options.iter().copied());
     let args = [call.hook.name(), "--", open.change().as_str()].into_iter();
     job.argv = words.chain(args).chain(call.story).map(OsString::from).collect();
-    let frozen = &open.state.settings;
-    let settings = open.context.configuration.for_step(frozen);
-    let limit = settings.map_or(frozen.command_timeout, |settings| settings.command_timeout);
-    job.timeout = Some(to_std(limit));
+    job.timeout = Some(to_std(open.context.configuration.settings.command_timeout));
     job
 }
 

@@ -18,12 +18,11 @@ use crate::stories::{Listing, Story};
 /// # Errors
 /// As [`attempt`](crate::engine::attempt()).
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
-    let settings = attempt::step_settings(open, options);
-    let (listing, story, begun) = begin(open, &settings).await?;
+    let (listing, story, begun) = begin(open, &options.settings).await?;
     let (site, state, _) = open.parts();
     story_backup::take_judged(site, &state.source)?;
     let outcome = Outcome::by_hand(Judgement::complete());
-    conclude_by_hand(open, &story, &listing, outcome, &settings, begun).await
+    conclude_by_hand(open, &story, &listing, outcome, &options.settings, begun).await
 }
 
 /// Counts the story as failed, because a person or a driver says so: its work is kept, and undone.
@@ -31,7 +30,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
 /// # Errors
 /// As [`attempt`](crate::engine::attempt()).
 pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd, Error> {
-    let settings = open.state.settings.clone();
+    let settings = open.settings();
     let (listing, story, begun) = begin(open, &settings).await?;
     let outcome = Outcome::by_hand(Judgement {
         reason,

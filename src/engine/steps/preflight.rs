@@ -11,7 +11,7 @@ use crate::git::{GitError, RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::prompt::{self, Template};
-use crate::settings::{Mark, Settings};
+use crate::settings::{LoopSettings, Mark, Options, Settings};
 use crate::state::{self, Store};
 use crate::stories::{Listing, Source};
 
@@ -20,10 +20,22 @@ use crate::stories::{Listing, Source};
 pub struct StartOptions {
     /// Settings, including what the command line sets.
     pub settings: Settings,
+    /// What the command line sets of them, which the loop keeps.
+    pub typed: Options,
     /// The agent given after `--`, only to see whether it is there.
     pub agent: Vec<OsString>,
     /// A live loop is aborted first.
     pub restart: bool,
+}
+
+impl StartOptions {
+    /// Returns what the loop keeps of the settings.
+    pub(super) fn kept(&self) -> LoopSettings {
+        LoopSettings {
+            mark: self.settings.mark,
+            options: self.typed.clone(),
+        }
+    }
 }
 
 /// What the checks found that the procedure needs.

@@ -94,7 +94,7 @@ pub async fn resume<'o>(
         worktree: WorkTreePath::new(&repo.top),
         started: Timestamp::now(),
         progress: Progress::new(options.settings.max_retries, completed),
-        settings: options.settings.clone(),
+        settings: options.kept(),
         source,
         unmarked,
         before: Before {

@@ -39,6 +39,8 @@ impl Stopped {
 /// What a step fails with; the loop can be resumed by the same command.
 pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
     let mut options = options.clone();
+    // A story may have more retries in this run than it had before.
+    open.advance(|progress| progress.limit(options.settings.max_retries))?;
     loop {
         if let Some(signal) = open.context.stop.signal() {
             return Ok(Stopped::Signal(signal));

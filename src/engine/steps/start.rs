@@ -155,7 +155,7 @@ async fn compute(
         worktree: WorkTreePath::new(&repo.top),
         started: Timestamp::now(),
         progress: Progress::new(options.settings.max_retries, Vec::new()),
-        settings: options.settings.clone(),
+        settings: options.kept(),
         source: found.source.clone(),
         unmarked: Vec::new(),
         before: Before {

@@ -58,13 +58,12 @@ echo '{"type":"result","status":"success","stats":{}}'"#;
 }
 
 #[test]
-fn pieces_of_an_agent_can_be_set_and_hold_for_the_loop() {
+fn pieces_of_an_agent_can_be_set() {
     let sandbox = Sandbox::new();
     install(&sandbox, "claude", STREAM);
     sandbox.configure("ralph.agent", "claude");
     sandbox.configure("ralph.agent.claude.command", "claude -p --model 'a b'");
     sandbox.ralph(&["start", CHANGE]).exits(0);
-    sandbox.git(&["config", "--unset", "ralph.agent.claude.command"]);
     sandbox.ralph(&["next"]).exits(0);
     assert_eq!(sandbox.noted("arguments"), "-p --model a b\n");
     // What it prints is plain text then, and holds no promise on a line of its own.

@@ -87,14 +87,29 @@ fn without_retries_the_first_failure_is_the_last() {
 }
 
 #[test]
-fn the_number_of_retries_is_configured_and_frozen() {
+fn the_number_of_retries_is_read_anew_by_each_command() {
     let sandbox = Sandbox::new();
-    sandbox.configure("ralph.maxRetries", "1");
+    sandbox.configure("ralph.maxRetries", "0");
     sandbox.start();
+    let agent = sandbox.failing("true");
+    sandbox.step("next", &agent).exits(4);
+    assert_eq!(sandbox.status()["phase"], "exhausted");
+    sandbox.configure("ralph.maxRetries", "1");
+    assert_eq!(sandbox.status()["phase"], "failed");
+    sandbox.step("retry", &agent).exits(4);
+}
+
+#[test]
+fn what_a_loop_was_begun_with_goes_before_what_is_configured() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--max-retries", "1"]).exits(0);
     sandbox.configure("ralph.maxRetries", "9");
     let agent = sandbox.failing("true");
     sandbox.step("next", &agent).exits(3);
     sandbox.step("retry", &agent).exits(4);
+    sandbox
+        .ralph(&["retry", "--max-retries", "2", "--", "sh", "-c", "true"])
+        .exits(4);
 }
 
 #[test]
@@ -110,7 +125,7 @@ fn dash_c_holds_for_one_step() {
     step("ralph.maxRetries=5", "next").exits(3);
     step("ralph.maxRetries=5", "retry").exits(3);
     sandbox.step("retry", &agent).exits(4);
-    assert_eq!(sandbox.state()["max_retries"].as_integer(), Some(0));
+    assert_eq!(sandbox.status()["max_retries"], 0);
     let last = sandbox.ralph(&["retry", "--max-retries", "2", "--", &agent]);
     last.exits(4);
 }

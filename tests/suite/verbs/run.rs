@@ -160,3 +160,27 @@ fn nothing_is_begun_without_an_agent_or_without_work() {
     sandbox.ralph(&["run", CHANGE, "--", "true"]).exits(5);
     assert!(!sandbox.state_file().exists());
 }
+
+#[test]
+fn more_retries_go_on_with_a_story_that_had_none_left() {
+    let sandbox = Sandbox::new();
+    let failing = sandbox.failing("true");
+    sandbox
+        .ralph(&["run", CHANGE, "--max-retries", "0", "--", &failing])
+        .exits(4);
+    let agent = sandbox.completing("echo x >>work");
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(4);
+    sandbox
+        .ralph(&["run", CHANGE, "--max-retries", "1", "--", &agent])
+        .exits(0);
+}
+
+#[test]
+fn a_gate_that_is_set_later_holds_from_then_on() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.configure("ralph.verify", "false");
+    let agent = sandbox.completing("echo x >>work");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.verdict(), "gate_failed");
+}

@@ -1,0 +1,132 @@
+//! Options of a command line. They go before what is configured: for that command, or for the loop that it begins.
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
+
+use super::{Mark, Settings, parse_duration};
+
+/// What the options of a command line set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// The agent's name, or its shell command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Retries after the first attempt, for each story.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    /// Wall time of an attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Limit>,
+    /// Time without output after which an attempt is ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Limit>,
+    /// Gates, in place of those that are configured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<String>,
+}
+
+/// What a loop keeps of the settings: who marks its stories, and the options of the command that began it. Everything
+/// else is read anew by each command.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopSettings {
+    /// Who marks a complete story.
+    #[serde(default)]
+    pub mark: Mark,
+    /// The options of the command that began the loop.
+    #[serde(flatten)]
+    pub options: Options,
+}
+
+/// A time limit as typed; `none` is one too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Limit(pub Option<SignedDuration>);
+
+impl Options {
+    /// Puts these options in place of what is configured.
+    pub fn apply(&self, settings: &mut Settings) {
+        if let Some(agent) = &self.agent {
+            settings.agent = Some(agent.clone());
+        }
+        if let Some(retries) = self.max_retries {
+            settings.max_retries = retries;
+        }
+        if let Some(limit) = self.timeout {
+            settings.timeout = limit.0;
+        }
+        if let Some(limit) = self.idle_timeout {
+            settings.idle_timeout = limit.0;
+        }
+        if !self.verify.is_empty() {
+            settings.verify.clone_from(&self.verify);
+        }
+    }
+
+    /// Leaves out the options whose settings, named in lower case, are given in another way.
+    pub(super) fn without(&self, is_given: impl Fn(&str) -> bool) -> Self {
+        let mut left = self.clone();
+        if is_given("ralph.agent") {
+            left.agent = None;
+        }
+        if is_given("ralph.maxretries") {
+            left.max_retries = None;
+        }
+        if is_given("ralph.timeout") {
+            left.timeout = None;
+        }
+        if is_given("ralph.idletimeout") {
+            left.idle_timeout = None;
+        }
+        if is_given("ralph.verify") {
+            left.verify.clear();
+        }
+        left
+    }
+}
+
+impl TryFrom<String> for Limit {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        parse_duration(&text).map(Self)
+    }
+}
+
+impl From<Limit> for String {
+    fn from(limit: Limit) -> Self {
+        limit
+            .0
+            .map_or_else(|| "none".to_owned(), |time| format!("{time:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_loop_keeps_is_read_back() {
+        let kept = LoopSettings {
+            mark: Mark::Never,
+            options: Options {
+                agent: Some("claude".to_owned()),
+                max_retries: Some(0),
+                timeout: Some(Limit(Some(SignedDuration::from_mins(90)))),
+                idle_timeout: Some(Limit(None)),
+                verify: vec!["make".to_owned()],
+            },
+        };
+        let text = toml::to_string(&kept).unwrap();
+        assert_eq!(toml::from_str::<LoopSettings>(&text).unwrap(), kept, "{text}");
+    }
+
+    #[test]
+    fn a_loop_of_an_earlier_version_keeps_what_it_was_begun_with() {
+        let text = "max_retries = 2\nidle_timeout = \"PT30M\"\nverify = [\"make\"]\nfinish = \"ask\"\nmark = \"agent\"\n";
+        let kept: LoopSettings = toml::from_str(text).unwrap();
+        assert_eq!((kept.mark, kept.options.max_retries), (Mark::Agent, Some(2)));
+        assert_eq!(kept.options.verify, ["make"]);
+        let half_an_hour = Limit(Some(SignedDuration::from_mins(30)));
+        assert_eq!(kept.options.idle_timeout, Some(half_an_hour));
+    }
+}
