@@ -33,6 +33,9 @@ pub struct Args {
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
+    /// Start although a gate fails before any work; no story is complete until it passes
+    #[arg(long)]
+    pub allow_red: bool,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
@@ -62,6 +65,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         typed,
         agent: args.agent.clone(),
         restart: false,
+        allow_red: args.allow_red,
     };
     let mut open = Box::pin(start(context, &change, &options)).await?.open;
     let step = AttemptOptions {

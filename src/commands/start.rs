@@ -33,6 +33,9 @@ pub struct Args {
     /// If the loop's state is lost, rebuild it from the branch and the refs
     #[arg(long)]
     pub resume: bool,
+    /// Start although a gate fails before any work; no story is complete until it passes
+    #[arg(long)]
+    pub allow_red: bool,
     /// Show the stories, settings, agent and gates of the loop; change nothing
     #[arg(long, conflicts_with_all = ["restart", "resume"])]
     pub dry_run: bool,
@@ -55,6 +58,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         typed,
         agent: Vec::new(),
         restart: args.restart,
+        allow_red: args.allow_red,
     };
     let previewed = |found: Found| Preview {
         stories: Stories::of(&change, &found.source, found.listing, &[]),

@@ -15,14 +15,27 @@ use crate::git::REPOSITORY_VARIABLES;
 use crate::protect::RepoLink;
 use crate::signal::Stop;
 
+/// Exit codes by which a shell says that a command cannot be run, or is not there.
+const NOT_RUN: [i32; 2] = [126, 127];
+
 /// What a command came to.
 pub(crate) enum Passed {
     /// It succeeded.
     Yes,
-    /// It did not; how, in words, and the end of its output.
-    No(String, OutputTail),
+    /// It did not.
+    No(Failure),
     /// We were asked to stop by this signal.
     Interrupted(i32),
+}
+
+/// How a command failed.
+pub(crate) struct Failure {
+    /// In words.
+    pub why: String,
+    /// Whether a shell says that the command is not there, or cannot be run.
+    pub cannot_be_run: bool,
+    /// The end of its output.
+    pub tail: OutputTail,
 }
 
 /// Runs a command to its end.
@@ -43,6 +56,11 @@ pub(crate) async fn run_command(
     let (site, _, mut recorder) = open.parts();
     link.restore(site, &mut recorder)?;
     open.view.drop_all();
+    let cannot_be_run = match ended.ending {
+        Ending::Exited(code) => NOT_RUN.contains(&code),
+        Ending::NotStarted(_) => true,
+        _ => false,
+    };
     let why = match ended.ending {
         Ending::Exited(0) => return Ok(Passed::Yes),
         Ending::Interrupted(signal) => return Ok(Passed::Interrupted(signal)),
@@ -51,7 +69,11 @@ pub(crate) async fn run_command(
         Ending::TimedOut(why) => why,
         Ending::NotStarted(error) => error.to_string(),
     };
-    Ok(Passed::No(why, tail))
+    Ok(Passed::No(Failure {
+        why,
+        cannot_be_run,
+        tail,
+    }))
 }
 
 /// Returns what every process of the loop that is not about a story is started with.

@@ -199,6 +199,7 @@ impl Error {
             | Self::Settings(SettingsError::Git(error)) => {
                 return git_hint(error);
             }
+            Self::RedGate(red) => red.hint(),
             Self::Stopped(_) => "the same command again goes on".to_owned(),
             Self::WrongPhase(change) => format!("git ralph status {change}"),
             // The system's own reason says what to repair.

@@ -11,6 +11,7 @@ mod tests;
 use std::path::PathBuf;
 
 use crate::agent::process::ProcessError;
+use crate::engine::RedGate;
 use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::git::{GitError, worktree::WorkTreeError};
@@ -54,6 +55,9 @@ pub enum Error {
     /// The guard around an agent's git.
     #[error(transparent)]
     Guard(#[from] GuardError),
+    /// A gate fails before any work.
+    #[error(transparent)]
+    RedGate(#[from] RedGate),
     /// The system refused something that has no file.
     #[error("cannot {what}: {source}")]
     System {

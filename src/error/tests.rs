@@ -12,6 +12,7 @@ use snapbox::{Data, assert_data_eq};
 use super::Error;
 use crate::agent::process::ProcessError;
 use crate::async_cmd::CommandError;
+use crate::engine::RedGate;
 use crate::fs::FileError;
 use crate::git::{GitError, worktree::WorkTreeError};
 use crate::guard::GuardError;
@@ -235,6 +236,20 @@ fn all() -> Vec<Error> {
             found: path("/r/.git"),
         },
         Error::InsideAttempt,
+        RedGate {
+            change: "add-login".to_owned(),
+            command: "make tset".to_owned(),
+            cannot_be_run: true,
+            why: "exit code 127".to_owned(),
+        }
+        .into(),
+        RedGate {
+            change: "add-login".to_owned(),
+            command: "make test".to_owned(),
+            cannot_be_run: false,
+            why: "exit code 2".to_owned(),
+        }
+        .into(),
         Error::AgentSettings(SettingsFileError::NoHome),
         Error::AgentSettings(SettingsFileError::Text {
             path: path("/home/u/.claude/settings.json"),

@@ -87,6 +87,21 @@ pub enum What {
     },
     /// An attempt ended.
     AttemptEnded(Attempt),
+    /// A gate has run to its end.
+    Gate {
+        /// The story of the attempt; null before any attempt.
+        story: Option<String>,
+        /// The attempt's number; null before any attempt.
+        attempt: Option<u32>,
+        /// The gate: a shell command.
+        command: String,
+        /// Whether it succeeded.
+        passed: bool,
+        /// How it failed; null when it succeeded.
+        reason: Option<String>,
+        /// Seconds it took.
+        duration: f64,
+    },
     /// A checkpoint was made.
     Checkpoint {
         /// The story that it completes; null for edits made by a person.

@@ -32,6 +32,18 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             line(&mut text, &bold(&heading));
         }
         What::AttemptEnded(attempt) => text = ended(attempt),
+        What::Gate {
+            command,
+            reason,
+            duration,
+            ..
+        } => {
+            let words = match reason {
+                None => green(&format!("passed after {}", time(*duration))),
+                Some(why) => red(&format!("failed after {} ({why})", time(*duration))),
+            };
+            line(&mut text, &format!("  gate {words}: {command}"));
+        }
         What::Checkpoint { story, oid, .. } => match story {
             Some(story) => line(&mut text, &format!("  checkpoint {}: {story}", oid.short())),
             None => line(&mut text, &format!("checkpoint {}: edits", oid.short())),

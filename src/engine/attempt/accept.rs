@@ -183,9 +183,8 @@ async fn accept(
         None => {}
         Some(Refusal::Interrupted(signal)) => return Err(Judgement::interrupted(signal).into()),
         Some(Refusal::Failed(why, tail)) => {
-            let tail = tail.text();
-            let reason = format!("the hook {hook} said no ({why}); the end of its output:\n\n{tail}");
-            return Err(Judgement::new(Verdict::GateFailed, reason.trim_end()).into());
+            let reason = gates::failed(&format!("the hook {hook} said no ({why})"), &tail);
+            return Err(Judgement::new(Verdict::GateFailed, &reason).into());
         }
     }
     look_again(open, &mut base, &format!("the hook {hook}")).await?;

@@ -54,6 +54,7 @@ pub(super) async fn run_agent(
     };
     let mut decoder = Decoder::new(agent.format, text);
     let (ended, tail) = run_job(open, job, begun, &mut decoder).await?;
+    let at = Timestamp::now();
     let report = decoder.finish();
     learnings::learn(open, &report.learnings);
     let judgement = judge(&ended.ending, &report);
@@ -65,6 +66,7 @@ pub(super) async fn run_agent(
     }
     Ok(Outcome {
         judgement,
+        ended: at,
         exit_code: match ended.ending {
             Ending::Exited(code) => Some(code),
             _ => None,
@@ -145,7 +147,7 @@ impl Begun {
             verdict: outcome.judgement.verdict,
             reason: outcome.judgement.reason.clone(),
             started: self.since,
-            duration: Timestamp::now().duration_since(self.since).as_secs_f64(),
+            duration: outcome.ended.duration_since(self.since).as_secs_f64(),
             exit_code: outcome.exit_code,
             cost_usd: report.and_then(|report| report.cost_usd),
             input_tokens: report.and_then(|report| report.input_tokens),
@@ -157,6 +159,8 @@ impl Begun {
 /// What came of the agent, before gates and git have their say.
 pub(crate) struct Outcome {
     pub judgement: Judgement,
+    /// When the agent ended; what follows is not its time.
+    ended: Timestamp,
     exit_code: Option<i32>,
     report: Option<Report>,
     /// The last lines of what the agent printed.
@@ -184,6 +188,7 @@ impl Outcome {
     pub fn by_hand(judgement: Judgement) -> Self {
         Self {
             judgement,
+            ended: Timestamp::now(),
             exit_code: None,
             report: None,
             tail: String::new(),

@@ -2,14 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::time::Instant;
 
 use super::agent_run::{Begun, job};
 use super::verdict::Judgement;
 use crate::agent::process::{Job, ProcessError};
+use crate::engine::output_tail::OutputTail;
 use crate::engine::run_command::{Passed, run_command};
 use crate::engine::watch::{self, Who, changed_since};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
+use crate::events::What;
 use crate::guard::GitSettings;
 use crate::settings::{Settings, to_std};
 use crate::state::Verdict;
@@ -52,30 +55,39 @@ async fn run_all(
     for gate in &settings.verify {
         let job = job(open, story, begun, guard.clone());
         let log = begun.log.try_clone().map_err(ProcessError::Log)?;
-        match run_gate(open, gate, job, log, settings).await? {
+        let about = Some((story.id.as_str(), begun.number));
+        match run_gate(open, gate, about, job, log, settings).await? {
             Passed::Yes => {}
             Passed::Interrupted(signal) => return Ok(Some(Judgement::interrupted(signal))),
-            Passed::No(why, tail) => {
-                let reason = format!(
-                    "the gate `{gate}` failed ({why}); the end of its output:\n\n{}",
-                    tail.text()
-                );
-                return Ok(Some(Judgement::new(Verdict::GateFailed, reason.trim_end())));
+            Passed::No(failure) => {
+                let what = format!("the gate `{gate}` failed ({})", failure.why);
+                let reason = failed(&what, &failure.tail);
+                return Ok(Some(Judgement::new(Verdict::GateFailed, &reason)));
             }
         }
     }
     Ok(None)
 }
 
-/// Runs one gate to its end.
+/// Says that a command failed, and shows the end of its output where it has printed anything.
+pub(super) fn failed(what: &str, output: &OutputTail) -> String {
+    match output.text().trim_end() {
+        "" => what.to_owned(),
+        end => format!("{what}\n\nThe end of its output:\n\n{end}"),
+    }
+}
+
+/// Runs one gate to its end, for an attempt at a story or before any.
 pub(crate) async fn run_gate(
     open: &mut Loop<'_>,
     gate: &str,
+    about: Option<(&str, u32)>,
     job: Job,
     log: File,
     settings: &Settings,
 ) -> Result<Passed, Error> {
-    open.tell(format!("gate: {gate}"));
+    open.context.observer.activity(&format!("gate: {gate}"));
+    let since = Instant::now();
     let job = Job {
         argv: ["sh", "-c", gate].map(OsString::from).into(),
         timeout: settings.verify_timeout.map(to_std),
@@ -83,5 +95,19 @@ pub(crate) async fn run_gate(
         ..job
     };
     let stop = open.context.stop.clone();
-    run_command(open, job, log, stop).await
+    let passed = run_command(open, job, log, stop).await?;
+    let why = match &passed {
+        Passed::Yes => None,
+        Passed::No(failure) => Some(failure.why.clone()),
+        Passed::Interrupted(_) => return Ok(passed),
+    };
+    open.emit(What::Gate {
+        story: about.map(|(story, _)| story.to_owned()),
+        attempt: about.map(|(_, attempt)| attempt),
+        command: gate.to_owned(),
+        passed: why.is_none(),
+        reason: why,
+        duration: since.elapsed().as_secs_f64(),
+    });
+    Ok(passed)
 }

@@ -176,7 +176,7 @@ async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Erro
     }
     Ok(match passed {
         Passed::Yes => Said::Yes,
-        Passed::No(why, tail) => Said::No(why, tail),
+        Passed::No(failure) => Said::No(failure.why, failure.tail),
         Passed::Interrupted(signal) => Said::Interrupted(signal),
     })
 }

@@ -1,11 +1,14 @@
-//! The gates when a loop begins: a person hears of one that is red before any work.
+//! The gates when a loop begins: one that cannot be run, or fails before any work, would fail every story. So the loop
+//! does not begin with it, unless that was asked for.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
+use super::abort::abort;
 use super::manual;
+use super::preflight::StartOptions;
 use crate::engine::attempt::gates::run_gate;
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
@@ -18,11 +21,61 @@ use crate::state::Running;
 /// What the gates printed when the loop began, in its directory.
 const LOG: &str = "gates-at-start.log";
 
-/// Runs each gate once before any work and reports which are red. Afterwards the work tree is as it was.
-pub(super) async fn run_gates(open: &mut Loop<'_>, settings: &Settings) -> Result<(), Error> {
-    if settings.verify.is_empty() {
+/// A gate that fails before any work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the gate `{command}` {} ({why})", if *cannot_be_run { "cannot be run" } else { "fails before any work" })]
+pub struct RedGate {
+    /// The change.
+    pub change: String,
+    /// The gate.
+    pub command: String,
+    /// Whether it is not there, or cannot be run.
+    pub cannot_be_run: bool,
+    /// How it failed.
+    pub why: String,
+}
+
+impl RedGate {
+    /// Returns what to type next.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let change = &self.change;
+        let mend = if self.cannot_be_run {
+            "name another command: git config ralph.verify '<command>'"
+        } else {
+            "make it pass, then the same command again"
+        };
+        format!("{mend}; to start anyway: git ralph start {change} --allow-red")
+    }
+}
+
+/// Runs each gate once before any work. Afterwards the work tree is as it was.
+///
+/// # Errors
+/// [`RedGate`] when one fails and that is not allowed; the loop is aborted then.
+pub(super) async fn run_gates(open: &mut Loop<'_>, options: &StartOptions) -> Result<(), Error> {
+    if options.settings.verify.is_empty() {
         return Ok(());
     }
+    let red = run_all(open, &options.settings).await?;
+    open.state.running = None;
+    open.save()?;
+    if !open.checkpoint().is_as_left(open.site()).await? && manual::revert(open).await? {
+        open.tell("the gates changed files; that is undone, and kept: git ralph log");
+    }
+    let Some(red) = red else {
+        return Ok(());
+    };
+    if options.allow_red {
+        open.tell(format!("warning: {red}; no story is complete until it passes"));
+        return Ok(());
+    }
+    abort(open).await?;
+    Err(red.into())
+}
+
+/// Runs all gates and returns the first that fails.
+async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<RedGate>, Error> {
     let path = open.file(LOG);
     let log = OpenOptions::new()
         .write(true)
@@ -37,30 +90,34 @@ pub(super) async fn run_gates(open: &mut Loop<'_>, settings: &Settings) -> Resul
     open.save()?;
     let watch = watch::begin(open, Who::Gates).await?;
     let guard = guard_rail::set_up(open, settings.guard).await;
-    let mut told = Ok(());
+    let mut red = Ok(None);
     for gate in &settings.verify {
         let job = plain_job(open, &run, guard.clone());
         let log = log
             .try_clone()
             .map_err(|error| file_error("write", &path, error))?;
-        match run_gate(open, gate, job, log, settings).await {
+        match run_gate(open, gate, None, job, log, settings).await {
             Ok(Passed::Yes) => {}
-            Ok(Passed::No(why, _)) => {
-                open.tell(format!("the gate `{gate}` is red before any work ({why})"));
+            Ok(Passed::No(failure)) => {
+                let failed = || RedGate {
+                    change: open.change().to_string(),
+                    command: gate.clone(),
+                    cannot_be_run: failure.cannot_be_run,
+                    why: failure.why,
+                };
+                red = red.map(|first: Option<RedGate>| first.or_else(|| Some(failed())));
             }
-            Ok(Passed::Interrupted(_)) => break,
+            // The loop has begun; the command ends with the signal.
+            Ok(Passed::Interrupted(_)) => {
+                red = Ok(None);
+                break;
+            }
             Err(error) => {
-                told = Err(error);
+                red = Err(error);
                 break;
             }
         }
     }
     watch::end(open, watch).await?;
-    told?;
-    open.state.running = None;
-    open.save()?;
-    if !open.checkpoint().is_as_left(open.site()).await? && manual::revert(open).await? {
-        open.tell("the gates changed files; that is undone, and kept: git ralph log");
-    }
-    Ok(())
+    red
 }

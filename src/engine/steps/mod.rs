@@ -4,7 +4,7 @@
 pub(super) mod abort;
 pub(crate) mod checkpoint;
 pub(super) mod finish;
-mod gates_at_start;
+pub(crate) mod gates_at_start;
 pub(crate) mod manual;
 pub(crate) mod manual_edits;
 pub(super) mod preflight;

@@ -26,6 +26,8 @@ pub struct StartOptions {
     pub agent: Vec<OsString>,
     /// A live loop is aborted first.
     pub restart: bool,
+    /// The loop begins although a gate fails before any work.
+    pub allow_red: bool,
 }
 
 impl StartOptions {

@@ -65,7 +65,7 @@ pub(super) async fn begin<'o>(
     }
     tell_nested(&mut open);
     tell_agent(&mut open, options);
-    gates_at_start::run_gates(&mut open, &options.settings).await?;
+    gates_at_start::run_gates(&mut open, options).await?;
     Ok(open)
 }
 

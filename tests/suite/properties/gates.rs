@@ -7,11 +7,44 @@ use nix::sys::signal::Signal;
 use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
 
 #[test]
-fn a_gate_that_is_red_before_any_work_is_told_and_not_forgiven() {
+fn a_gate_that_fails_before_any_work_refuses_the_start() {
+    let sandbox = Sandbox::dirty();
+    let (print, files) = (sandbox.print(), sandbox.files());
+    for (gate, said) in [
+        (
+            "echo changed >README.md; exit 4",
+            "fails before any work (exit code 4)",
+        ),
+        ("make-tset", "cannot be run (exit code 127)"),
+    ] {
+        sandbox.configure("ralph.verify", gate);
+        sandbox
+            .ralph(&["start", CHANGE])
+            .exits(1)
+            .says(&format!("error: the gate `{gate}` {said}"))
+            .says("git ralph start add-login --allow-red");
+        let now = sandbox.print();
+        assert_eq!((&now.head, &now.index), (&print.head, &print.index));
+        assert_eq!(sandbox.files(), files);
+        assert_eq!(sandbox.status()["phase"], "finished");
+    }
+    sandbox
+        .ralph(&["run", CHANGE, "--", "false"])
+        .exits(1)
+        .says("cannot be run");
+    sandbox.configure("ralph.verify", "true");
+    sandbox.start().says("gate passed after 0s: true");
+}
+
+#[test]
+fn a_gate_that_may_be_red_is_not_forgiven_later() {
     let sandbox = Sandbox::new();
     sandbox.write("broken", "");
     sandbox.configure("ralph.verify", "if [ -f broken ]; then exit 4; fi");
-    sandbox.start().says("is red before any work (exit code 4)");
+    sandbox
+        .ralph(&["start", CHANGE, "--allow-red"])
+        .exits(0)
+        .says("fails before any work (exit code 4); no story is complete until it passes");
     let agent = sandbox.completing("echo x >x");
     sandbox.step("next", &agent).exits(3);
     assert_eq!(sandbox.verdict(), "gate_failed");

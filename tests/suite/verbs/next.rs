@@ -241,7 +241,9 @@ fn no_story_left_is_exit_5() {
 fn gates_must_succeed() {
     let sandbox = Sandbox::new();
     let gate = "for i in $(seq 1 60); do echo line $i; done; test -f wanted";
-    sandbox.ralph(&["start", CHANGE, "--verify", gate]).exits(0);
+    sandbox
+        .ralph(&["start", CHANGE, "--verify", gate, "--allow-red"])
+        .exits(0);
     let agent = sandbox.completing("cat >\"$notes/prompt\"; echo x >x");
     sandbox.step("next", &agent).exits(3);
     assert_eq!(sandbox.verdict(), "gate_failed");

@@ -372,7 +372,7 @@ fn a_dry_run_shows_the_loop_and_changes_nothing() {
     assert!(!sandbox.top.join(".git/ralph").exists());
     // What start would refuse it refuses too.
     sandbox.ralph(&["start", "nothing", "--dry-run"]).exits(1);
-    sandbox.ralph(&["start", CHANGE]).exits(0);
+    sandbox.ralph(&["start", CHANGE, "--allow-red"]).exits(0);
     sandbox
         .ralph(&["start", CHANGE, "--dry-run"])
         .exits(0)
