@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use tokio::runtime::{self, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -89,6 +90,16 @@ impl Stop {
             // Every listener is gone: nobody will ever ask.
             Err(_) => std::future::pending().await,
         }
+    }
+}
+
+/// Returns the name of a signal as people know it.
+#[must_use]
+pub fn signal_name(number: i32) -> String {
+    match Signal::try_from(number) {
+        Ok(Signal::SIGINT) => "Ctrl-C".to_owned(),
+        Ok(signal) => signal.to_string(),
+        Err(_) => format!("signal {number}"),
     }
 }
 

@@ -1,14 +1,16 @@
 //! `git ralph finish`.
 
+use super::choose::{choose, closes};
+use super::run::{AT_THE_END, QUESTION};
 use super::{open_loop, summarise};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
-use crate::engine::{self, Finish, Loop};
+use crate::engine::{self, Finish};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::inspect::status::Status;
-use crate::ui::choice::{Question, ask};
-use crate::ui::{Narrator, Screen};
+use crate::inspect::next_steps::Driver;
+use crate::inspect::summary::Summary;
+use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 
 /// The arguments of `git ralph finish`.
@@ -42,10 +44,17 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let choice = match choice {
         Some(choice) => choice,
         None => {
-            let stop = open.context.stop.clone();
-            match ask(screen, &question(&open).await, &stop).await {
+            let summary = Summary {
+                next: Vec::new(),
+                ..Summary::of(&open, Driver::Steps).await?
+            };
+            screen.say(&ui::summary::of(&summary, None));
+            match choose(screen, &mut open, QUESTION, &AT_THE_END)
+                .await
+                .map(closes)?
+            {
                 Some(choice) => choice,
-                None => return Ok(stop.signal().map_or(Exit::Done, Exit::Signal)),
+                None => return Ok(open.context.stop.signal().map_or(Exit::Done, Exit::Signal)),
             }
         }
     };
@@ -78,18 +87,6 @@ pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
         Some(Finish::Keep)
     } else {
         None
-    }
-}
-
-/// What the completion choice is about.
-pub(super) async fn question(open: &Loop<'_>) -> Question {
-    let status = Status::of(&open.state, &open.context.repo.top).await;
-    Question {
-        change: open.change().to_string(),
-        branch: open.state.branch.clone(),
-        original: open.state.original_name(),
-        done: status.stories_done.unwrap_or_default(),
-        total: status.stories_total.unwrap_or_default(),
     }
 }
 

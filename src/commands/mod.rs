@@ -7,6 +7,7 @@
 )]
 
 mod abort;
+mod choose;
 mod complete;
 pub mod demo;
 pub mod diff;
@@ -46,6 +47,8 @@ use crate::events::Event;
 use crate::events::What;
 use crate::events::log::{Log, attempts};
 use crate::exit::Exit;
+use crate::inspect::next_steps::Driver;
+use crate::inspect::status::Status;
 use crate::names::Change;
 use crate::settings::{Colour, Options, Settings, parse_colour};
 use crate::ui::{self, Narrator, Screen, github};
@@ -272,6 +275,11 @@ async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit
     if let StepEnd::Limited(limit) = &end {
         open.tell(format!("stopped at a limit: {limit}"));
     }
+    let status = Status::remembered(&open.state);
+    // What can be looked at was named with the failure.
+    let mut next = status.next_steps(Driver::Steps);
+    next.retain(|step| !step.only_shows);
+    screen.say(&ui::summary::next(&next));
     Ok(step_exit(&open, end))
 }
 

@@ -1,22 +1,41 @@
 //! `git ralph run`.
 
-use super::finish::{by_flag, question};
+use super::choose::{choose, closes};
+use super::finish::by_flag;
 use super::{context, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::{
-    self, AttemptOptions, Context, Finish, Loop, StartOptions, Stopped, agent_of, refuse_inside_attempt,
-    start,
+    self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, agent_of,
+    refuse_inside_attempt, start,
 };
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
+use crate::inspect::next_steps::Driver;
+use crate::inspect::summary::Summary;
 use crate::names::Change;
-use crate::settings::{FinishChoice, Options};
-use crate::ui::choice::ask;
-use crate::ui::{Narrator, Screen};
+use crate::settings::{FinishChoice, OnFailure, Options, parse_on_failure};
+use crate::signal::signal_name;
+use crate::ui::choice::{Choice, forget_typed};
+use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use std::ffi::OsString;
+
+/// What is asked when a run has come to its end.
+pub(super) const QUESTION: &str = "what should happen to the work?";
+/// What can be chosen when no story is left to do.
+pub(super) const AT_THE_END: [Choice; 4] = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
+/// What can be chosen when a story has no retries left.
+const AFTER_A_FAILURE: [Choice; 7] = [
+    Choice::Retry,
+    Choice::Skip,
+    Choice::Diff,
+    Choice::Log,
+    Choice::Cleanup,
+    Choice::Keep,
+    Choice::Quit,
+];
 
 /// The arguments of `git ralph run`.
 #[derive(Debug, clap::Args)]
@@ -33,6 +52,9 @@ pub struct Args {
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
+    /// When a story has no retries left: stop, skip the story, or finish the loop (ralph.onFailure)
+    #[arg(long, value_name = "WHAT", value_parser = parse_on_failure)]
+    pub on_failure: Option<OnFailure>,
     /// Start although a gate fails before any work; no story is complete until it passes
     #[arg(long)]
     pub allow_red: bool,
@@ -68,14 +90,25 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         allow_red: args.allow_red,
     };
     let mut open = Box::pin(start(context, &change, &options)).await?.open;
-    let step = AttemptOptions {
+    let mut step = AttemptOptions {
         settings: step_settings(&open, &args.settings),
         agent: args.agent,
         started: 0,
     };
-    let exit = match Box::pin(engine::run(&mut open, &step)).await {
-        Ok(stopped) => conclude(screen, &mut open, &stopped, by_flag(args.choice)).await,
-        Err(error) => Err(error),
+    if let Some(on_failure) = args.on_failure {
+        step.settings.on_failure = on_failure;
+    }
+    let given = by_flag(args.choice);
+    let exit = loop {
+        let end = match Box::pin(engine::run(&mut open, &step)).await {
+            Ok(stopped) => conclude(screen, &mut open, stopped, given, &step).await,
+            Err(error) => Err(error),
+        };
+        match end {
+            Ok(None) => {}
+            Ok(Some(exit)) => break Ok(exit),
+            Err(error) => break Err(error),
+        }
     };
     summarise(&mut open);
     exit
@@ -86,34 +119,92 @@ fn goes_on(context: &Context<'_>, change: &Change) -> bool {
     context.resolve_change(Some(change.as_str())).is_ok()
 }
 
-/// The completion choice: given, set, asked for on a terminal, or left to a later `finish`.
+/// Says what the run came to, and what comes next: what was given, set, or is chosen on a terminal, or left to a later
+/// command. Returns `None` when the run continues.
 async fn conclude(
     screen: Screen,
     open: &mut Loop<'_>,
-    stopped: &Stopped,
+    stopped: Stopped,
     given: Option<Finish>,
-) -> Result<Exit, Error> {
-    if let Stopped::Limit(limit) = stopped {
-        open.tell(format!("stopped at a limit: {limit}"));
-    }
-    let set = match open.context.configuration.settings.finish {
+    step: &AttemptOptions,
+) -> Result<Option<Exit>, Error> {
+    let settings = &step.settings;
+    let summary = Summary::of(open, Driver::Run).await?;
+    let may_close = match stopped {
+        Stopped::Complete | Stopped::Skipped(_) => true,
+        Stopped::RetriesSpent => settings.on_failure == OnFailure::Finish,
+        Stopped::Limit(_) | Stopped::Signal(_) => false,
+    };
+    let set = match settings.finish {
         FinishChoice::Ask => None,
         FinishChoice::Cleanup => Some(Finish::Cleanup { index: false }),
         FinishChoice::Keep => Some(Finish::Keep),
     };
-    // After a limit or a signal the same command goes on later: only a person may close the loop then.
-    let at_its_end = matches!(stopped, Stopped::Complete | Stopped::RetriesSpent);
-    let mut choice = given.or(set).filter(|_| at_its_end);
-    if choice.is_none() && screen.can_ask() {
-        let stop = open.context.stop.clone();
-        choice = ask(screen, &question(open).await, &stop).await;
+    let mut close = given.or(set).filter(|_| may_close);
+    let at_its_end = !matches!(stopped, Stopped::Limit(_) | Stopped::Signal(_));
+    let asks = close.is_none() && at_its_end && screen.can_ask();
+    let shown = Summary {
+        // Whoever is asked, or has answered before, need not type anything.
+        next: if asks || close.is_some() {
+            Vec::new()
+        } else {
+            summary.next.clone()
+        },
+        ..summary.clone()
+    };
+    screen.say(&ui::summary::of(&shown, why(&stopped).as_deref()));
+    if asks {
+        forget_typed();
+        let possible: &[Choice] = match stopped {
+            Stopped::RetriesSpent => &AFTER_A_FAILURE,
+            _ => &AT_THE_END,
+        };
+        match choose(screen, open, QUESTION, possible).await? {
+            Choice::Retry => {
+                retry_once(open, step).await?;
+                return Ok(None);
+            }
+            Choice::Skip => {
+                let id = engine::skip(open, None, false).await?;
+                screen.say(&format!("story {id} is skipped\n"));
+                return Ok(None);
+            }
+            choice => close = closes(choice),
+        }
+        if close.is_none() {
+            screen.say(&ui::summary::next(&summary.next));
+        }
     }
-    match choice {
-        Some(choice) => engine::finish(open, choice).await?,
+    match close {
+        Some(close) => engine::finish(open, close).await?,
         None if at_its_end => open.emit(What::AwaitingChoice {
             options: vec!["cleanup".to_owned(), "keep".to_owned()],
         }),
-        None => open.tell(format!("to go on: git ralph run {}", open.change())),
+        None => {}
     }
-    Ok(stopped.exit())
+    Ok(Some(stopped.exit()))
+}
+
+/// Tries the story that failed once more, whatever its limit is; the others keep theirs.
+async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Error> {
+    let failures = open
+        .state
+        .progress
+        .story
+        .as_ref()
+        .map_or(0, |story| story.failures);
+    let mut once = step.clone();
+    once.settings.max_retries = failures;
+    engine::attempt(open, Step::Retry, &once).await?;
+    Ok(())
+}
+
+/// Says why a run ended, where no story is the reason.
+fn why(stopped: &Stopped) -> Option<String> {
+    match stopped {
+        Stopped::Complete | Stopped::RetriesSpent => None,
+        Stopped::Skipped(ids) => Some(format!("skipped, because they failed: {}", ids.join(", "))),
+        Stopped::Limit(limit) => Some(format!("stopped at a limit: {limit}")),
+        Stopped::Signal(signal) => Some(format!("stopped by {}", signal_name(*signal))),
+    }
 }

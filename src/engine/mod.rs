@@ -37,7 +37,7 @@ pub use open_loop::Loop;
 pub use progress::Step;
 pub use recover::{look, open};
 pub use steps::abort::abort;
-pub use steps::finish::{Finish, finish};
+pub use steps::finish::{Finish, can_clean_up, finish};
 pub use steps::gates_at_start::RedGate;
 pub use steps::manual::{complete, fail, revert, skip};
 pub use steps::preflight::{Found, StartOptions};

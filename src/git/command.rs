@@ -118,6 +118,13 @@ pub struct Git {
     own_identity: bool,
 }
 
+fn not_started(source: std::io::Error) -> GitError {
+    GitError::Run(CommandError::Spawn {
+        program: "git".to_owned(),
+        source,
+    })
+}
+
 impl Git {
     /// Returns a git that runs in `top`, a work tree or any other directory, with a limit of 10 minutes per
     /// command.
@@ -167,16 +174,34 @@ impl Git {
     /// only when git cannot be started.
     #[must_use]
     pub fn take_over(&self, args: &[&str]) -> GitError {
-        #[expect(clippy::disallowed_methods, reason = "nothing is left to wait for the child")]
+        not_started(self.users_own(args).exec())
+    }
+
+    /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours.
+    ///
+    /// # Errors
+    /// When git cannot be started.
+    pub async fn show(&self, args: &[&str]) -> Result<(), GitError> {
+        let mut command = self.users_own(args);
+        let shown = tokio::task::spawn_blocking(move || command.status()).await;
+        match shown {
+            Ok(Err(source)) => Err(not_started(source)),
+            // How a pager ends says nothing.
+            Ok(Ok(_)) | Err(_) => Ok(()),
+        }
+    }
+
+    fn users_own(&self, args: &[&str]) -> std::process::Command {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a person looks at it for as long as they like"
+        )]
         let mut command = std::process::Command::new("git");
         for name in REPOSITORY_VARIABLES {
             command.env_remove(name);
         }
-        let source = command.arg("-C").arg(&self.top).args(args).exec();
-        GitError::Run(CommandError::Spawn {
-            program: "git".to_owned(),
-            source,
-        })
+        command.arg("-C").arg(&self.top).args(args);
+        command
     }
 
     /// Builds a git command; `verb` and `args` follow the pinned settings.

@@ -27,7 +27,7 @@ pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover};
 pub use hooks::Hooks;
 pub use layout::{LayoutHead, RepoLayout};
-pub use objects::StagedEntry;
+pub use objects::{DiffSize, StagedEntry};
 pub use operations::{clear_operations, operations_in_progress};
 pub use own_files::{OwnFiles, PutBack};
 pub use refs::RefInfo;

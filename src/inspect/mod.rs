@@ -1,6 +1,8 @@
 //! Looks at loops and at the machine, and changes nothing.
 
 pub mod doctor;
+pub mod next_steps;
 pub mod status;
 pub mod status_line;
 pub mod stories;
+pub mod summary;

@@ -31,6 +31,8 @@ pub struct Status {
     pub stories_total: Option<usize>,
     /// Complete stories; null when the list cannot be read.
     pub stories_done: Option<usize>,
+    /// The ids of the stories that the loop skips.
+    pub skipped: Vec<String>,
     /// The story being worked on, or the next one.
     pub current: Option<CurrentStory>,
     /// Retries after the first attempt, a story.
@@ -142,6 +144,17 @@ impl Status {
         }
     }
 
+    /// Returns the status of a loop whose story list was read just before.
+    #[must_use]
+    pub fn remembered(state: &State) -> Self {
+        let listed = state.listed.as_ref();
+        Self {
+            stories_done: listed.map(|listed| listed.done),
+            stories_total: listed.map(|listed| listed.total),
+            ..Self::told(state, None, None)
+        }
+    }
+
     fn told(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
         let counts = listing.map(progress_of);
         let progress = &state.progress;
@@ -182,6 +195,7 @@ impl Status {
             checkpoint: state.checkpoint.clone(),
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
+            skipped: progress.skipped.clone(),
             current,
             max_retries: progress.max_retries,
             session: SessionStatus::of(state),

@@ -21,7 +21,7 @@ use crate::git::{Git, GitError, Hooks};
 pub use options::{Limit, LoopSettings, Options};
 pub use table::TABLE;
 use values::{days, dollars, duration, finish_choice, mark, number, text, truth, wait, wrong};
-pub use values::{parse_colour, parse_duration, to_std};
+pub use values::{parse_colour, parse_duration, parse_on_failure, to_std};
 
 /// What `run` does when the loop has come to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,6 +34,19 @@ pub enum FinishChoice {
     Cleanup,
     /// Stay on the loop's branch.
     Keep,
+}
+
+/// What `run` does when a story has no retries left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// Stop; the loop stays open.
+    #[default]
+    Stop,
+    /// Skip the story, and continue.
+    Skip,
+    /// Finish the loop, as it would be finished when it is complete.
+    Finish,
 }
 
 /// Who marks a complete story as done in its list.
@@ -107,6 +120,8 @@ pub struct Settings {
     /// Cost in US dollars that the agents of this loop may report in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
+    /// What `run` does when a story has no retries left.
+    pub on_failure: OnFailure,
     /// What `run` does at the end.
     pub finish: FinishChoice,
     /// Time limit of one git command.
@@ -154,6 +169,7 @@ impl Default for Settings {
             max_wait: Some(SignedDuration::from_hours(6)),
             max_attempts: None,
             max_cost: None,
+            on_failure: OnFailure::Stop,
             finish: FinishChoice::Ask,
             command_timeout: SignedDuration::from_mins(10),
             keep_attempts: Some(SignedDuration::from_hours(90 * 24)),
@@ -326,6 +342,9 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.maxwait" => settings.max_wait = wait(key, value)?,
         "ralph.maxattempts" => settings.max_attempts = Some(number(key, value)?),
         "ralph.maxcost" => settings.max_cost = Some(dollars(key, value)?),
+        "ralph.onfailure" => {
+            settings.on_failure = parse_on_failure(value).map_err(|wanted| wrong(key, value, wanted))?;
+        }
         "ralph.finish" => settings.finish = finish_choice(key, value)?,
         "ralph.commandtimeout" => {
             settings.command_timeout = duration(key, value)?.unwrap_or(SignedDuration::MAX);

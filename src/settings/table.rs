@@ -100,9 +100,14 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "whether the agent's git refuses pushes, and moves of refs that do not belong to the attempt",
     ),
     (
+        "ralph.onFailure",
+        "stop",
+        "what git ralph run does when a story has no retries left: stop, skip the story, or finish the loop",
+    ),
+    (
         "ralph.finish",
         "ask",
-        "what git ralph run does at the end: ask, cleanup or keep",
+        "what git ralph run does when the loop is complete: ask, cleanup or keep",
     ),
     (
         "ralph.commandTimeout",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{Colour, FinishChoice, Mark, SettingsError};
+use super::{Colour, FinishChoice, Mark, OnFailure, SettingsError};
 
 /// Returns a limit in the type that the runtime takes.
 #[must_use]
@@ -43,6 +43,19 @@ pub(super) fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, Sett
         "cleanup" => Ok(FinishChoice::Cleanup),
         "keep" => Ok(FinishChoice::Keep),
         _ => Err(wrong(key, value, "ask, cleanup or keep")),
+    }
+}
+
+/// Reads what to do when a story has no retries left.
+///
+/// # Errors
+/// What would have been right.
+pub fn parse_on_failure(value: &str) -> Result<OnFailure, &'static str> {
+    match value {
+        "stop" => Ok(OnFailure::Stop),
+        "skip" => Ok(OnFailure::Skip),
+        "finish" => Ok(OnFailure::Finish),
+        _ => Err("stop, skip or finish"),
     }
 }
 

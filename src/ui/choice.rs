@@ -1,70 +1,122 @@
-//! The completion choice: what was done, and what shall become of it.
+//! The questions at the end of a run: what should happen to the work, or to a story that failed.
 
 use std::io;
+use std::os::fd::AsFd;
+
+use nix::sys::termios::{FlushArg, tcflush};
 
 use super::Screen;
-use crate::engine::Finish;
 use crate::signal::Stop;
 
-/// What there is to choose about.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// The change.
-    pub change: String,
-    /// The loop's branch, short.
-    pub branch: String,
-    /// Where the loop came from, for people.
-    pub original: String,
-    /// Complete stories.
-    pub done: usize,
-    /// All stories.
-    pub total: usize,
+/// Something that a person can choose by its first letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Try the story again.
+    Retry,
+    /// Skip the story.
+    Skip,
+    /// Show what was changed, then ask again.
+    Diff,
+    /// Show the attempts, then ask again.
+    Log,
+    /// Return to the original branch.
+    Cleanup,
+    /// Stay on the loop's branch.
+    Keep,
+    /// Leave the loop as it is.
+    Quit,
 }
 
-/// Asks on the terminal; `None` when it is left for later. Call only when somebody can answer.
-pub async fn ask(screen: Screen, question: &Question, stop: &Stop) -> Option<Finish> {
-    let Question {
-        change,
-        branch,
-        original,
-        done,
-        total,
-    } = question;
+impl Choice {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Skip => "skip",
+            Self::Diff => "diff",
+            Self::Log => "log",
+            Self::Cleanup => "cleanup",
+            Self::Keep => "keep",
+            Self::Quit => "quit",
+        }
+    }
+
+    /// Reads an answer: the first letter or the whole word, in either case; nothing means quit.
+    fn read(answer: &str, possible: &[Self]) -> Option<Self> {
+        let answer = answer.trim().to_lowercase();
+        let is_meant = |choice: &&Self| answer == choice.name() || answer == choice.name()[..1];
+        if answer.is_empty() {
+            return Some(Self::Quit);
+        }
+        possible.iter().find(is_meant).copied()
+    }
+}
+
+/// Throws away what was typed before there was a question: it was not meant as an answer.
+pub fn forget_typed() {
+    // Where that is impossible there is no terminal to ask on.
+    let _ = tcflush(io::stdin().as_fd(), FlushArg::TCIFLUSH);
+}
+
+/// Asks on the terminal; nobody who answers means quit. Call only when somebody can answer.
+pub async fn ask(screen: Screen, question: &str, possible: &[Choice], stop: &Stop) -> Choice {
     let screen = Screen {
         quiet: false,
         ..screen
     };
-    screen.say(&format!(
-        "\n{change}: {done} of {total} stories are complete on {branch}\n\
-         \x20 c  cleanup: return to {original} with all changes uncommitted; {branch} is deleted\n\
-         \x20 k  keep: stay on {branch} with its commits\n"
-    ));
-    // Counts from now on: a signal that ended the loop is not an answer to this question.
+    let words: Vec<String> = possible
+        .iter()
+        .map(|choice| {
+            let (first, rest) = choice.name().split_at(1);
+            format!("[{first}]{rest}")
+        })
+        .collect();
+    // Counts from now on: a signal that came before is not an answer to this question.
     let already = stop.times();
     loop {
-        screen.say("what shall become of the work [c/k, or Enter to leave it for later]? ");
+        screen.say(&format!("{question} {}: ", words.join("  ")));
         let mut interrupted = stop.clone();
         let answer = tokio::select! {
             answer = tokio::task::spawn_blocking(read_line) => answer.ok().flatten(),
             _ = interrupted.asked(already + 1) => None,
         };
-        match answer.as_deref().map(str::trim) {
-            Some("c" | "cleanup") => return Some(Finish::Cleanup { index: false }),
-            Some("k" | "keep") => return Some(Finish::Keep),
-            None | Some("") => {
-                screen.say("\n");
-                return None;
-            }
-            Some(_) => {}
+        let Some(answer) = answer else {
+            screen.say("\n");
+            return Choice::Quit;
+        };
+        match Choice::read(&answer, possible) {
+            Some(choice) => return choice,
+            None => screen.say("type one of the letters in brackets; Enter quits\n"),
         }
     }
 }
 
-/// One line of standard input; `None` at its end.
+/// Reads one line of standard input; `None` at its end.
 fn read_line() -> Option<String> {
     let mut line = String::new();
     match io::stdin().read_line(&mut line) {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_or_a_word_in_either_case_is_an_answer() {
+        let possible = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
+        for (answer, choice) in [
+            ("c\n", Some(Choice::Cleanup)),
+            (" KEEP \n", Some(Choice::Keep)),
+            ("D", Some(Choice::Diff)),
+            ("", Some(Choice::Quit)),
+            ("q", Some(Choice::Quit)),
+            ("y", None),
+            ("r", None),
+            ("continue", None),
+        ] {
+            assert_eq!(Choice::read(answer, &possible), choice, "{answer:?}");
+        }
     }
 }

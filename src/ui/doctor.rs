@@ -84,9 +84,9 @@ fn change_words(found: &FoundChange) -> String {
     };
     let state = match (found.done, found.stories, found.warnings) {
         _ if found.error.is_some() => "cannot be read".to_owned(),
-        (Some(done), Some(total), Some(0)) => format!("{done} of {total} stories are complete"),
+        (Some(done), Some(total), Some(0)) => format!("{done} of {total} stories complete"),
         (Some(done), Some(total), Some(warnings)) => format!(
-            "{done} of {total} stories are complete, {warnings} warnings: git ralph stories {}",
+            "{done} of {total} stories complete, {warnings} warnings: git ralph stories {}",
             found.change
         ),
         _ => "a command lists the stories".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, dollars, time, verdict};
+use super::narration::{bold, counted, dollars, time, verdict};
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::events::log::{Log, LogEntry};
@@ -93,8 +93,8 @@ fn total(log: &Log) -> String {
         .clone()
         .filter(|attempt| attempt.verdict == Verdict::Complete);
     let mut words = format!(
-        "{} attempts, {} complete, {}",
-        log.attempts.len(),
+        "{}, {} complete, {}",
+        counted(log.attempts.len(), "attempt"),
         complete.count(),
         time(attempts.clone().map(|attempt| attempt.duration).sum())
     );

@@ -14,6 +14,7 @@ pub mod preview;
 mod shown;
 pub mod status;
 pub mod stories;
+pub mod summary;
 mod width;
 
 use std::io::{self, IsTerminal, Write};
@@ -27,6 +28,7 @@ use crate::exit::Exit;
 use crate::settings::Colour;
 use shown::{Styles, shown};
 
+pub use narration::counted;
 pub use narrator::Narrator;
 pub use shown::plain;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::shown::styled;
+use super::summary::far;
 use crate::async_cmd::quoted;
 use crate::events::{Attempt, What};
 use crate::names::heading;
@@ -72,7 +73,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 (_, _, Some(kept)) => Some(format!("git show {kept}")),
             };
             if let Some(see) = see {
-                line(&mut text, &format!("  what was undone is kept: {see}"));
+                line(&mut text, &format!("  kept: {see}"));
             }
         }
         What::Retry {
@@ -80,8 +81,9 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         } => line(
             &mut text,
             &format!(
-                "  {} of {max_retries} retries left",
-                max_retries - retries.min(max_retries)
+                "  {} of {} left",
+                max_retries - retries.min(max_retries),
+                counted(*max_retries as usize, "retry")
             ),
         ),
         What::Waiting { reason, seconds, .. } => {
@@ -92,11 +94,10 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             );
         }
         What::StoryProgress { done, total } => {
-            line(&mut text, &format!("{done} of {total} stories are complete"));
+            line(&mut text, &far(*done, *total, &[]));
         }
-        What::MaxRetriesExceeded { story, max_retries } => {
-            let words = format!("story {story} failed after {max_retries} retries");
-            line(&mut text, &red(&words));
+        What::MaxRetriesExceeded { story, .. } => {
+            line(&mut text, &red(&format!("story {story} failed, no retries left")));
         }
         What::RefMoved {
             name,
@@ -111,13 +112,6 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             },
         ),
         What::Notice { message } => line(&mut text, message),
-        What::Complete { .. } => line(&mut text, &green("nothing is left to do")),
-        What::AwaitingChoice { .. } => {
-            line(&mut text, "to finish:");
-            for choice in ["cleanup", "keep"] {
-                line(&mut text, &format!("  git ralph finish --{choice} {change}"));
-            }
-        }
         What::Finished { how, branch, kept } => {
             let on = branch.as_deref().unwrap_or("a detached HEAD");
             let what = match how.as_str() {
@@ -132,10 +126,12 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         }
         What::Committed { oid, commits } => line(
             &mut text,
-            &format!("{commits} commits by hand, up to {}", oid.short()),
+            &format!("{} by hand, up to {}", counted(*commits, "commit"), oid.short()),
         ),
         What::Left { to } => line(&mut text, &format!("HEAD is on {to}")),
         What::Returned { branch } => line(&mut text, &format!("HEAD is on {branch} again")),
+        // The summary of the run says it.
+        What::AwaitingChoice { .. } | What::Complete { .. } => return None,
         What::RefMoved { .. } | What::Output { .. } | What::Error { .. } => return None,
     }
     Some(text)
@@ -199,6 +195,16 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
+/// So many of something: `1 story`, `2 stories`.
+#[must_use]
+pub fn counted(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}
+
 /// So many US dollars: `$0.12`.
 pub(super) fn dollars(cost: f64) -> String {
     format!("${cost:.2}")
@@ -257,6 +263,12 @@ pub(super) fn yellow(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nouns_are_counted() {
+        let words = [counted(1, "story"), counted(0, "story"), counted(2, "file")];
+        assert_eq!(words, ["1 story", "0 stories", "2 files"]);
+    }
 
     #[test]
     fn times_are_short() {

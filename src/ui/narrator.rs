@@ -16,6 +16,8 @@ pub struct Narrator {
     agent: AgentOutput,
     /// What ends the agent's words in the log of a GitHub workflow, where nothing among them is a command.
     pause: Option<github::Pause>,
+    /// Why the last attempt failed.
+    reason: Option<String>,
     /// Whether what is said is folded, as the log of a GitHub workflow can.
     folds: bool,
 }
@@ -29,6 +31,7 @@ impl Narrator {
             live: Live::new(!screen.quiet && !screen.verbose),
             agent: AgentOutput::new(io::stderr().is_terminal()),
             pause: None,
+            reason: None,
             folds: github::is_there() && !screen.quiet,
         }
     }
@@ -70,15 +73,18 @@ impl Observer for Narrator {
             self.screen.json(&event.line());
         }
         let heading = narration::attempt_heading(&event.what);
-        if let What::AttemptEnded(_) = event.what {
+        if let What::AttemptEnded(attempt) = &event.what {
             self.live.end();
+            self.reason.clone_from(&attempt.reason);
             if self.folds {
                 self.command(github::END_GROUP);
             }
         }
         if self.folds && matches!(event.what, What::MaxRetriesExceeded { .. }) {
             let words = narration::of(&event.change, &event.what).unwrap_or_default();
-            self.command(&github::error(words.trim_end()));
+            let why = std::mem::take(&mut self.reason);
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            self.command(&github::error(&format!("{}{why}", words.trim_end())));
             return;
         }
         if let Some(text) = narration::of(&event.change, &event.what) {

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::narration::{bold, green, red, time};
+use super::narration::{bold, counted, green, red, time};
+use super::summary;
 use super::width::{hang, wrap};
-use crate::async_cmd::quoted;
+use crate::inspect::next_steps::Driver;
 use crate::inspect::status::{CurrentStory, SessionStatus, Status};
 use crate::names::heading;
 use crate::state::Phase;
@@ -25,14 +26,13 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     );
     let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let _ = writeln!(text, "{done} of {total} stories are complete");
+        let _ = writeln!(text, "{}", summary::far(done, total, &status.skipped));
     }
     if status.commits_by_hand > 0 {
-        let plural = if status.commits_by_hand == 1 { "" } else { "s" };
         let _ = writeln!(
             text,
-            "{} commit{plural} by hand since then",
-            status.commits_by_hand
+            "{} by hand since then",
+            counted(status.commits_by_hand, "commit")
         );
     }
     if let Some(problem) = &status.problem {
@@ -55,9 +55,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     if let Some(session) = status.session.as_ref().and_then(of_session) {
         let _ = writeln!(text, "  {session}");
     }
-    for (command, what) in next_commands(status) {
-        let _ = writeln!(text, "  (use \"git ralph {command}\" {what})");
-    }
+    text.push_str(&summary::next(&status.next_steps(Driver::Steps)));
     wrap(&text, columns)
 }
 
@@ -65,7 +63,11 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
     let _ = writeln!(text, "story {}", heading(&current.id, &current.title));
     match phase {
         Phase::Failed | Phase::Exhausted => {
-            let used = format!("failed, {} of {max_retries} retries used", current.retries);
+            let used = format!(
+                "failed, {} of {} used",
+                current.retries,
+                counted(max_retries as usize, "retry")
+            );
             let _ = writeln!(text, "  {}", red(&used));
             for line in current.reason.iter().flat_map(|reason| reason.lines()) {
                 let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));
@@ -92,29 +94,4 @@ fn of_session(session: &SessionStatus) -> Option<String> {
     session
         .at_work
         .then(|| format!("an agent's session {what} {} ago", time(silent)))
-}
-
-/// What can be typed next, and what for.
-fn next_commands(status: &Status) -> Vec<(String, &'static str)> {
-    let change = &status.change;
-    let seen = status.current.as_ref().and_then(|current| {
-        let attempt = quoted(&format!("{}@{}", current.id, current.attempt?));
-        Some((format!("diff {change} {attempt}"), "to see what was tried"))
-    });
-    let one = |verb: &str, what| (format!("{verb} {change}"), what);
-    match status.phase {
-        Phase::Ready if status.problem.is_some() => vec![one("stories", "to see what is there")],
-        Phase::Ready => vec![one("next", "to have the agent attempt it")],
-        Phase::Running => vec![one("next", "to go on")],
-        Phase::Failed => [one("retry", "to try again")].into_iter().chain(seen).collect(),
-        Phase::Exhausted => [
-            one("skip", "to pass over the story"),
-            one("finish", "to close the loop"),
-        ]
-        .into_iter()
-        .chain(seen)
-        .collect(),
-        Phase::Complete => vec![one("finish", "to close the loop")],
-        Phase::Finished => vec![one("start", "to begin anew")],
-    }
 }

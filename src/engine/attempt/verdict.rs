@@ -6,6 +6,7 @@
 use crate::agent::decode::{Fault, FaultKind, Report};
 use crate::agent::process::Ending;
 use crate::agent::promise::{Heard, Promise};
+use crate::signal::signal_name;
 use crate::state::Verdict;
 
 /// Exit codes by which a shell reports that a program is not there or cannot be run.
@@ -45,7 +46,10 @@ impl Judgement {
     pub fn interrupted(signal: i32) -> Self {
         Self {
             signal: Some(signal),
-            ..Self::new(Verdict::Interrupted, format!("stopped by signal {signal}"))
+            ..Self::new(
+                Verdict::Interrupted,
+                format!("stopped by {}", signal_name(signal)),
+            )
         }
     }
 

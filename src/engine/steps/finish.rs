@@ -77,6 +77,23 @@ pub(crate) async fn apply_keep(open: &mut Loop<'_>, plan: KeepPlan) -> Result<()
 }
 
 async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
+    let (plan, read) = plan_cleanup(open, index).await?;
+    journal::begin(open, Intent::Cleanup(plan.clone()))?;
+    apply_cleanup(open, &plan, read).await
+}
+
+/// Finds out whether `finish --cleanup` is possible now; changes nothing.
+///
+/// # Errors
+/// What it would fail with.
+pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
+    open.require_live()?;
+    plan_cleanup(open, false).await?;
+    Ok(())
+}
+
+/// Makes the plan of `finish --cleanup`, and returns the tree that the working index was read from, if it was.
+async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, Option<Oid>), Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
     if let Some(operation) = operations_in_progress(&open.context.repo).first() {
@@ -108,8 +125,7 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
         merged,
         staged,
     };
-    journal::begin(open, Intent::Cleanup(plan.clone()))?;
-    apply_cleanup(open, &plan, read).await
+    Ok((plan, read))
 }
 
 /// Makes the tree of an index in which what was staged before the loop is staged upon `original`, except for files that

@@ -1,10 +1,11 @@
 //! `run`: the same steps that the commands take, one after the other, until a stop.
 
 use crate::engine::stories::{listing_of, progress_of};
-use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt};
+use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, skip};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
+use crate::settings::OnFailure;
 use crate::state::Phase;
 
 /// Why the driver stopped.
@@ -14,6 +15,8 @@ pub enum Stopped {
     Complete,
     /// A story has no retries left.
     RetriesSpent,
+    /// Every story is complete but these, which failed and were skipped.
+    Skipped(Vec<String>),
     /// A limit that the user set, in words; or the agent's service limits us.
     Limit(String),
     /// We were asked to stop by this signal.
@@ -26,7 +29,7 @@ impl Stopped {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Complete => Exit::Done,
-            Self::RetriesSpent => Exit::RetriesSpent,
+            Self::RetriesSpent | Self::Skipped(_) => Exit::RetriesSpent,
             Self::Limit(_) => Exit::Limit,
             Self::Signal(signal) => Exit::Signal(*signal),
         }
@@ -39,6 +42,7 @@ impl Stopped {
 /// What a step fails with; the loop can be resumed by the same command.
 pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
     let mut options = options.clone();
+    let mut given_up = Vec::new();
     // A story may have more retries in this run than it had before.
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     loop {
@@ -54,7 +58,12 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
         match end {
             Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => {}
             Ok(StepEnd::Failed { retries_left: false }) | Err(Error::RetriesSpent { .. }) => {
-                return Ok(Stopped::RetriesSpent);
+                if options.settings.on_failure != OnFailure::Skip {
+                    return Ok(Stopped::RetriesSpent);
+                }
+                let id = skip(open, None, false).await?;
+                open.tell(format!("story {id} is skipped, because it failed"));
+                given_up.push(id);
             }
             Ok(StepEnd::Limited(limit)) => return Ok(Stopped::Limit(limit)),
             Ok(StepEnd::Interrupted(signal)) => return Ok(Stopped::Signal(signal)),
@@ -63,7 +72,10 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
                 let (done, total) = progress_of(&listing);
                 open.save()?;
                 open.emit(What::Complete { done, total });
-                return Ok(Stopped::Complete);
+                return Ok(match given_up.as_slice() {
+                    [] => Stopped::Complete,
+                    _ => Stopped::Skipped(given_up),
+                });
             }
             // The list was changed meanwhile so that another story is to be done first.
             Err(Error::NothingFailed(_)) if step == Step::Retry => {}

@@ -51,6 +51,6 @@ fn what_failed_is_an_annotation() {
         .says("::error title=git ralph::there is no loop 'nope' here\nhint: ");
     let agent = sandbox.failing("true");
     let spent = github(&["run", CHANGE, "--max-retries=0", "--", &agent]).exits(4);
-    let error = "::error title=git ralph::story 1 failed after 0 retries\n";
+    let error = "::error title=git ralph::story 1 failed, no retries left: ";
     spent.says(error);
 }

@@ -205,7 +205,7 @@ fn an_interrupt_is_told_and_leaves_no_line_behind() {
     let left = visible(&seen);
     for line in [
         "  asked it to stop; once more (Ctrl-C) kills it",
-        "to go on: git ralph run add-login",
+        "  (use \"git ralph run add-login\" to continue)",
     ] {
         assert!(left.contains(&line.to_owned()), "{line:?} in {seen}");
     }

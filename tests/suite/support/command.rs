@@ -212,8 +212,21 @@ impl Cmd {
             deadline: self.deadline,
             shown,
             seen: terminal_seen,
-            _keyboard: terminal,
+            keyboard: terminal,
         }
+    }
+
+    /// Runs it on a terminal to its end, where somebody types each answer when its question has been asked.
+    #[track_caller]
+    pub fn answering(self, answers: &[(&str, &str)]) -> Output {
+        let running = self.on_terminal(100).typing("").start();
+        let mut before = 0;
+        for (question, answer) in answers {
+            super::wait_until(question, || running.seen()[before..].contains(question));
+            before = running.seen().len();
+            running.types(answer);
+        }
+        running.end()
     }
 
     /// Runs it to its end.
@@ -261,7 +274,7 @@ pub struct Running {
     deadline: Duration,
     shown: String,
     seen: Option<Terminal>,
-    _keyboard: Option<OwnedFd>,
+    keyboard: Option<OwnedFd>,
 }
 
 /// What was printed to a terminal so far.
@@ -300,6 +313,12 @@ impl Running {
     /// Sends a signal to its whole group.
     pub fn signal_group(&self, signal: Signal) {
         killpg(self.pid, signal).unwrap();
+    }
+
+    /// Has the person at its terminal type this.
+    pub fn types(&self, text: &str) {
+        let keyboard = self.keyboard.as_ref().unwrap().try_clone().unwrap();
+        File::from(keyboard).write_all(text.as_bytes()).unwrap();
     }
 
     /// What its terminal has shown so far.

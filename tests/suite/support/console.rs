@@ -36,7 +36,7 @@ pub fn follow(sandbox: &Sandbox, dir: &Path, shown: &str) {
 
 /// Returns a text without what differs from run to run: abbreviated commits, and times.
 pub fn constant(text: &str) -> String {
-    let ends = [' ', '\n', '(', ')', ':', ','];
+    let ends = [' ', '\n', '(', ')', ':', ',', ';'];
     let same = text.split_inclusive(ends).map(|word| {
         let bare = word.trim_end_matches(ends);
         let end = &word[bare.len()..];

@@ -331,7 +331,7 @@ fn people_read_the_same() {
     for part in [
         &format!("repository: {}\n", sandbox.top.display()),
         "  loop add-login: ready\n",
-        "  change add-login: openspec/changes/add-login/tasks.md (openspec), 0 of 3 stories are complete\n",
+        "  change add-login: openspec/changes/add-login/tasks.md (openspec), 0 of 3 stories complete\n",
         "index.lock exists: no git is at work here, as far as can be seen\nhint: if no git is at work: rm ",
     ] {
         assert!(

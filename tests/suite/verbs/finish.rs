@@ -111,7 +111,7 @@ fn on_a_terminal_the_choice_is_asked_for() {
     let output = sandbox.ralph_cmd(&["finish"]).typing("what?\n\n").run();
     output
         .exits(0)
-        .says("1 of 3 stories are complete")
+        .says("1 of 3 stories complete")
         .says("return to main");
     assert_eq!(sandbox.state(), state);
     sandbox.ralph_cmd(&["finish"]).typing("c\n").run().exits(0);

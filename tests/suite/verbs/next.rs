@@ -12,7 +12,7 @@ fn complete_makes_the_checkpoint() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("1 of 3 stories are complete")
+        .says("1 of 3 stories complete")
         .answers_nothing();
     assert_eq!(
         sandbox.git(&["log", "-1", "--format=%B"]).trim_end(),

@@ -10,7 +10,7 @@ fn where_nothing_was_changed_nothing_is_said_to_be_undone() {
     let output = output
         .says("  still at checkpoint ")
         .says(": nothing was changed\n");
-    assert!(!output.stderr.contains("undone"), "{}", output.stderr);
+    assert!(!output.stderr.contains("  kept: "), "{}", output.stderr);
     // A commit, an ignored file that is gone, a permission: each is a change.
     for (step, misdeed) in [
         ("retry", "git commit -q --allow-empty -m mess"),
@@ -19,7 +19,7 @@ fn where_nothing_was_changed_nothing_is_said_to_be_undone() {
     ] {
         let agent = sandbox.failing(misdeed);
         let output = sandbox.ralph(&[step, "--max-retries=9", "--", &agent]).exits(3);
-        let told = output.stderr.contains("undone is kept") || misdeed.contains("detach");
+        let told = output.stderr.contains("  kept: ") || misdeed.contains("detach");
         assert!(told, "{misdeed}: {}", output.stderr);
     }
 }
@@ -41,7 +41,7 @@ fn it_keeps_and_undoes_without_counting() {
     sandbox
         .ralph(&["revert"])
         .exits(0)
-        .says("what was undone is kept")
+        .says("  kept: git ralph diff")
         .answers_nothing();
     assert_eq!(sandbox.files(), files);
     sandbox.is_at_checkpoint();

@@ -1,8 +1,10 @@
 //! `git ralph run`: the same steps, driven to a stop.
 
+use std::fs;
+
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 fn names(events: &[serde_json::Value]) -> Vec<&str> {
     events
@@ -62,8 +64,17 @@ fn the_choice_can_be_given_or_set() {
 fn on_a_terminal_the_choice_is_asked_for() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo x >x");
-    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]).typing("c\n");
-    cmd.run().exits(0).says("what shall become of the work");
+    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]);
+    let output = cmd
+        .answering(&[("[q]uit: ", "what?\n"), ("[q]uit: ", "C\n")])
+        .exits(0);
+    for words in [
+        "what should happen to the work? [c]leanup  [k]eep  [d]iff  [q]uit: ",
+        "c  cleanup: return to main with all changes uncommitted; ralph/add-login is deleted",
+        "type one of the letters in brackets",
+    ] {
+        assert!(output.stdout.contains(words), "{words:?} in {}", output.stdout);
+    }
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
 }
 
@@ -80,8 +91,8 @@ fn spent_retries_end_it_with_4() {
     sandbox.is_at_checkpoint();
     sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(4);
     assert_eq!(sandbox.noted("count"), "3\n");
-    let clean = sandbox.ralph(&["run", CHANGE, "--cleanup", "--", &agent]);
-    clean.exits(4);
+    let clean = ["run", CHANGE, "--cleanup", "--on-failure=finish", "--", &agent];
+    sandbox.ralph(&clean).exits(4);
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
     assert!(sandbox.top.join("x1").exists());
 }
@@ -107,7 +118,10 @@ fn a_signal_ends_it_and_the_same_command_goes_on() {
         .start();
     wait_for(&sandbox.notes.join("at-work"));
     running.signal(Signal::SIGTERM);
-    running.end().exits(143).says("to go on: git ralph run add-login");
+    running
+        .end()
+        .exits(143)
+        .says("(use \"git ralph run add-login\" to continue)");
     sandbox.nothing_is_alive();
     sandbox.is_at_checkpoint();
     assert!(!sandbox.top.join("x2").exists());
@@ -183,4 +197,113 @@ fn a_gate_that_is_set_later_holds_from_then_on() {
     let agent = sandbox.completing("echo x >>work");
     sandbox.step("next", &agent).exits(3);
     assert_eq!(sandbox.verdict(), "gate_failed");
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo x >x");
+    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]).typing("k\nc\n");
+    let running = cmd.on_terminal(100).start();
+    wait_until("the question", || running.seen().contains("[q]uit: "));
+    running.types("\n");
+    let seen = running.end().exits(0).stdout;
+    assert!(seen.contains("git ralph finish --cleanup add-login"), "{seen}");
+    assert_eq!(sandbox.status()["phase"], "complete");
+}
+
+#[test]
+fn after_a_failure_a_person_can_retry_and_skip() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.agent("count; echo x >x$n; test $n = 2 && complete || failed \"no $n\"");
+    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--max-retries", "0", "--", &agent]);
+    let question = "[r]etry  [s]kip  [d]iff  [l]og  [c]leanup  [k]eep  [q]uit: ";
+    let answers = [
+        (question, "r\n"), // story 1 is complete, story 2 fails
+        (question, "l\n"),
+        (question, "s\n"), // story 3 fails
+        (question, "\n"),
+    ];
+    let seen = cmd.env("GIT_PAGER", "cat").answering(&answers).exits(4).stdout;
+    for words in [
+        "story 1. Database failed 1 time",
+        "1 of 3 stories complete, 1 skipped (2)",
+        "story 2 is skipped",
+        "git ralph run add-login --max-retries 1",
+    ] {
+        assert!(seen.contains(words), "{words:?} in {seen}");
+    }
+    assert_eq!(sandbox.status()["skipped"], serde_json::json!(["2"]));
+}
+
+#[test]
+fn cleanup_that_would_conflict_is_said_before_it_is_chosen() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo ours >README.md");
+    sandbox.step("next", &agent).exits(0);
+    let commit = sandbox.git(&["commit-tree", "-p", "main", "-m", "theirs", &theirs(&sandbox)]);
+    sandbox.git(&["update-ref", "refs/heads/main", &commit]);
+    let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]);
+    let seen = cmd.answering(&[("[q]uit: ", "q\n")]).exits(0).stdout;
+    assert!(
+        seen.contains("c  cleanup: not possible now: ") && seen.contains("README.md"),
+        "{seen}"
+    );
+}
+
+/// A tree in which README.md is changed in another way.
+fn theirs(sandbox: &Sandbox) -> String {
+    let file = sandbox.outside("theirs");
+    fs::write(&file, "theirs\n").unwrap();
+    let blob = sandbox.git(&["hash-object", "-w", file.to_str().unwrap()]);
+    let tree = format!("100644 blob {blob}\tREADME.md\n");
+    sandbox
+        .cmd("git")
+        .args(["mktree"])
+        .reading(tree)
+        .run()
+        .exits(0)
+        .stdout
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn a_story_that_fails_can_be_skipped_for_the_others() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.agent("echo x >x$RALPH_STORY; test $RALPH_STORY = 2 && failed no || complete");
+    sandbox.configure("ralph.onFailure", "skip");
+    let run = ["run", CHANGE, "--max-retries", "0", "--", &agent];
+    sandbox
+        .ralph(&run)
+        .exits(4)
+        .says("story 2 is skipped, because it failed")
+        .says("2 of 3 stories complete, 1 skipped (2)");
+    assert_eq!(sandbox.status()["phase"], "complete");
+}
+
+#[test]
+fn a_loop_that_failed_is_closed_only_when_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.failing("echo x >x");
+    let run = |more: &[&str]| {
+        let args = [
+            &["run", CHANGE, "--max-retries", "0", "--keep"],
+            more,
+            &["--", &agent],
+        ]
+        .concat();
+        sandbox.ralph(&args).exits(4)
+    };
+    run(&[])
+        .says("git ralph run add-login --max-retries 1")
+        .says("git ralph skip add-login");
+    assert_eq!(sandbox.status()["phase"], "exhausted");
+    run(&["--on-failure", "finish"]);
+    assert_eq!(sandbox.status()["phase"], "finished");
+    sandbox
+        .ralph(&["run", CHANGE, "--on-failure", "perhaps"])
+        .exits(2)
+        .says("stop, skip or finish");
 }

@@ -58,7 +58,7 @@ fn the_answer_is_on_stdout_and_the_narration_on_stderr() {
         .says("started on ralph/add-login, from main")
         .says("no agent is named");
     assert!(
-        output.stdout.contains("0 of 3 stories are complete"),
+        output.stdout.contains("0 of 3 stories complete"),
         "{}",
         output.stdout
     );

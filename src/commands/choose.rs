@@ -1,0 +1,81 @@
+//! What a person is asked at the end of a loop. Each answer says first what it will do, and whether it can.
+
+use crate::engine::{self, Finish, Loop};
+use crate::error::Error;
+use crate::events::log::{Log, attempts, range_of};
+use crate::ui::choice::{Choice, ask};
+use crate::ui::{self, Screen, counted};
+
+/// Says what closing the loop would do, and asks; what is only shown is shown, and asked about again.
+pub(super) async fn choose(
+    screen: Screen,
+    open: &mut Loop<'_>,
+    question: &str,
+    possible: &[Choice],
+) -> Result<Choice, Error> {
+    let loud = Screen {
+        quiet: false,
+        ..screen
+    };
+    loud.say(&offers(open).await?);
+    loop {
+        let stop = open.context.stop.clone();
+        match ask(screen, question, possible, &stop).await {
+            Choice::Diff => show_diff(open).await?,
+            Choice::Log => {
+                let log = Log {
+                    change: open.change().clone(),
+                    attempts: attempts(&open.file("events.jsonl"))?,
+                };
+                loud.say(&ui::log::table(&log, loud.columns()));
+            }
+            chosen => return Ok(chosen),
+        }
+    }
+}
+
+/// Returns how a choice closes the loop, if it does.
+pub(super) fn closes(choice: Choice) -> Option<Finish> {
+    match choice {
+        Choice::Cleanup => Some(Finish::Cleanup { index: false }),
+        Choice::Keep => Some(Finish::Keep),
+        _ => None,
+    }
+}
+
+/// What the two ways to close the loop would do.
+async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
+    let cleanup = match engine::can_clean_up(open).await {
+        Ok(()) => format!(
+            "return to {} with all changes uncommitted; {} is deleted",
+            open.state.original_name(),
+            open.state.branch
+        ),
+        Err(error) => format!("not possible now: {error}"),
+    };
+    let state = &open.state;
+    let size = open
+        .context
+        .repo
+        .git
+        .diff_size(&state.before.initial, &state.checkpoint)
+        .await?;
+    let files = counted(usize::try_from(size.files).unwrap_or(usize::MAX), "file");
+    let commits = counted(open.state.progress.completed.len(), "checkpoint");
+    Ok(format!(
+        "\n  c  cleanup: {cleanup}\n  k  keep: stay on {} with its commits ({commits}, {files} changed)\n",
+        open.state.branch
+    ))
+}
+
+/// Shows what the story that failed last has left, else what the loop did, with the user's pager.
+async fn show_diff(open: &Loop<'_>) -> Result<(), Error> {
+    let state = &open.state;
+    let failed = match &state.progress.story {
+        Some(story) => range_of(&open.file("events.jsonl"), &story.id, Some(story.attempt))?,
+        None => None,
+    };
+    let whole = || (state.before.initial.to_string(), state.checkpoint.to_string());
+    let (from, to) = failed.unwrap_or_else(whole);
+    Ok(open.context.repo.git.show(&["diff", &from, &to, "--"]).await?)
+}

@@ -1,0 +1,95 @@
+//! The two or three commands that come next: `status` and the end of a step show the same ones.
+
+use super::status::Status;
+use crate::async_cmd::quoted;
+use crate::state::Phase;
+
+/// A command that can be typed next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextStep {
+    /// The command, whole.
+    pub command: String,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// Whether it only shows something.
+    pub only_shows: bool,
+}
+
+/// Who goes on: whoever types the steps, or `git ralph run`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// One step at a time.
+    Steps,
+    /// All of them.
+    Run,
+}
+
+impl Status {
+    /// Returns what can be typed next, most likely first.
+    #[must_use]
+    pub fn next_steps(&self, driver: Driver) -> Vec<NextStep> {
+        let change = &self.change;
+        let on = |line: String, purpose| NextStep {
+            command: format!("git ralph {line}"),
+            purpose,
+            only_shows: false,
+        };
+        let step = |verb: &str| match driver {
+            Driver::Steps => format!("{verb} {change}"),
+            Driver::Run => format!("run {change}"),
+        };
+        let latest = self.current.as_ref().and_then(|current| {
+            let attempt = current
+                .attempt
+                .filter(|_| current.reason.is_some() || self.is_failed())?;
+            Some(quoted(&format!("{}@{attempt}", current.id)))
+        });
+        let diff = latest.map(|attempt| NextStep {
+            only_shows: true,
+            ..on(format!("diff {change} {attempt}"), "to see what was tried")
+        });
+        let mut steps = Vec::new();
+        match self.phase {
+            Phase::Ready if self.problem.is_some() => {
+                steps.push(on(format!("stories {change}"), "to see the list"));
+            }
+            Phase::Ready => {
+                let purpose = match driver {
+                    Driver::Steps => "to have the agent attempt it",
+                    Driver::Run => "to continue",
+                };
+                steps.push(on(step("next"), purpose));
+            }
+            Phase::Running => steps.push(on(step("next"), "to continue")),
+            Phase::Failed => {
+                steps.push(on(step("retry"), "to try again"));
+                steps.extend(diff);
+            }
+            Phase::Exhausted => {
+                steps.extend(diff);
+                let more = self.current.as_ref().map_or(0, |current| current.retries) + 1;
+                let more = more.max(self.max_retries.saturating_add(1));
+                let retry = format!("{} --max-retries {more}", step("retry"));
+                steps.push(on(retry, "to try again"));
+                steps.push(on(format!("skip {change}"), "to skip the story"));
+                steps.push(on(format!("finish {change}"), "to close the loop"));
+            }
+            Phase::Complete => {
+                steps.push(on(
+                    format!("finish --cleanup {change}"),
+                    "to return to the original branch with all changes uncommitted",
+                ));
+                steps.push(on(
+                    format!("finish --keep {change}"),
+                    "to stay on the loop's branch with its commits",
+                ));
+            }
+            Phase::Finished => steps.push(on(format!("start {change}"), "to begin anew")),
+        }
+        steps
+    }
+
+    fn is_failed(&self) -> bool {
+        matches!(self.phase, Phase::Failed | Phase::Exhausted)
+    }
+}

@@ -1,0 +1,75 @@
+//! The last lines of a command: how far the loop is, why it stopped, and what to type next.
+
+use std::fmt::Write;
+
+use super::narration::{bold, counted, dollars, green, red, time};
+use crate::inspect::next_steps::NextStep;
+use crate::inspect::summary::Summary;
+use crate::names::heading;
+use crate::state::Phase;
+
+/// Returns the summary of a loop at the end of a run; `stopped` says why it ended, where no story does.
+#[must_use]
+pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
+    let status = &summary.status;
+    let mut text = String::from("\n");
+    let mut parts = Vec::new();
+    if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
+        parts.push(far(done, total, &status.skipped));
+    }
+    if summary.attempts > 0 {
+        let mut words = counted(summary.attempts, "attempt");
+        let _ = write!(words, ", {}", time(summary.seconds));
+        if let Some(cost) = summary.cost {
+            let _ = write!(words, ", {}", dollars(cost));
+        }
+        parts.push(words);
+    }
+    let changed = summary.changed;
+    if changed.files > 0 {
+        let files = counted(usize::try_from(changed.files).unwrap_or(usize::MAX), "file");
+        parts.push(format!(
+            "{files} changed, +{} -{}",
+            changed.insertions, changed.deletions
+        ));
+    }
+    let _ = writeln!(text, "{}: {}", bold(status.change.as_str()), parts.join("; "));
+    if let Some(stopped) = stopped {
+        let _ = writeln!(text, "{stopped}");
+    }
+    match (&status.current, status.phase) {
+        (Some(story), Phase::Failed | Phase::Exhausted) => {
+            let title = heading(&story.id, &story.title);
+            let times = counted(story.retries as usize + 1, "time");
+            let _ = writeln!(text, "{}", red(&format!("story {title} failed {times}")));
+            if let Some(first) = story.reason.as_deref().and_then(|reason| reason.lines().next()) {
+                let _ = writeln!(text, "  {first}");
+            }
+        }
+        (None, Phase::Complete) => {
+            let _ = writeln!(text, "{}", green("nothing is left to do"));
+        }
+        _ => {}
+    }
+    text + &next(&summary.next)
+}
+
+/// Returns the commands that can be typed next, in the manner of `git status`.
+#[must_use]
+pub fn next(steps: &[NextStep]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let _ = writeln!(text, "  (use \"{}\" {})", step.command, step.purpose);
+    }
+    text
+}
+
+/// Says how many stories are complete, and which are skipped.
+#[must_use]
+pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
+    let mut words = format!("{done} of {} complete", counted(total, "story"));
+    if !skipped.is_empty() {
+        let _ = write!(words, ", {} skipped ({})", skipped.len(), skipped.join(", "));
+    }
+    words
+}
