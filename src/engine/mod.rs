@@ -20,13 +20,17 @@ pub mod lifecycle_hooks;
 mod marks;
 pub(crate) mod numbers;
 mod open_loop;
+pub(crate) mod open_refusal;
 pub(crate) mod output_tail;
 mod position;
 pub mod progress;
 mod recover;
+pub(crate) mod repository_refusal;
 mod run_command;
+pub(crate) mod step_refusal;
 pub(crate) mod steps;
 pub mod stories;
+pub(crate) mod story_refusal;
 pub mod unmarked_stories;
 mod watch;
 
