@@ -20,6 +20,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::error::{Advice, Advise, hint};
 use crate::held;
 
 /// How long a child that was asked to end may take before it is killed.
@@ -77,6 +78,16 @@ pub enum CommandError {
         /// The system's reason.
         source: io::Error,
     },
+}
+
+impl Advise for CommandError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::Spawn { .. } => hint("git ralph doctor"),
+            Self::TimedOut { .. } => hint("git config ralph.commandTimeout <time>, if that is not enough"),
+            Self::Read { .. } => Advice::default(),
+        }
+    }
 }
 
 impl Command {

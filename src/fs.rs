@@ -10,6 +10,8 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, umask};
 use tempfile::NamedTempFile;
 
+use crate::error::Advise;
+
 /// Something that the system refused to do with a file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what} {}: {source}", path.display())]
@@ -21,6 +23,8 @@ pub struct FileError {
     /// The system's reason.
     pub source: io::Error,
 }
+
+impl Advise for FileError {}
 
 /// Returns the error for something that could not be done with a file.
 #[must_use]

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Advice, Advise, hint};
+
 /// The longest change name, in bytes: with suffixes it still fits a file name.
 const MAX_CHANGE: usize = 200;
 
@@ -22,6 +24,12 @@ pub struct BadChange {
     pub name: String,
     /// The rule that it breaks.
     pub why: &'static str,
+}
+
+impl Advise for BadChange {
+    fn advice(&self) -> Advice {
+        hint("use letters, digits, '-', '_' and single dots: git ralph start add-login")
+    }
 }
 
 impl Change {
@@ -205,6 +213,14 @@ pub fn heading(id: &str, title: &str) -> String {
 #[must_use]
 pub fn short_branch(name: &str) -> &str {
     name.strip_prefix("refs/heads/").unwrap_or(name)
+}
+
+/// Returns the name that was probably meant: one that a typing mistake turns into this one.
+pub(crate) fn closest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
+    let slips = |other: &&String| strsim::damerau_levenshtein(name, other);
+    let nearest = known.iter().min_by_key(slips)?;
+    let most = (name.chars().count() / 3).clamp(1, 3);
+    (slips(&nearest) <= most && nearest != name).then_some(nearest)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::process_tree::{self, AttemptProcesses};
+use crate::error::{Advice, Advise, hint};
 use crate::events::Stream;
 use crate::held;
 use crate::signal::Stop;
@@ -83,6 +84,15 @@ pub enum ProcessError {
     /// The log.
     #[error("cannot write the log of the attempt: {0}")]
     Log(io::Error),
+}
+
+impl Advise for ProcessError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::Immortal(_) => hint("end them by hand, then: git ralph status"),
+            Self::Log(_) => Advice::default(),
+        }
+    }
 }
 
 /// Who listens while it runs.

@@ -12,9 +12,11 @@ use crate::engine::attempt::agent_run::Outcome;
 use crate::engine::attempt::verdict::{Judgement, judge};
 use crate::engine::attempt::{begin_at, choose_story, learnings, limits, take_record};
 use crate::engine::output_tail::OutputTail;
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::manual::{conclude_by_hand, forget_record};
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::stories::{list_before_attempt, note_open, story_to_do};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text};
 use crate::error::Error;
 use crate::events::{What, log};
@@ -84,10 +86,11 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         None => choose_story(open, Step::Manual, &settings).await?,
     };
     if open.state.progress.phase == Phase::Exhausted {
-        return Err(Error::RetriesSpent {
+        return Err(StepRefusal::RetriesSpent {
             change: open.change().to_string(),
             story: story.id,
-        });
+        }
+        .into());
     }
     let report = heard_in(&message, &prompt_text(open, &story, &settings)?);
     learnings::learn(open, &report.learnings);
@@ -125,10 +128,11 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
             let undone = undone(&story, &kept);
             give_next(open, call, &settings, Some(undone)).await
         }
-        StepEnd::Failed { retries_left: false } => Err(Error::RetriesSpent {
+        StepEnd::Failed { retries_left: false } => Err(StepRefusal::RetriesSpent {
             change: open.change().to_string(),
             story: story.id,
-        }),
+        }
+        .into()),
         StepEnd::Limited(limit) => Ok(Answer::Tell(limited(open, &limit))),
         StepEnd::Interrupted(signal) => Err(Error::Stopped(signal)),
     }
@@ -177,7 +181,7 @@ async fn give_next(
     let story = match choose_story(open, step, settings).await {
         Ok((_, story)) => story,
         Err(error) => {
-            if let Error::NothingLeft { done, total, .. } = error {
+            if let Error::Story(StoryRefusal::NothingLeft { done, total, .. }) = error {
                 open.emit(What::Complete { done, total });
             }
             return Err(error);

@@ -2,6 +2,7 @@
 
 use super::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::loops_and_attempts;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{kept_range, look};
 use crate::error::Error;
 use crate::events::log;
@@ -40,7 +41,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 // The events may be of another clone, or lost.
                 None => kept_range(&context.repo.git, &state, &story, number)
                     .await?
-                    .ok_or_else(|| Error::UnknownAttempt {
+                    .ok_or_else(|| OpenRefusal::UnknownAttempt {
                         change: change.to_string(),
                         attempt: word,
                     })?,

@@ -5,6 +5,8 @@ use super::run::{AT_THE_END, QUESTION};
 use super::{open_loop, summarise};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
+use crate::engine::step_refusal::StepRefusal;
+use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -34,12 +36,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (choice, change) = chosen(&args);
     let change = change.map(str::to_owned);
     if choice.is_none() && !screen.can_ask() {
-        return Err(Error::NoChoice(change.unwrap_or_default()));
+        return Err(FinishRefusal::NoChoice(change.unwrap_or_default()).into());
     }
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, change.as_deref()).await?;
     if !open.state.is_live() {
-        return Err(Error::LoopFinished(open.change().to_string()));
+        return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
     }
     let choice = match choice {
         Some(choice) => choice,

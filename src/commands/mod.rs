@@ -41,6 +41,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cli;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{self, AttemptOptions, Context, Loop, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::Event;
@@ -342,7 +343,7 @@ fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
         None => Ok((word.to_owned(), None)),
         Some((story, number)) => match number.parse() {
             Ok(number) if !story.is_empty() => Ok((story.to_owned(), Some(number))),
-            _ => Err(Error::NoAttempt(word.to_owned())),
+            _ => Err(OpenRefusal::NoAttempt(word.to_owned()).into()),
         },
     }
 }

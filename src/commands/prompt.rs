@@ -3,6 +3,7 @@
 use super::open_loop;
 use crate::cli::complete::{loops, stories};
 use crate::engine::prompt_text;
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, story_called, story_to_do};
 use crate::engine::unmarked_stories::refuse_unmarked;
 use crate::error::Error;
@@ -33,7 +34,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let open = open_loop(&mut narrator, args.change.as_deref()).await?;
     if !open.state.is_live() {
-        return Err(Error::LoopFinished(open.change().to_string()));
+        return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
     }
     let listing = listing_of(&open.state, &open.context.repo.top).await?;
     let story = match &args.story {

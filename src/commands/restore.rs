@@ -3,6 +3,7 @@
 use super::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::loops_and_kept_attempts;
 use crate::engine;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
@@ -26,7 +27,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let context = context(&mut narrator).await?;
     let (change, attempt) = change_and_word(&context, &args.words)?;
     let Some(attempt) = attempt else {
-        return Err(Error::NoAttempt(args.words.concat()));
+        return Err(OpenRefusal::NoAttempt(args.words.concat()).into());
     };
     let (story, number) = story_and_attempt(&attempt)?;
     let mut open = engine::open(context, &change).await?;

@@ -5,6 +5,7 @@ use super::finish::by_flag;
 use super::{context, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
+use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::{
     self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, agent_of,
     refuse_inside_attempt, start,
@@ -80,7 +81,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     typed.apply(&mut settings);
     put_stories_in(&mut settings, &args.stories);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
-        return Err(Error::NoAgent(format!("run {change}")));
+        return Err(AttemptRefusal::NoAgent(format!("run {change}")).into());
     }
     let options = StartOptions {
         settings,

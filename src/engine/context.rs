@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::agent::process_tree;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::Observer;
 use crate::git::{Git, GitError, Head, Repo, discover};
@@ -56,7 +57,7 @@ impl<'o> Context<'o> {
         let (mut repo, head) = match found {
             Ok(found) => found,
             Err(GitError::Failed { words, .. }) => {
-                return Err(Error::NoWorkTree(words.trim().to_owned()));
+                return Err(OpenRefusal::NoWorkTree(words.trim().to_owned()).into());
             }
             Err(other) => return Err(other.into()),
         };
@@ -98,10 +99,11 @@ impl<'o> Context<'o> {
             return if known.contains(&change) {
                 Ok(change)
             } else {
-                Err(Error::UnknownLoop {
+                Err(OpenRefusal::UnknownLoop {
                     name: name.to_owned(),
                     known: known.iter().map(ToString::to_string).collect(),
-                })
+                }
+                .into())
             };
         }
         if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {
@@ -116,8 +118,8 @@ impl<'o> Context<'o> {
         let names = |changes: &[Change]| changes.iter().map(ToString::to_string).collect();
         match (live.as_slice(), known.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one.clone()),
-            ([], finished) => Err(Error::NoLoop(names(finished))),
-            (several, _) => Err(Error::SeveralLoops(names(several))),
+            ([], finished) => Err(OpenRefusal::NoLoop(names(finished)).into()),
+            (several, _) => Err(OpenRefusal::SeveralLoops(names(several)).into()),
         }
     }
 }
@@ -128,7 +130,7 @@ impl<'o> Context<'o> {
 /// When the mark of an attempt is in the environment.
 pub fn refuse_inside_attempt() -> Result<(), Error> {
     if env::var_os(process_tree::VARIABLE).is_some() {
-        Err(Error::InsideAttempt)
+        Err(OpenRefusal::InsideAttempt.into())
     } else {
         Ok(())
     }
@@ -144,10 +146,11 @@ fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
     if resolve(&named) == resolve(&repo.git_dir) {
         Ok(())
     } else {
-        Err(Error::OtherGitDir {
+        Err(OpenRefusal::OtherGitDir {
             named,
             found: repo.git_dir.clone(),
-        })
+        }
+        .into())
     }
 }
 

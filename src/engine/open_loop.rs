@@ -7,6 +7,9 @@ use super::Context;
 use super::lifecycle_hooks::table::Hook;
 use super::position::{self, Position, View};
 use super::progress::Refusal;
+use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::step_refusal::StepRefusal;
+use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::events::{Event, Notices, Observer, What};
 use crate::fs::append_private;
@@ -118,23 +121,25 @@ impl<'o> Loop<'o> {
         let story = progress.story.as_ref();
         let id = story.map(|story| story.id.clone()).unwrap_or_default();
         match refusal {
-            Refusal::RetryFirst => Error::RetryFirst {
+            Refusal::RetryFirst => StepRefusal::RetryFirst {
                 change,
                 story: id,
                 left: progress
                     .max_retries
                     .saturating_sub(story.map_or(0, |story| story.retries)),
-            },
-            Refusal::RetriesSpent => Error::RetriesSpent { change, story: id },
-            Refusal::NothingFailed => Error::NothingFailed(change),
-            Refusal::Finished => Error::LoopFinished(change),
-            Refusal::NoStory => Error::NothingLeft {
+            }
+            .into(),
+            Refusal::RetriesSpent => StepRefusal::RetriesSpent { change, story: id }.into(),
+            Refusal::NothingFailed => StepRefusal::NothingFailed(change).into(),
+            Refusal::Finished => StepRefusal::LoopFinished(change).into(),
+            Refusal::NoStory => StoryRefusal::NothingLeft {
                 change,
                 done: progress.completed.len(),
                 total: progress.completed.len(),
                 live: true,
-            },
-            Refusal::Running | Refusal::NotRunning => Error::WrongPhase(change),
+            }
+            .into(),
+            Refusal::Running | Refusal::NotRunning => StepRefusal::WrongPhase(change).into(),
         }
     }
 
@@ -143,7 +148,7 @@ impl<'o> Loop<'o> {
         if self.state.is_live() {
             Ok(())
         } else {
-            Err(Error::LoopFinished(self.change().to_string()))
+            Err(StepRefusal::LoopFinished(self.change().to_string()).into())
         }
     }
 
@@ -252,10 +257,11 @@ impl<'o> Loop<'o> {
         if self.state.worktree.as_path() == self.context.repo.top || !self.state.is_live() {
             return Ok(());
         }
-        Err(Error::OtherWorkTree {
+        Err(OpenRefusal::OtherWorkTree {
             change: self.change().to_string(),
             path: self.state.worktree.to_string(),
-        })
+        }
+        .into())
     }
 }
 

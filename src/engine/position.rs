@@ -1,5 +1,6 @@
 //! Where HEAD and the loop's branch are, and what else is known of the repository as long as nobody else was at it.
 
+use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::error::Error;
 use crate::git::{Git, Head, operations_in_progress};
 use crate::names::{Oid, short_branch};
@@ -92,10 +93,11 @@ impl Position {
 
     fn elsewhere(&self, state: &State) -> Error {
         let on = self.head.branch.as_deref();
-        Error::HeadElsewhere {
+        RepositoryRefusal::HeadElsewhere {
             head: on.map_or("a detached commit", short_branch).to_owned(),
             branch: state.branch.clone(),
         }
+        .into()
     }
 
     /// Returns the tip of the loop's branch, which HEAD has to be on.

@@ -8,6 +8,7 @@ use super::steps::revert::Undoing;
 use super::steps::{abort, checkpoint, finish, restore, revert, start};
 use super::{Context, Loop};
 use crate::agent::orphans::Orphaned;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::names::Change;
@@ -22,10 +23,11 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
     let store = Store::new(&context.repo.common_dir, change);
     let lock = store.lock()?;
     let Some(state) = store.load()? else {
-        return Err(Error::UnknownLoop {
+        return Err(OpenRefusal::UnknownLoop {
             name: change.to_string(),
             known: Vec::new(),
-        });
+        }
+        .into());
     };
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
@@ -54,10 +56,11 @@ fn allow_retries(context: &Context<'_>, state: &mut State) {
 pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
     let store = Store::new(&context.repo.common_dir, change);
     let Some(mut state) = store.load()? else {
-        return Err(Error::UnknownLoop {
+        return Err(OpenRefusal::UnknownLoop {
             name: change.to_string(),
             known: Vec::new(),
-        });
+        }
+        .into());
     };
     allow_retries(&context, &mut state);
     let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;

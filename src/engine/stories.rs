@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::Loop;
 use super::watch::{self, Who};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::names::Change;
 use crate::protect::story_backup;
@@ -190,15 +191,16 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
     }
     match upcoming(listing, &progress.skipped) {
         Upcoming::Story(story) => Ok(story.clone()),
-        Upcoming::Blocked(knot) => Err(Error::Blocked(knot)),
+        Upcoming::Blocked(knot) => Err(StoryRefusal::Blocked(knot).into()),
         Upcoming::Nothing => {
             let (done, total) = progress_of(listing);
-            Err(Error::NothingLeft {
+            Err(StoryRefusal::NothingLeft {
                 change: state.change.to_string(),
                 done,
                 total,
                 live: true,
-            })
+            }
+            .into())
         }
     }
 }
@@ -209,9 +211,10 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
 /// When there is none.
 pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story, Error> {
     let found = listing.stories.iter().find(|story| story.id == id);
-    found.cloned().ok_or_else(|| Error::UnknownStory {
+    let missing = || StoryRefusal::UnknownStory {
         id: id.to_owned(),
         source_file: state.source.path.clone(),
         known: listing.stories.iter().map(|story| story.id.clone()).collect(),
-    })
+    };
+    Ok(found.cloned().ok_or_else(missing)?)
 }

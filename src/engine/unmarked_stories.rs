@@ -4,6 +4,7 @@
 //! help. A story that was once seen as done is forgotten here: a person who opens it after that means it.
 
 use super::{Loop, marks, numbers, stories};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, State};
@@ -38,12 +39,13 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     let mut unmarked = state.unmarked.iter();
     match unmarked.find(|done| !is_skipped(state, done) && is_open(state, listing, done)) {
         None => Ok(()),
-        Some(done) => Err(Error::StillOpen {
+        Some(done) => Err(StoryRefusal::StillOpen {
             change: state.change.to_string(),
             story: done.id.clone(),
             source_file: state.source.path.clone(),
             by_command: state.source.commands.is_some() && state.settings.mark == Mark::Auto,
-        }),
+        }
+        .into()),
     }
 }
 

@@ -6,7 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::async_cmd::{self, Command, CommandError, Output};
+use crate::async_cmd::{self, Command, CommandError, Output, quoted};
+use crate::error::{Advice, Advise, hint};
 use crate::fs::FileError;
 use crate::names::Oid;
 
@@ -100,6 +101,22 @@ pub enum GitError {
     /// Another git holds the index.
     #[error("{} exists: another git is at work here, or one crashed", .0.display())]
     IndexLocked(PathBuf),
+}
+
+impl Advise for GitError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::IndexLocked(path) => hint(format!(
+                "if no other git is at work: rm {}",
+                quoted(&path.to_string_lossy())
+            )),
+            Self::Failed { .. } | Self::Answer { .. } => {
+                hint("the same command with -v shows each git command as it runs")
+            }
+            Self::Run(error) => error.advice(),
+            Self::File(error) => error.advice(),
+        }
+    }
 }
 
 fn quote_words(words: &str) -> String {

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 use super::index_file::{self, GITLINK, Index};
+use crate::error::{Advice, Advise, hint};
 use crate::fs::make_accessible;
 use crate::names::Oid;
 
@@ -69,6 +70,16 @@ pub enum WorkTreeError {
     /// Something that git cannot store.
     #[error("git cannot store part of the work tree:\n{0}")]
     Unstorable(String),
+}
+
+impl Advise for WorkTreeError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::Git(error) => error.advice(),
+            Self::Unreadable(_) => hint("make it readable with chmod, or have git ignore it"),
+            Self::Unstorable(_) => hint("move it away, or have git ignore it"),
+        }
+    }
 }
 
 impl Repo {

@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
+use crate::error::Advise;
 use crate::fs::{FileError, file_error, remove, write_private};
 use crate::git::{Git, GitError};
 use crate::names::Oid;
@@ -57,6 +58,9 @@ pub enum GuardError {
     #[error(transparent)]
     Git(#[from] GitError),
 }
+
+// The attempt goes on without it.
+impl Advise for GuardError {}
 
 /// Makes the hooks for an attempt; returns the settings that lead the agent's git to them.
 ///

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid};
@@ -175,7 +176,7 @@ impl Status {
                 reason: None,
             }),
             (None, Some(Upcoming::Blocked(blocked))) => {
-                problem = Some(Error::Blocked(blocked.clone()).to_string());
+                problem = Some(StoryRefusal::Blocked(blocked.clone()).to_string());
                 None
             }
             (None, _) => None,

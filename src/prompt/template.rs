@@ -13,6 +13,7 @@ use minijinja::{Environment, UndefinedBehavior};
 
 use super::{VARIABLES, Variables};
 use crate::agent::promise::{Heard, PromiseScanner};
+use crate::error::{Advice, Advise, hint};
 use crate::fs::{Links, read_regular_text};
 
 /// The built-in template.
@@ -71,6 +72,12 @@ pub enum TemplateError {
         /// What is wrong there.
         problem: String,
     },
+}
+
+impl Advise for TemplateError {
+    fn advice(&self) -> Advice {
+        hint("git ralph prompt --template shows the built-in template")
+    }
 }
 
 impl Template {

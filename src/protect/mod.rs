@@ -37,6 +37,8 @@ pub(crate) mod user_refs;
 
 use std::path::{Path, PathBuf};
 
+use crate::error::{Advice, Advise, hint};
+use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::git::worktree::WorkTreeError;
 use crate::git::{GitError, Repo};
@@ -94,6 +96,20 @@ pub enum ProtectError {
     /// The work tree changes while it is put back.
     #[error("the work tree does not come to rest{}: is something still writing to it?", named(.0))]
     Restless(Vec<String>),
+}
+
+impl Advise for ProtectError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::File(error) => error.advice(),
+            Self::Git(error) => error.advice(),
+            Self::WorkTree(error) => error.advice(),
+            Self::RepositoryGone(_) => {
+                hint("bring it back to that place, then: git ralph status").exit(Exit::Person)
+            }
+            Self::Restless(_) => hint("end what writes there, then: git ralph revert"),
+        }
+    }
 }
 
 fn named(paths: &[String]) -> String {

@@ -15,6 +15,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Pieces;
+use crate::error::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
 
@@ -224,6 +225,15 @@ pub enum SettingsError {
         /// What would be right.
         wanted: &'static str,
     },
+}
+
+impl Advise for SettingsError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::Git(error) => error.advice(),
+            Self::Value { key, .. } => hint(format!("git config --show-origin --get-all {key}")),
+        }
+    }
 }
 
 impl Configuration {

@@ -17,6 +17,8 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
 use super::{State, VERSION};
+use crate::error::{Advice, Advise, hint};
+use crate::exit::Exit;
 use crate::fs::{
     Durability, FileError, Links, file_error, open_regular, read_regular, read_regular_text, write_atomically,
 };
@@ -61,6 +63,24 @@ pub enum StateError {
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+impl Advise for StateError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::Busy { .. } | Self::Outlived { .. } => {
+                hint("wait for it, then the same command again").exit(Exit::Busy)
+            }
+            Self::Newer { .. } => hint("install a newer git-ralph"),
+            Self::Damaged { path, .. } => {
+                let change = path.file_stem().unwrap_or_default().to_string_lossy();
+                hint(format!(
+                    "move the file away, then: git ralph start {change} --resume"
+                ))
+            }
+            Self::File(error) => error.advice(),
+        }
+    }
 }
 
 /// The files of one loop, below `<git-common-dir>/ralph`.

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use super::Adapter;
 
+use crate::error::{Advice, Advise, hint};
+use crate::names::closest;
+
 /// Why a source was not found, not read or not edited.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -130,6 +133,41 @@ pub enum SourceError {
         /// The path of the source.
         path: String,
     },
+}
+
+impl Advise for SourceError {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::UnknownAdapter { name } => {
+                let known = Adapter::ALL.map(|adapter| adapter.name().to_owned());
+                hint(format!("--adapter {}", closest(name, &known).unwrap_or("<name>")))
+            }
+            Self::NoCommand => {
+                hint("git config ralph.storiesCommand '<command that prints one JSON object a story>'")
+            }
+            Self::CommandFailed { .. } => hint("run it by hand in the top directory, and mend what it says"),
+            Self::Malformed { .. } => hint("mend it there, then see: git ralph stories"),
+            Self::NoStories { change, changes, .. } => match closest(change, changes) {
+                Some(meant) => hint(format!(
+                    "did you mean '{meant}'? Or name a list: --stories <path>"
+                )),
+                None => hint(format!(
+                    "write openspec/changes/{change}/tasks.md, or name a list: --stories <path>"
+                )),
+            },
+            Self::Ambiguous { .. } => hint("name one of them: --stories <path>"),
+            Self::Missing { .. }
+            | Self::Directory { .. }
+            | Self::NotRegular { .. }
+            | Self::TooLarge { .. }
+            | Self::Outside { .. } => hint("name another list: --stories <path>"),
+            Self::Unmarkable { .. } | Self::Untickable { .. } => {
+                hint("mark it there by hand, then the same command again")
+            }
+            Self::Overwritten { .. } => hint("the same command again"),
+            Self::Unreadable { .. } | Self::Unwritable { .. } => Advice::default(),
+        }
+    }
 }
 
 fn known_adapters() -> String {

@@ -4,9 +4,11 @@ use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::gates;
 use super::verdict::Judgement;
+use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
@@ -249,17 +251,18 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
         // Whoever types the same command again has looked.
         open.state.unchanged = 0;
         open.save()?;
-        return Err(Error::NothingChanged {
+        return Err(AttemptRefusal::NothingChanged {
             change: open.change().to_string(),
             stories: MOST_UNCHANGED,
-        });
+        }
+        .into());
     }
     Ok(StepEnd::Checkpointed)
 }
 
 fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded, Error> {
     let Some(current) = open.state.progress.story.clone() else {
-        return Err(Error::WrongPhase(open.change().to_string()));
+        return Err(StepRefusal::WrongPhase(open.change().to_string()).into());
     };
     let Judgement {
         verdict,
@@ -275,13 +278,14 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
             retry_after,
         })),
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
-        (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => Err(Error::AgentUnable {
+        (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => Err(AttemptRefusal::AgentUnable {
             log: numbers::log_of(open, &current.id, current.attempt),
             story: current.id,
             verdict,
             reason,
             advice,
-        }),
+        }
+        .into()),
         _ => {
             let retries_left = open.state.progress.phase == Phase::Failed;
             if retries_left {

@@ -11,6 +11,7 @@ pub(crate) mod gates;
 pub(crate) mod learnings;
 pub(crate) mod limits;
 mod prompting;
+pub(crate) mod refusal;
 pub(crate) mod verdict;
 
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ use super::run_command::run_name;
 use super::steps::manual_edits::commit_manual_edits;
 use super::{Loop, Step, numbers, refuse_inside_attempt, stories, unmarked_stories};
 use crate::agent::Agent;
+use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::file_error;
@@ -144,9 +146,9 @@ fn require_agent(
 ) -> Result<Agent, Error> {
     let command = if step == Step::Retry { "retry" } else { "next" };
     let top = &open.context.repo.top;
-    let agent = agent_of(given, settings, top).ok_or_else(|| Error::NoAgent(command.to_owned()))?;
+    let agent = agent_of(given, settings, top).ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
     match agent.command.missing_program(top) {
-        Some(missing) => Err(Error::AgentMissing(missing)),
+        Some(missing) => Err(AttemptRefusal::AgentMissing(missing).into()),
         None => Ok(agent),
     }
 }

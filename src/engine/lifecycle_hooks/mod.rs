@@ -5,6 +5,7 @@
 //! nothing that was known before is relied upon. None runs while an attempt is being judged, and none before git's own
 //! files are put back: a hook that an agent planted is gone by then.
 
+pub(crate) mod refusal;
 mod run;
 pub(super) mod table;
 
@@ -19,6 +20,7 @@ use crate::names::Oid;
 use crate::refs::KeptRef;
 use crate::stories::{Listing, Story};
 
+use refusal::HookRefused;
 use run::{Call, LOG, Said};
 pub use table::{Hook, Row, TABLE};
 
@@ -201,12 +203,13 @@ async fn refused(open: &mut Loop<'_>, hook: Hook, why: String) -> Result<Error, 
     run::may_be(open, hook).await?;
     let hooks = open.context.configuration.hooks.as_ref();
     let file = hooks.and_then(|hooks| hooks.file(&open.context.repo, hook.name()));
-    Ok(Error::HookRefused {
+    Ok(HookRefused {
         hook: hook.name(),
         why,
         file: file.filter(|file| file.exists()),
         log: open.file(LOG),
-    })
+    }
+    .into())
 }
 
 #[cfg(test)]

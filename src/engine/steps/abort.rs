@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use super::finish::original_now;
 use crate::engine::position::{branch_tip, original_head};
+use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
@@ -30,13 +32,14 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
     if let Some(operation) = operations_in_progress(&open.context.repo).first() {
-        return Err(Error::OperationInProgress((*operation).to_owned()));
+        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     if original_now(&open.context.repo.git, &open.state).await? != open.state.original_head {
-        return Err(Error::OriginalMoved {
+        return Err(FinishRefusal::OriginalMoved {
             change: open.change().to_string(),
             branch: open.state.original_name(),
-        });
+        }
+        .into());
     }
     let now = open.read_work_tree().await?;
     let git = &open.context.repo.git;

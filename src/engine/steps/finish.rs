@@ -2,6 +2,8 @@
 
 use super::prune::prune;
 use crate::engine::position::original_head;
+use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
@@ -97,7 +99,7 @@ async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, 
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
     if let Some(operation) = operations_in_progress(&open.context.repo).first() {
-        return Err(Error::OperationInProgress((*operation).to_owned()));
+        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     let original = original_now(&open.context.repo.git, &open.state).await?;
     let mut read = None;
@@ -167,21 +169,23 @@ pub(super) async fn original_now(git: &Git, state: &State) -> Result<Option<Oid>
     let refs = git.refs(&[&name]).await?;
     let found = refs.into_iter().find(|found| found.name == name);
     match (found, &state.original_head) {
-        (Some(found), _) if found.checked_out.is_some() => Err(Error::OriginalElsewhere {
+        (Some(found), _) if found.checked_out.is_some() => Err(FinishRefusal::OriginalElsewhere {
             branch: branch.clone(),
             path: found.checked_out.unwrap_or_default(),
-        }),
-        (Some(_), None) => Err(Error::OriginalBorn {
+        }
+        .into()),
+        (Some(_), None) => Err(FinishRefusal::OriginalBorn {
             change: state.change.to_string(),
             branch: branch.clone(),
-        }),
+        }
+        .into()),
         (Some(found), Some(_)) => Ok(Some(found.oid)),
         (None, None) => Ok(None),
-        (None, Some(was)) => Err(Error::OriginalGone {
-            change: state.change.to_string(),
+        (None, Some(was)) => Err(FinishRefusal::OriginalGone {
             branch: branch.clone(),
             oid: was.to_string(),
-        }),
+        }
+        .into()),
     }
 }
 
@@ -228,19 +232,21 @@ async fn merge_with_original(
     let merged = match git.merge_trees(was, now, ours).await? {
         Ok(merged) => merged,
         Err(paths) => {
-            return Err(Error::Conflict {
+            return Err(FinishRefusal::Conflict {
                 change: state.change.to_string(),
                 branch,
                 paths: text(paths),
-            });
+            }
+            .into());
         }
     };
     let in_the_way = repo.in_the_way(&git.diff_trees(ours, &merged).await?);
     if !in_the_way.is_empty() {
-        return Err(Error::InTheWay {
+        return Err(RepositoryRefusal::InTheWay {
             of: format!("what {branch} got meanwhile"),
             paths: text(in_the_way),
-        });
+        }
+        .into());
     }
     Ok(merged)
 }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::abort::abort;
 use super::manual;
 use super::preflight::StartOptions;
+use super::start_refusal::StartRefusal;
 use crate::engine::attempt::gates::run_gate;
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
@@ -21,38 +22,10 @@ use crate::state::Running;
 /// What the gates printed when the loop began, in its directory.
 const LOG: &str = "gates-at-start.log";
 
-/// A gate that fails before any work.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the gate `{command}` {} ({why})", if *cannot_be_run { "cannot be run" } else { "fails before any work" })]
-pub struct RedGate {
-    /// The change.
-    pub change: String,
-    /// The gate.
-    pub command: String,
-    /// Whether it is not there, or cannot be run.
-    pub cannot_be_run: bool,
-    /// How it failed.
-    pub why: String,
-}
-
-impl RedGate {
-    /// Returns what to type next.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        let change = &self.change;
-        let mend = if self.cannot_be_run {
-            "name another command: git config ralph.verify '<command>'"
-        } else {
-            "make it pass, then the same command again"
-        };
-        format!("{mend}; to start anyway: git ralph start {change} --allow-red")
-    }
-}
-
 /// Runs each gate once before any work. Afterwards the work tree is as it was.
 ///
 /// # Errors
-/// [`RedGate`] when one fails and that is not allowed; the loop is aborted then.
+/// [`StartRefusal::RedGate`] when one fails and that is not allowed; the loop is aborted then.
 pub(super) async fn run_gates(open: &mut Loop<'_>, options: &StartOptions) -> Result<(), Error> {
     if options.settings.verify.is_empty() {
         return Ok(());
@@ -75,7 +48,7 @@ pub(super) async fn run_gates(open: &mut Loop<'_>, options: &StartOptions) -> Re
 }
 
 /// Runs all gates and returns the first that fails.
-async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<RedGate>, Error> {
+async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<StartRefusal>, Error> {
     let path = open.file(LOG);
     let log = OpenOptions::new()
         .write(true)
@@ -99,13 +72,13 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<RedG
         match run_gate(open, gate, None, job, log, settings).await {
             Ok(Passed::Yes) => {}
             Ok(Passed::No(failure)) => {
-                let failed = || RedGate {
+                let failed = || StartRefusal::RedGate {
                     change: open.change().to_string(),
                     command: gate.clone(),
                     cannot_be_run: failure.cannot_be_run,
                     why: failure.why,
                 };
-                red = red.map(|first: Option<RedGate>| first.or_else(|| Some(failed())));
+                red = red.map(|first: Option<StartRefusal>| first.or_else(|| Some(failed())));
             }
             // The loop has begun; the command ends with the signal.
             Ok(Passed::Interrupted(_)) => {

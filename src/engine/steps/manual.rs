@@ -5,6 +5,7 @@ use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers};
 use crate::error::Error;
 use crate::fs::write_private;
@@ -112,7 +113,7 @@ pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Resul
         Some(id) => story_called(&open.state, &listing, id)?.id,
         None if undo => match skipped.last() {
             Some(last) => last.clone(),
-            None => return Err(Error::NothingSkipped),
+            None => return Err(StoryRefusal::NothingSkipped.into()),
         },
         None => story_to_do(&open.state, &listing)?.id,
     };

@@ -3,6 +3,7 @@
 
 use super::checkpoint::{self, NewCheckpoint};
 use crate::engine::position::own_head;
+use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::{Loop, numbers};
 use crate::error::Error;
 use crate::git::operations_in_progress;
@@ -35,21 +36,22 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         position.head = own;
     }
     if let Some(operation) = operations_in_progress(&open.context.repo).first() {
-        return Err(Error::OperationInProgress((*operation).to_owned()));
+        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     if let Some(dirty) = checkpoint.dirty_submodule(site, &mut recorder).await? {
-        return Err(Error::DirtySubmodule(dirty));
+        return Err(RepositoryRefusal::DirtySubmodule(dirty).into());
     }
     let git = &open.context.repo.git;
     let tip = match &position.tip {
         Some(tip) if git.is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),
         _ => {
-            return Err(Error::CheckpointGone {
+            return Err(RepositoryRefusal::CheckpointGone {
                 branch: open.state.branch.clone(),
                 checkpoint: checkpoint.commit.short().to_owned(),
-            });
+            }
+            .into());
         }
     };
     // What an attempt does to the user's refs is measured from here; git can be asked for both side by side.

@@ -4,7 +4,8 @@
 pub(super) mod abort;
 pub(crate) mod checkpoint;
 pub(super) mod finish;
-pub(crate) mod gates_at_start;
+pub(crate) mod finish_refusal;
+mod gates_at_start;
 pub(crate) mod manual;
 pub(crate) mod manual_edits;
 pub(super) mod preflight;
@@ -16,3 +17,4 @@ pub(super) mod run;
 mod snapshot;
 pub(super) mod start;
 pub(super) mod start_again;
+pub(crate) mod start_refusal;

@@ -3,7 +3,11 @@
 use std::env;
 use std::ffi::OsString;
 
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, agent_of};
 use crate::error::Error;
 use crate::git::index::{self, Entries};
@@ -67,7 +71,7 @@ pub(super) async fn check(
     refuse_home_or_root(context)?;
     refuse_other_loops(context, change)?;
     if let Some(operation) = operations_in_progress(repo).first() {
-        return Err(Error::OperationInProgress((*operation).to_owned()));
+        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     let lock = index::lock_of(&repo.index());
     if lock.exists() {
@@ -77,12 +81,12 @@ pub(super) async fn check(
         if *branch == change.branch_ref() {
             let state = Store::new(&repo.common_dir, change).load()?;
             return Err(match state {
-                Some(_) => Error::OnFinishedBranch(change.branch()),
-                None => Error::OnLoopBranch(change.branch()),
+                Some(_) => StartRefusal::OnFinishedBranch(change.branch()).into(),
+                None => StartRefusal::OnLoopBranch(change.branch()).into(),
             });
         }
         if !branch.starts_with("refs/heads/") {
-            return Err(Error::OddHead(branch.clone()));
+            return Err(StartRefusal::OddHead(branch.clone()).into());
         }
     }
     let loop_refs = change.ralph_ref("");
@@ -92,31 +96,33 @@ pub(super) async fn check(
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     if listing.stories.is_empty() {
-        return Err(Error::NoStories {
+        return Err(StoryRefusal::NoStories {
             source_file: source.path,
             adapter: source.adapter,
-        });
+        }
+        .into());
     }
     if options.settings.mark == Mark::Auto && source.commands.is_none() {
         source.target(&repo.top)?;
     }
     match upcoming(&listing, &[]) {
         Upcoming::Story(_) => {}
-        Upcoming::Blocked(knot) => return Err(Error::Blocked(knot)),
+        Upcoming::Blocked(knot) => return Err(StoryRefusal::Blocked(knot).into()),
         Upcoming::Nothing => {
             let (done, total) = progress_of(&listing);
-            return Err(Error::NothingLeft {
+            return Err(StoryRefusal::NothingLeft {
                 change: change.to_string(),
                 done,
                 total,
                 live: false,
-            });
+            }
+            .into());
         }
     }
     check_template(context, change, &options.settings, &source, &listing)?;
     let agent = agent_of(&options.agent, &options.settings, &repo.top);
     if let Some(missing) = agent.and_then(|agent| agent.command.missing_program(&repo.top)) {
-        return Err(Error::AgentMissing(missing));
+        return Err(AttemptRefusal::AgentMissing(missing).into());
     }
     let mut tips: Vec<Oid> = refs
         .iter()
@@ -176,7 +182,7 @@ fn refuse_home_or_root(context: &Context<'_>) -> Result<(), Error> {
         .unwrap_or_else(|_| context.repo.top.clone());
     let home = env::home_dir().and_then(|home| home.canonicalize().ok());
     if top.parent().is_none() || Some(&top) == home.as_ref() {
-        Err(Error::TooMuch(top))
+        Err(StartRefusal::TooMuch(top).into())
     } else {
         Ok(())
     }
@@ -190,7 +196,7 @@ pub(super) fn refuse_other_loops(context: &Context<'_>, change: &Change) -> Resu
         }
         let state = Store::new(&context.repo.common_dir, &other).load()?;
         if state.is_some_and(|state| state.is_live() && state.worktree.as_path() == context.repo.top) {
-            return Err(Error::OtherLoop(other.to_string()));
+            return Err(StartRefusal::OtherLoop(other.to_string()).into());
         }
     }
     Ok(())
@@ -203,17 +209,19 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
     let mut leftover = None;
     for found in refs.iter().filter(|found| found.name.starts_with("refs/heads/")) {
         if found.name == "refs/heads/ralph" || found.name.starts_with(&below) {
-            return Err(Error::BranchInTheWay {
+            return Err(StartRefusal::BranchInTheWay {
                 branch: found.name.trim_start_matches("refs/heads/").to_owned(),
                 wanted: change.branch(),
-            });
+            }
+            .into());
         }
         if found.name == wanted {
             if let Some(path) = &found.checked_out {
-                return Err(Error::CheckedOutElsewhere {
+                return Err(StartRefusal::CheckedOutElsewhere {
                     branch: change.branch(),
                     path: path.clone(),
-                });
+                }
+                .into());
             }
             leftover = Some(found.oid.clone());
         }
@@ -227,14 +235,12 @@ pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries)
         // Each has a stage of its own for either side.
         let mut unmerged = entries.unmerged.clone();
         unmerged.dedup();
-        return Err(Error::Unmerged(first_few(&unmerged)));
+        return Err(StartRefusal::Unmerged(first_few(&unmerged)).into());
     }
     if !entries.submodules.is_empty()
         && let Some(dirty) = context.repo.dirty_submodule().await?
     {
-        return Err(Error::DirtySubmodule(
-            String::from_utf8_lossy(&dirty).into_owned(),
-        ));
+        return Err(RepositoryRefusal::DirtySubmodule(String::from_utf8_lossy(&dirty).into_owned()).into());
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::engine::Context;
+use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::fs::remove;
@@ -43,7 +44,7 @@ pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result
         };
         let live = store.load()?.is_none_or(|state| state.is_live());
         if live && change.is_some() {
-            return Err(Error::LoopLive(change_found.to_string()));
+            return Err(StepRefusal::LoopLive(change_found.to_string()).into());
         }
         if !live {
             removed += prune_refs(context, &change_found, age).await?;

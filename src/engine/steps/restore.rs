@@ -1,6 +1,8 @@
 //! `restore`: puts a kept attempt's work back into the work tree, for a person to go on with.
 
 use crate::engine::numbers::kept_attempt;
+use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::{Loop, journal};
 use crate::error::Error;
 use crate::git::index;
@@ -19,7 +21,7 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
     let position = open.position().await?;
     position.require_on_branch(&open.state)?;
     let found = kept_attempt(&open.context.repo.git, open.change(), story, attempt).await?;
-    let (attempt, kept) = found.ok_or_else(|| Error::UnknownAttempt {
+    let (attempt, kept) = found.ok_or_else(|| OpenRefusal::UnknownAttempt {
         change: open.change().to_string(),
         attempt: match attempt {
             Some(number) => format!("{story}@{number}"),
@@ -27,7 +29,7 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
         },
     })?;
     if !open.is_at_checkpoint().await? {
-        return Err(Error::NotAtCheckpoint(open.change().to_string()));
+        return Err(RepositoryRefusal::NotAtCheckpoint(open.change().to_string()).into());
     }
     let repo = &open.context.repo;
     let tree = repo.git.tree_of(&kept).await?;
@@ -35,12 +37,13 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
     let in_the_way = repo.in_the_way(&changes);
     if !in_the_way.is_empty() {
         let paths = in_the_way.iter();
-        return Err(Error::InTheWay {
+        return Err(RepositoryRefusal::InTheWay {
             of: format!("what the attempt {story}@{attempt} left"),
             paths: paths
                 .map(|path| String::from_utf8_lossy(path).into_owned())
                 .collect(),
-        });
+        }
+        .into());
     }
     let plan = RestorePlan {
         tree,

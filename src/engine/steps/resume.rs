@@ -7,6 +7,7 @@ use super::abort::restore_original_index;
 use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, names};
 use crate::engine::numbers::take_numbers;
+use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::wanted;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
@@ -30,14 +31,14 @@ pub async fn resume<'o>(
     let git = &repo.git;
     let branch = change.branch_ref();
     if context.head.branch.as_deref() != Some(&branch) {
-        return Err(Error::NothingToResume(change.to_string()));
+        return Err(StartRefusal::NothingToResume(change.to_string()).into());
     }
     let start_ref = change.ralph_ref("start");
     let anchor_ref = change.ralph_ref("anchor");
     let refs = git.refs(&[&change.ralph_ref("")]).await?;
     let snapshot = refs.iter().find(|found| found.name == start_ref);
     let (Some(snapshot), Some(tip)) = (snapshot, context.head.oid.clone()) else {
-        return Err(Error::NothingToResume(change.to_string()));
+        return Err(StartRefusal::NothingToResume(change.to_string()).into());
     };
     let message = git.message(&snapshot.oid).await?;
     let field = |name: &str| {
@@ -52,7 +53,7 @@ pub async fn resume<'o>(
         .iter()
         .find(|(_, subject)| subject == "initial state")
         .map(|(oid, _)| oid.clone())
-        .ok_or_else(|| Error::NothingToResume(change.to_string()))?;
+        .ok_or_else(|| StartRefusal::NothingToResume(change.to_string()))?;
     let wanted = wanted(&options.settings, change);
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;

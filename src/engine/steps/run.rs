@@ -1,6 +1,8 @@
 //! `run`: the same steps that the commands take, one after the other, until a stop.
 
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, skip};
 use crate::error::Error;
 use crate::events::What;
@@ -57,7 +59,8 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
         options.started += 1;
         match end {
             Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => {}
-            Ok(StepEnd::Failed { retries_left: false }) | Err(Error::RetriesSpent { .. }) => {
+            Ok(StepEnd::Failed { retries_left: false })
+            | Err(Error::Step(StepRefusal::RetriesSpent { .. })) => {
                 if options.settings.on_failure != OnFailure::Skip {
                     return Ok(Stopped::RetriesSpent);
                 }
@@ -67,7 +70,7 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
             }
             Ok(StepEnd::Limited(limit)) => return Ok(Stopped::Limit(limit)),
             Ok(StepEnd::Interrupted(signal)) => return Ok(Stopped::Signal(signal)),
-            Err(Error::NothingLeft { .. }) => {
+            Err(Error::Story(StoryRefusal::NothingLeft { .. })) => {
                 let listing = listing_of(&open.state, &open.context.repo.top).await?;
                 let (done, total) = progress_of(&listing);
                 open.save()?;
@@ -78,7 +81,7 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
                 });
             }
             // The list was changed meanwhile so that another story is to be done first.
-            Err(Error::NothingFailed(_)) if step == Step::Retry => {}
+            Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => {}
             Err(error) => return Err(error),
         }
     }

@@ -21,6 +21,9 @@ pub use edit::Wanted;
 use layout::{Layout, Node};
 use receipt::Receipts;
 
+use crate::async_cmd::quoted;
+use crate::error::{Advice, Advise, hint};
+
 /// An agent whose session can be led by hooks.
 #[derive(Debug)]
 pub struct Agent {
@@ -129,6 +132,16 @@ pub enum SettingsFileError {
         /// The system's reason.
         source: io::Error,
     },
+}
+
+impl Advise for SettingsFileError {
+    fn advice(&self) -> Advice {
+        let Self::Text { path, .. } = self else {
+            return Advice::default();
+        };
+        let path = quoted(&path.to_string_lossy());
+        hint(format!("mend {path}, then the same command again"))
+    }
 }
 
 /// What came of a change.

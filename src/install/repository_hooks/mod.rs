@@ -10,8 +10,10 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 mod config;
+pub(crate) mod refusal;
 
 use self::config::{HooksPath, hooks_paths};
+use self::refusal::GitHooksRefused;
 use crate::engine::lifecycle_hooks::TABLE;
 use crate::engine::refuse_inside_attempt;
 use crate::error::Error;
@@ -53,10 +55,11 @@ fn did(words: String) -> Outcome {
 }
 
 fn refused(why: String, hint: &str) -> Error {
-    Error::GitHooks {
+    GitHooksRefused {
         why,
         hint: hint.to_owned(),
     }
+    .into()
 }
 
 fn our_directory(repo: &Repo) -> PathBuf {

@@ -1,0 +1,28 @@
+//! The error of a lifecycle hook that refuses a step.
+
+use std::path::PathBuf;
+
+use crate::error::{Advice, Advise, hint};
+
+/// A hook refused a step; nothing was done.
+#[derive(Debug, thiserror::Error)]
+#[error("the hook {hook} said no ({why})")]
+pub struct HookRefused {
+    pub hook: &'static str,
+    pub why: String,
+    pub file: Option<PathBuf>,
+    pub log: PathBuf,
+}
+
+impl Advise for HookRefused {
+    fn advice(&self) -> Advice {
+        let place = match &self.file {
+            Some(file) => file.display().to_string(),
+            None => r"in the configuration (git config --show-origin --get-regexp ^hook\.)".to_owned(),
+        };
+        hint(format!(
+            "the hook is {place}; what it printed: {}",
+            self.log.display()
+        ))
+    }
+}

@@ -1,0 +1,52 @@
+//! Errors of finding what a command is about: the repository, the loop, a kept attempt.
+
+use std::path::PathBuf;
+
+use crate::async_cmd::quoted;
+use crate::error::{Advice, Advise, hint, list};
+use crate::names::closest;
+
+/// Tells why a repository, a loop or a kept attempt was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenRefusal {
+    #[error("not inside the work tree of a git repository\n  {0}")]
+    NoWorkTree(String),
+    #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
+    OtherGitDir { named: PathBuf, found: PathBuf },
+    #[error("this is an attempt of a loop already: an agent cannot start another one")]
+    InsideAttempt,
+    #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
+    UnknownLoop { name: String, known: Vec<String> },
+    /// No live loop; several that are finished, or none.
+    #[error("there is no loop here{}", list(" that goes on (finished: ", .0, ")"))]
+    NoLoop(Vec<String>),
+    #[error("there are several loops here{}", list(": ", .0, ""))]
+    SeveralLoops(Vec<String>),
+    #[error("the loop '{change}' belongs to the work tree {path}")]
+    OtherWorkTree { change: String, path: String },
+    #[error("nothing is kept of an attempt {attempt}")]
+    UnknownAttempt { change: String, attempt: String },
+    #[error("'{0}' is no attempt: it must be <story>@<number>")]
+    NoAttempt(String),
+}
+
+impl Advise for OpenRefusal {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::NoWorkTree(_) => hint("cd into a repository, or begin one with: git init"),
+            Self::OtherGitDir { .. } => hint("cd into the work tree of that repository, or: unset GIT_DIR"),
+            Self::InsideAttempt => hint("end the attempt with its promise; the loop goes on by itself"),
+            Self::UnknownLoop { name, known } => match closest(name, known) {
+                Some(meant) => hint(format!(
+                    "did you mean '{meant}'? To begin a loop: git ralph start {name}"
+                )),
+                None => hint(format!("git ralph start {name}")),
+            },
+            Self::NoLoop(_) => hint("git ralph start <change>"),
+            Self::SeveralLoops(_) => hint("name one of them, or see: git ralph status"),
+            Self::OtherWorkTree { path, .. } => hint(format!("cd {}", quoted(path))),
+            Self::UnknownAttempt { change, .. } => hint(format!("git ralph log {change}")),
+            Self::NoAttempt(_) => hint("git ralph log"),
+        }
+    }
+}

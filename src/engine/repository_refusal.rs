@@ -1,0 +1,54 @@
+//! Errors of steps that need the repository in another state than it is in.
+
+use crate::async_cmd::quoted;
+use crate::error::{Advice, Advise, hint, lines};
+use crate::exit::Exit;
+
+/// Tells why a step cannot work on the repository as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum RepositoryRefusal {
+    #[error("a {0} is in progress here")]
+    OperationInProgress(String),
+    #[error("there are uncommitted changes in the submodule {0}")]
+    DirtySubmodule(String),
+    #[error("HEAD is on {head}, not on {branch}")]
+    HeadElsewhere { head: String, branch: String },
+    /// The branch no longer holds its checkpoint.
+    #[error("{branch} no longer contains its checkpoint {checkpoint}")]
+    CheckpointGone { branch: String, checkpoint: String },
+    /// `restore` over work that is not at a checkpoint.
+    #[error("the work tree of '{0}' is not at its checkpoint")]
+    NotAtCheckpoint(String),
+    #[error("files are in the way of {of}:{}\nnothing was changed", lines(paths))]
+    InTheWay {
+        /// What would be written.
+        of: String,
+        paths: Vec<String>,
+    },
+}
+
+impl Advise for RepositoryRefusal {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::OperationInProgress(what) => match what.as_str() {
+                "bisect" => hint("git bisect reset"),
+                "cherry-pick or revert" => hint("git cherry-pick --abort, or: git revert --abort"),
+                _ => hint(format!("git {what} --continue, or: git {what} --abort")),
+            },
+            Self::DirtySubmodule(path) => {
+                hint(format!("commit or stash them: git -C {} stash -u", quoted(path)))
+            }
+            Self::HeadElsewhere { branch, .. } => hint(format!("git checkout {branch}")).exit(Exit::Person),
+            Self::CheckpointGone { branch, checkpoint } => hint(format!(
+                "git branch rescued {branch} && git reset --keep {checkpoint}"
+            ))
+            .exit(Exit::Person),
+            Self::NotAtCheckpoint(change) => hint(format!(
+                "git ralph complete {change}, or: git ralph revert {change}"
+            )),
+            Self::InTheWay { .. } => {
+                hint("move them elsewhere, then the same command again").exit(Exit::Person)
+            }
+        }
+    }
+}

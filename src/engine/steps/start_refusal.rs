@@ -1,0 +1,88 @@
+//! Errors of `start`.
+
+use std::path::PathBuf;
+
+use crate::async_cmd::quoted;
+use crate::error::{Advice, Advise, hint, list};
+
+/// Tells why `start` began no loop.
+#[derive(Debug, thiserror::Error)]
+pub enum StartRefusal {
+    #[error("there are unmerged paths{}", list(": ", .0, ""))]
+    Unmerged(Vec<String>),
+    #[error("HEAD is on {0} already, but there is no such loop")]
+    OnLoopBranch(String),
+    #[error("HEAD is on {0}, the branch of the loop that was finished")]
+    OnFinishedBranch(String),
+    #[error("{branch} is checked out in {path}")]
+    CheckedOutElsewhere { branch: String, path: String },
+    #[error("the loop '{0}' goes on in this work tree")]
+    OtherLoop(String),
+    /// A branch whose name cannot stand beside `ralph/<change>`.
+    #[error("the branch {branch} is in the way of {wanted}")]
+    BranchInTheWay { branch: String, wanted: String },
+    #[error("the work tree is {}: too much to hand to an agent", .0.display())]
+    TooMuch(PathBuf),
+    #[error("HEAD points to {0}, which is no branch")]
+    OddHead(String),
+    /// A gate that would fail every story.
+    #[error("the gate `{command}` {} ({why})", red(*cannot_be_run))]
+    RedGate {
+        change: String,
+        command: String,
+        /// Whether it is not there, or cannot be run.
+        cannot_be_run: bool,
+        why: String,
+    },
+    /// `start --resume` without what it needs.
+    #[error("there is nothing to resume '{0}' from: HEAD must be on its branch, and its start must be kept")]
+    NothingToResume(String),
+}
+
+/// Says how a gate failed before any work.
+fn red(cannot_be_run: bool) -> &'static str {
+    if cannot_be_run {
+        "cannot be run"
+    } else {
+        "fails before any work"
+    }
+}
+
+impl Advise for StartRefusal {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::Unmerged(_) => hint("resolve them, then: git add <path>"),
+            Self::OnLoopBranch(branch) => {
+                let change = branch.trim_start_matches("ralph/");
+                hint(format!(
+                    "git ralph start {change} --resume, or: git checkout <another branch>"
+                ))
+            }
+            Self::OnFinishedBranch(_) => hint("git checkout <another branch>, then the same command again"),
+            Self::CheckedOutElsewhere { path, .. } => {
+                hint(format!("git -C {} checkout --detach", quoted(path)))
+            }
+            Self::OtherLoop(change) => hint(format!("git ralph finish {change}")),
+            Self::BranchInTheWay { branch, .. } => hint(format!("git branch -m {branch} <another name>")),
+            Self::TooMuch(_) => hint("use a repository in a directory of its own"),
+            Self::OddHead(_) => hint("git checkout <branch>"),
+            Self::RedGate {
+                change,
+                cannot_be_run,
+                ..
+            } => {
+                let first = if *cannot_be_run {
+                    "name another command: git config ralph.verify '<command>'"
+                } else {
+                    "make it pass, then the same command again"
+                };
+                hint(format!(
+                    "{first}; to start anyway: git ralph start {change} --allow-red"
+                ))
+            }
+            Self::NothingToResume(change) => hint(format!(
+                "git checkout ralph/{change}, or begin anew: git ralph start {change}"
+            )),
+        }
+    }
+}

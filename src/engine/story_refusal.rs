@@ -1,0 +1,107 @@
+//! Errors of choosing a story from the list.
+
+use crate::async_cmd::quoted;
+use crate::error::{Advice, Advise, hint, list};
+use crate::exit::Exit;
+use crate::names::closest;
+use crate::stories::Adapter;
+
+/// Tells why no story of the list can be worked on.
+#[derive(Debug, thiserror::Error)]
+pub enum StoryRefusal {
+    #[error("{}", no_stories(source_file, *adapter))]
+    NoStories {
+        /// The story list, or the command that prints it.
+        source_file: String,
+        adapter: Adapter,
+    },
+    #[error("no story is left to do: {done} of {total} are complete")]
+    NothingLeft {
+        change: String,
+        done: usize,
+        total: usize,
+        /// Whether a loop is live.
+        live: bool,
+    },
+    #[error("{source_file} has no story '{id}'{}", list(" (stories: ", known, ")"))]
+    UnknownStory {
+        id: String,
+        /// The story list.
+        source_file: String,
+        known: Vec<String>,
+    },
+    /// `skip --undo`, but the loop passes over nothing.
+    #[error("no story is skipped")]
+    NothingSkipped,
+    #[error("the stories that are left wait for others{}", list(": ", .0, ""))]
+    Blocked(Vec<String>),
+    #[error("the story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
+    StillOpen {
+        change: String,
+        story: String,
+        /// The story list, or the command that prints it.
+        source_file: String,
+        /// Whether a command of the user's has to mark it.
+        by_command: bool,
+    },
+}
+
+impl Advise for StoryRefusal {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::NoStories { adapter, .. } => hint(no_stories_hint(*adapter)),
+            Self::NothingLeft { change, live, .. } => {
+                let next = if *live { "finish --cleanup" } else { "stories" };
+                hint(format!("git ralph {next} {change}")).exit(Exit::NoStory)
+            }
+            Self::UnknownStory { id, known, .. } => match closest(id, known) {
+                Some(meant) => hint(format!("did you mean '{meant}'?")),
+                None => hint("git ralph stories"),
+            },
+            Self::NothingSkipped => hint("git ralph stories"),
+            Self::Blocked(_) => {
+                hint("mend what they wait for in the list; in a loop that goes on: git ralph skip <change> <story>").exit(Exit::Person)
+            }
+            Self::StillOpen {
+                change,
+                story,
+                by_command,
+                ..
+            } => {
+                let mark = if *by_command {
+                    "mend ralph.doneCommand"
+                } else {
+                    "mark it as done there"
+                };
+                let story = quoted(story);
+                hint(format!("{mark}, then the same command again; or: git ralph skip {change} {story}"))
+            }
+        }
+    }
+}
+
+/// Names a story list as a person knows it.
+fn source_name(source_file: &str, by_command: bool) -> String {
+    if by_command {
+        format!("ralph.storiesCommand (`{source_file}`)")
+    } else {
+        source_file.to_owned()
+    }
+}
+
+fn no_stories(source_file: &str, adapter: Adapter) -> String {
+    match adapter {
+        Adapter::Command => format!("{} printed no story", source_name(source_file, true)),
+        _ => format!("{source_file} has no story"),
+    }
+}
+
+fn no_stories_hint(adapter: Adapter) -> &'static str {
+    match adapter {
+        Adapter::Command => {
+            "run it by hand in the top directory; it must print one object a story, like: {\"id\": \"1\", \"title\": \"Describe the work\"}"
+        }
+        Adapter::Prd => "add a story like: {\"id\": \"1\", \"title\": \"Describe the work\"}",
+        Adapter::Openspec | Adapter::Markdown => "add a task like: - [ ] 1.1 Describe the work",
+    }
+}
