@@ -130,9 +130,12 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         ),
         What::Left { to } => line(&mut text, &format!("HEAD is on {to}")),
         What::Returned { branch } => line(&mut text, &format!("HEAD is on {branch} again")),
-        // The summary of the run says it.
-        What::AwaitingChoice { .. } | What::Complete { .. } => return None,
-        What::RefMoved { .. } | What::Output { .. } | What::Error { .. } => return None,
+        // The summary of a run says that it is complete, and what can be chosen.
+        What::AwaitingChoice { .. }
+        | What::Complete { .. }
+        | What::RefMoved { .. }
+        | What::Output { .. }
+        | What::Error { .. } => return None,
     }
     Some(text)
 }
