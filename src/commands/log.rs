@@ -1,43 +1,161 @@
 //! `git ralph log`.
 
-use super::context;
-use crate::cli::complete::loops;
+use std::time::Duration;
+
+use super::{change_and_word, context, story_and_attempt};
+use crate::agent::decode::Format;
+use crate::cli::complete::loops_and_attempts;
 use crate::engine::look;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
-use crate::events::log::{self, Log};
+use crate::events::log::{self, Begun, Log};
 use crate::exit::Exit;
-use crate::state::Store;
-use crate::ui::{self, Narrator, Screen, pager};
+use crate::fs::file_error;
+use crate::inspect::attempt_output::AttemptOutput;
+use crate::names::Change;
+use crate::signal::Stop;
+use crate::state::{Phase, State, Store};
+use crate::ui::{self, Narrator, Printer, Screen, pager};
 use clap_complete::engine::ArgValueCandidates;
+
+/// How often a log that grows is looked at.
+const POLL: Duration = Duration::from_millis(250);
 
 /// The arguments of `git ralph log`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
-    pub change: Option<String>,
-    /// Print one JSON document
+    /// The change, the story or story@attempt, or both; a single word that names no loop is the story
+    #[arg(
+        num_args = 0..=2,
+        value_names = ["CHANGE", "STORY[@ATTEMPT]"],
+        add = ArgValueCandidates::new(loops_and_attempts)
+    )]
+    pub words: Vec<String>,
+    /// Show what the attempt prints until it ends; without a story, the attempt that is running
     #[arg(long)]
+    pub follow: bool,
+    /// Show what the attempt printed to the byte, JSON as JSON
+    #[arg(long, conflicts_with = "json")]
+    pub raw: bool,
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "follow")]
     pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let context = context(&mut narrator).await?;
-    let change = context.resolve_change(args.change.as_deref())?;
-    let (context, _) = look(context, &change).await?;
-    let events = Store::new(&context.repo.common_dir, &change).file("events.jsonl");
+    let (change, word) = change_and_word(&context, &args.words)?;
+    let (context, state) = look(context, &change).await?;
+    let store = Store::new(&context.repo.common_dir, &change);
+    let events = store.file("events.jsonl");
+    let running = running(&state);
+    let wanted = match &word {
+        Some(word) => Some(story_and_attempt(word)?),
+        None if args.follow || args.raw => {
+            let newest = running.clone().or_else(|| newest(&log::begun(&events).ok()?));
+            Some(newest.ok_or_else(|| unknown(&change, "attempt"))?)
+        }
+        None => None,
+    };
+    if let Some((story, number)) = wanted.filter(|_| !args.json) {
+        let name = word.unwrap_or_else(|| story.clone());
+        return show(&args, &store, &story, number, &context.stop)
+            .await?
+            .ok_or_else(|| unknown(&change, &name));
+    }
     let log = Log {
         attempts: log::attempts(&events)?,
         change,
     };
     if args.json {
         screen.document(&log);
-    } else if log.attempts.is_empty() {
+        return Ok(Exit::Done);
+    }
+    if log.attempts.is_empty() && running.is_none() {
         screen.say("no attempt was made yet\n");
-    } else {
+    } else if !log.attempts.is_empty() {
         let text = ui::log::table(&log, screen.columns());
-        pager::show(screen, &context.repo.top, &text).await;
+        if running.is_none() {
+            pager::show(screen, &context.repo.top, &text).await;
+            return Ok(Exit::Done);
+        }
+        screen.answer(&text);
+    }
+    if let Some((story, Some(number))) = running {
+        screen.say(&format!(
+            "attempt {number} at {story} is running; to watch it: git ralph log --follow\n"
+        ));
     }
     Ok(Exit::Done)
+}
+
+fn unknown(change: &Change, attempt: &str) -> Error {
+    OpenRefusal::UnknownAttempt {
+        change: change.to_string(),
+        attempt: attempt.to_owned(),
+    }
+    .into()
+}
+
+/// Returns the attempt in flight.
+fn running(state: &State) -> Option<(String, Option<u32>)> {
+    let story = state.progress.story.as_ref();
+    let story = story.filter(|_| state.progress.phase == Phase::Running)?;
+    Some((story.id.clone(), Some(story.attempt)))
+}
+
+fn newest(begun: &[Begun]) -> Option<(String, Option<u32>)> {
+    let newest = begun.last()?;
+    Some((newest.story.clone(), Some(newest.attempt)))
+}
+
+/// Shows what an attempt printed, and prints while it is followed; `None` when there is no such attempt.
+async fn show(
+    args: &Args,
+    store: &Store,
+    story: &str,
+    number: Option<u32>,
+    stop: &Stop,
+) -> Result<Option<Exit>, Error> {
+    let events = store.file("events.jsonl");
+    let of_it = |begun: &&Begun| begun.story == story && number.is_none_or(|number| begun.attempt == number);
+    let all = log::begun(&events)?;
+    let begun = all.iter().rfind(of_it);
+    let Some(number) = number.or_else(|| begun.map(|begun| begun.attempt)) else {
+        return Ok(None);
+    };
+    let path = store.attempt_log(story, number);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let format = begun.and_then(|begun| begun.format.as_deref()?.parse().ok());
+    let format = (!args.raw).then_some(format.unwrap_or(Format::Auto));
+    let mut output = AttemptOutput::open(&path, format)?;
+    let mut printer = Printer::new(args.raw);
+    loop {
+        // Asked before the rest is read: what is printed until then is in the log.
+        let is_over = !args.follow || has_ended(store, story, number)?;
+        while let Some(piece) = output.read().map_err(|error| file_error("read", &path, error))? {
+            printer.print(&piece);
+        }
+        if is_over {
+            printer.print(&output.rest());
+            return Ok(Some(Exit::Done));
+        }
+        let mut stop = stop.clone();
+        tokio::select! {
+            signal = stop.asked(1) => return Ok(Some(Exit::Signal(signal))),
+            () = tokio::time::sleep(POLL) => {}
+        }
+    }
+}
+
+/// Returns whether an attempt has ended, or its git-ralph has.
+fn has_ended(store: &Store, story: &str, number: u32) -> Result<bool, Error> {
+    let state = store.load()?;
+    let Some(state) = state.filter(|state| running(state) == Some((story.to_owned(), Some(number)))) else {
+        return Ok(true);
+    };
+    Ok(state.running.is_none() || !store.is_held())
 }

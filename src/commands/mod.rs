@@ -112,7 +112,7 @@ pub enum Command {
     Stories(stories::Args),
     /// Print the prompt of the next attempt; run nothing
     Prompt(prompt::Args),
-    /// List the attempts of a loop
+    /// List the attempts of a loop, or show what one of them printed
     Log(log::Args),
     /// Accept the work tree as the finished story: run the gates, then make the checkpoint
     Complete(cli::ManualArgs),

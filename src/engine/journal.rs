@@ -7,6 +7,11 @@ use crate::state::Intent;
 
 /// Writes down what a step is about to do.
 pub(super) fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
+    // Whatever else is done to the work tree, it is no longer what was restored.
+    open.state.restored = match &intent {
+        Intent::Restore(plan) => plan.attempt.clone(),
+        _ => None,
+    };
     open.state.intent = Some(intent);
     open.save()
 }

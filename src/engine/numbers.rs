@@ -61,7 +61,7 @@ pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> u32 {
 
 /// Returns the path of an attempt's log.
 pub(crate) fn log_of(open: &Loop<'_>, story: &str, attempt: u32) -> PathBuf {
-    open.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
+    open.store.attempt_log(story, attempt)
 }
 
 /// Returns whether nothing has happened since to the story that an agent's session was given.

@@ -34,6 +34,40 @@ pub struct LogEntry {
     pub checkpoint: Option<Oid>,
 }
 
+/// An attempt that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The story's id.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// The format of what its agent prints, if that is known.
+    pub format: Option<String>,
+}
+
+/// Returns every attempt that has begun, oldest first, those of earlier loops included.
+///
+/// # Errors
+/// When the events are there but cannot be read.
+pub fn begun(events: &Path) -> Result<Vec<Begun>, FileError> {
+    let started = read_events(events)?
+        .into_iter()
+        .filter_map(|event| match event.what {
+            What::AttemptStarted {
+                story,
+                attempt,
+                format,
+                ..
+            } => Some(Begun {
+                story,
+                attempt,
+                format,
+            }),
+            _ => None,
+        });
+    Ok(started.collect())
+}
+
 /// Returns the attempts since the loop was last started, read from its events.
 ///
 /// # Errors

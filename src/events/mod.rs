@@ -77,6 +77,15 @@ pub enum What {
         done: usize,
         /// All stories.
         total: usize,
+        /// The agent: its name, if it has one, and its command; null where none is started.
+        #[serde(default)]
+        agent: Option<String>,
+        /// The format of what it prints.
+        #[serde(default)]
+        format: Option<String>,
+        /// The file that has what the attempt prints, below the loop's directory.
+        #[serde(default)]
+        log: Option<String>,
     },
     /// The agent, a gate or a hook printed something; not in events.jsonl.
     Output {

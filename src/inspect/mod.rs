@@ -1,5 +1,6 @@
 //! Looks at loops and at the machine, and changes nothing.
 
+pub mod attempt_output;
 pub mod doctor;
 pub mod next_steps;
 pub mod status;

@@ -49,6 +49,15 @@ impl Status {
             ..on(format!("diff {change} {attempt}"), "to see what was tried")
         });
         let mut steps = Vec::new();
+        if self.restored.is_some() && self.is_at_rest() {
+            return vec![
+                on(
+                    format!("complete {change}"),
+                    "to accept the restored work as the story",
+                ),
+                on(format!("revert {change}"), "to undo it"),
+            ];
+        }
         match self.phase {
             Phase::Ready if self.problem.is_some() => {
                 steps.push(on(format!("stories {change}"), "to see the list"));
@@ -60,6 +69,8 @@ impl Status {
                 };
                 steps.push(on(step("next"), purpose));
             }
+            // Somebody is at it.
+            Phase::Running if self.running.is_some() => {}
             Phase::Running => steps.push(on(step("next"), "to continue")),
             Phase::Failed => {
                 steps.push(on(step("retry"), "to try again"));
@@ -87,6 +98,10 @@ impl Status {
             Phase::Finished => steps.push(on(format!("start {change}"), "to begin anew")),
         }
         steps
+    }
+
+    fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Ready | Phase::Failed | Phase::Exhausted)
     }
 
     fn is_failed(&self) -> bool {

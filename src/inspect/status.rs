@@ -10,7 +10,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid};
-use crate::state::{Given, Phase, State, noted};
+use crate::state::{Given, Phase, State, Store, noted};
 use crate::stories::Listing;
 
 /// Where a loop stands: `git ralph status --json`.
@@ -34,11 +34,15 @@ pub struct Status {
     pub stories_done: Option<usize>,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
+    /// The attempt whose work was brought back for a person to complete, as story@number; null when none was.
+    pub restored: Option<String>,
     /// The story being worked on, or the next one.
     pub current: Option<CurrentStory>,
     /// Retries after the first attempt, a story.
     pub max_retries: u32,
-    /// The command that comes next: `next`, `retry`, `finish` or `start`.
+    /// The attempt that is running now; null when none is.
+    pub running: Option<RunningAttempt>,
+    /// The command that comes next: `next`, `retry`, `complete`, `finish` or `start`.
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or did last; null when none did.
     pub session: Option<SessionStatus>,
@@ -63,6 +67,51 @@ pub struct CurrentStory {
     pub retries: u32,
     /// Why the last attempt failed.
     pub reason: Option<String>,
+}
+
+/// An attempt that is running, in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunningAttempt {
+    /// The process id of the git-ralph that runs it.
+    pub pid: Option<i32>,
+    /// The process id of the agent; null before it is started.
+    pub agent_pid: Option<i32>,
+    /// The story's id.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// When it began.
+    pub since: Timestamp,
+    /// When it last printed something; when it began, if it printed nothing.
+    pub last_output: Timestamp,
+}
+
+impl RunningAttempt {
+    /// Describes the attempt in flight, if there is one that runs an agent.
+    fn of(repo: &Repo, state: &State) -> Option<Self> {
+        let running = state.running.as_ref()?;
+        let story = state
+            .progress
+            .story
+            .as_ref()
+            .filter(|_| state.progress.phase == Phase::Running)?;
+        let store = Store::new(&repo.common_dir, &state.change);
+        let written = store
+            .attempt_log(&story.id, story.attempt)
+            .metadata()
+            .ok()?
+            .modified()
+            .ok();
+        let printed = written.and_then(|time| Timestamp::try_from(time).ok());
+        Some(Self {
+            pid: store.holder(),
+            agent_pid: running.pid,
+            story: story.id.clone(),
+            attempt: story.attempt,
+            since: running.since,
+            last_output: printed.unwrap_or(running.since).max(running.since),
+        })
+    }
 }
 
 /// An agent's session in a status.
@@ -117,6 +166,13 @@ impl Status {
     /// # Errors
     /// When git cannot tell where HEAD is.
     pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
+        let running = RunningAttempt::of(repo, state);
+        let mut status = Self::where_it_is(repo, head, state).await?;
+        status.running = running;
+        Ok(status)
+    }
+
+    async fn where_it_is(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let top = &repo.top;
         if state.worktree.as_path() != top.as_path() {
             return Ok(Self::of(state, state.worktree.as_path()).await);
@@ -197,11 +253,14 @@ impl Status {
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
             skipped: progress.skipped.clone(),
+            restored: state.restored.clone(),
             current,
             max_retries: progress.max_retries,
             session: SessionStatus::of(state),
+            running: None,
             next: match progress.phase {
                 _ if nothing_left => "finish",
+                Phase::Ready | Phase::Failed | Phase::Exhausted if state.restored.is_some() => "complete",
                 Phase::Ready | Phase::Running => "next",
                 Phase::Failed => "retry",
                 Phase::Exhausted | Phase::Complete => "finish",

@@ -109,6 +109,9 @@ pub struct RestorePlan {
     /// Directory name in the trash, with the bytes that git would not give back.
     #[serde(default)]
     pub trash: String,
+    /// The attempt, as `<story>@<number>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<String>,
 }
 
 /// `finish --keep`: a ref for where the loop ended.

@@ -282,6 +282,9 @@ pub struct State {
     /// What git's hooks have noted since the last checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Noted>,
+    /// The attempt whose work a person has brought back since the last step, as `<story>@<number>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<String>,
     /// The step that has begun to change things.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,

@@ -23,7 +23,7 @@ use crate::fs::{
     Durability, FileError, Links, file_error, open_regular, read_regular, read_regular_text, write_atomically,
 };
 use crate::held::Held;
-use crate::names::Change;
+use crate::names::{Change, ref_component};
 
 /// Why a state could not be read, saved or locked.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +130,12 @@ impl Store {
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir().join(name)
+    }
+
+    /// Returns the file that has what an attempt printed.
+    #[must_use]
+    pub fn attempt_log(&self, story: &str, attempt: u32) -> PathBuf {
+        self.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
     }
 
     /// Makes the loop's directories, for the user alone.
@@ -243,6 +249,14 @@ impl Store {
             }
             _ => Ok(self.load()?.filter(State::is_live)),
         }
+    }
+
+    /// Returns whether a process holds the lock now.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        let mut options = OpenOptions::new();
+        let file = open_regular(&self.lock_path(), Links::Refused, options.read(true));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Returns the process that holds the lock, or held it last; `None` when nobody can tell.

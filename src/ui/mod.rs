@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::settings::Colour;
-use shown::{Styles, shown};
+use shown::{AgentOutput, Styles, shown};
 
 pub use narration::counted;
 pub use narrator::Narrator;
@@ -142,9 +142,47 @@ fn styles(choice: ColorChoice) -> Styles {
     }
 }
 
+/// Prints what an agent printed, piece by piece, on standard output.
+pub struct Printer {
+    /// Whether it goes to a program, which gets it to the byte.
+    exactly: bool,
+    agent: AgentOutput,
+}
+
+impl Printer {
+    /// Makes a printer; `raw` keeps every byte where a program reads it.
+    #[must_use]
+    pub fn new(raw: bool) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        Self {
+            exactly: raw && !is_terminal,
+            agent: AgentOutput::new(is_terminal),
+        }
+    }
+
+    /// Prints the next piece; of its control sequences only colours reach a terminal.
+    pub fn print(&mut self, piece: &[u8]) {
+        if self.exactly {
+            print_bytes(piece);
+        } else {
+            print_bytes(&self.agent.take(piece));
+        }
+    }
+}
+
+impl Drop for Printer {
+    fn drop(&mut self) {
+        print_bytes(self.agent.settle());
+    }
+}
+
 fn print(text: &str) {
+    print_bytes(text.as_bytes());
+}
+
+fn print_bytes(bytes: &[u8]) {
     let mut out = io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let printed = out.write_all(bytes).and_then(|()| out.flush());
     if let Err(error) = printed {
         let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
         lost.get_or_insert(error);

@@ -151,6 +151,7 @@ pub(super) fn attempt_heading(what: &What) -> Option<String> {
         max_retries,
         done,
         total,
+        ..
     } = what
     else {
         return None;

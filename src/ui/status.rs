@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::narration::{bold, counted, green, red, time};
 use super::summary;
 use super::width::{hang, wrap};
+use crate::async_cmd::quoted;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::{CurrentStory, SessionStatus, Status};
 use crate::names::heading;
@@ -35,6 +36,9 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
             counted(status.commits_by_hand, "commit")
         );
     }
+    if let Some(attempt) = &status.restored {
+        let _ = writeln!(text, "the work of {attempt} is restored in the work tree");
+    }
     if let Some(problem) = &status.problem {
         let _ = writeln!(text, "{}", red(problem));
     }
@@ -44,7 +48,10 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         .filter(|_| status.phase != Phase::Finished);
     text.push('\n');
     match (current, status.phase) {
-        (Some(current), phase) => story(&mut text, current, phase, status.max_retries, columns),
+        (Some(current), phase) => {
+            story(&mut text, current, phase, status.max_retries, columns);
+            text.push_str(&running(status));
+        }
         (None, Phase::Complete) => {
             let _ = writeln!(text, "{}", green("nothing is left to do"));
         }
@@ -73,9 +80,32 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
                 let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));
             }
         }
-        Phase::Running => text.push_str("  an attempt is running, or was cut off\n"),
         _ => {}
     }
+}
+
+/// Says what the attempt in flight is doing; one of which nothing is known was cut off.
+fn running(status: &Status) -> String {
+    let Some(running) = &status.running else {
+        return match status.phase {
+            Phase::Running => "  an attempt was cut off\n".to_owned(),
+            _ => String::new(),
+        };
+    };
+    let now = Timestamp::now();
+    let ago = |since: Timestamp| time(now.duration_since(since).as_secs_f64().max(0.0));
+    let process = running
+        .pid
+        .map_or_else(String::new, |pid| format!(" (process {pid})"));
+    let attempt = quoted(&format!("{}@{}", running.story, running.attempt));
+    format!(
+        "  attempt {} is running{process} for {}, last output {} ago\n  \
+         (use \"git ralph log --follow {} {attempt}\" to watch it)\n",
+        running.attempt,
+        ago(running.since),
+        ago(running.last_output),
+        status.change
+    )
 }
 
 /// What there is to say of an agent's own session.

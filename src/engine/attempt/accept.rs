@@ -2,8 +2,8 @@
 
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
-use super::gates;
 use super::verdict::Judgement;
+use super::{gates, message};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
@@ -80,6 +80,8 @@ impl From<ProtectError> for Refused {
 struct Base {
     position: Position,
     parent: Parent,
+    /// What each gate came to.
+    gates: Vec<String>,
 }
 
 /// Concludes an attempt: a checkpoint, or back to the last one.
@@ -104,7 +106,12 @@ pub(crate) async fn conclude(
         }
     }
     open.emit(What::AttemptEnded(begun.ended(story, &outcome)));
-    if let Some(Base { position, parent }) = accepted {
+    if let Some(Base {
+        position,
+        parent,
+        gates,
+    }) = accepted
+    {
         if let Some(told) = parent.told {
             open.tell(told);
         }
@@ -113,6 +120,7 @@ pub(crate) async fn conclude(
             attempt: Some(begun.number),
             parent: parent.oid,
             subject: format!("checkpoint: {}", story.id),
+            body: message::body(story, &begun, &outcome, &gates),
             denied: outcome.denied().join(", "),
         };
         checkpoint::save(open, new, &position).await?;
@@ -165,7 +173,12 @@ async fn accept(
     let position = open.position().await?;
     let parent = position.parent_for_checkpoint(open.site(), &open.state).await?;
     let parent = parent.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
-    let mut base = Base { position, parent };
+    let gates = Vec::new();
+    let mut base = Base {
+        position,
+        parent,
+        gates,
+    };
     let changes = revert::ref_changes(open).await?;
     user_refs::judge(&changes, &mut open.parts().2)
         .map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
@@ -175,9 +188,7 @@ async fn accept(
         let reason = format!("the submodule {path} was left with uncommitted changes; commit them in it");
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
-    if let Some(refused) = gates::run(open, story, settings, begun).await? {
-        return Err(refused.into());
-    }
+    base.gates = gates::run(open, story, settings, begun).await??;
     look_again(open, &mut base, "the gates").await?;
     let ended = begun.ended(story, outcome);
     let hook = Hook::PreCheckpoint.name();
@@ -207,7 +218,7 @@ async fn look_again(open: &mut Loop<'_>, base: &mut Base, after: &str) -> Result
     let parent = position.parent_for_checkpoint(open.site(), &open.state).await?;
     let parent =
         parent.map_err(|reason| Judgement::new(Verdict::GateFailed, format!("after {after}: {reason}")))?;
-    *base = Base { position, parent };
+    (base.position, base.parent) = (position, parent);
     Ok(())
 }
 

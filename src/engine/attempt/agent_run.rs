@@ -72,6 +72,7 @@ pub(super) async fn run_agent(
             _ => None,
         },
         report: Some(report),
+        agent: Some(agent.described()),
         tail,
         litter: agent.litter,
     })
@@ -163,6 +164,8 @@ pub(crate) struct Outcome {
     ended: Timestamp,
     exit_code: Option<i32>,
     report: Option<Report>,
+    /// The agent, as a person knows it.
+    pub agent: Option<String>,
     /// The last lines of what the agent printed.
     pub tail: String,
     /// The beginnings of the names of files that the agent leaves in the top directory for itself.
@@ -191,6 +194,7 @@ impl Outcome {
             ended: Timestamp::now(),
             exit_code: None,
             report: None,
+            agent: None,
             tail: String::new(),
             litter: None,
         }

@@ -18,23 +18,23 @@ use crate::settings::{Settings, to_std};
 use crate::state::Verdict;
 use crate::stories::Story;
 
-/// Runs the gates; returns the judgement of the first that says no.
+/// Runs the gates; returns the judgement of the first that says no, or what is said of each in the checkpoint.
 pub(super) async fn run(
     open: &mut Loop<'_>,
     story: &Story,
     settings: &Settings,
     begun: &Begun,
-) -> Result<Option<Judgement>, Error> {
+) -> Result<Result<Vec<String>, Judgement>, Error> {
     if settings.verify.is_empty() {
-        return Ok(None);
+        return Ok(Ok(Vec::new()));
     }
     let before = open.read_work_tree().await?.tree;
     let watch = watch::begin(open, Who::Gates).await?;
     let guard = guard_rail::set_up(open, settings.guard).await;
-    let refused = run_all(open, story, settings, begun, &guard).await;
+    let passed = run_all(open, story, settings, begun, &guard).await;
     watch::end(open, watch).await?;
-    let refused = refused?;
-    if refused.is_none()
+    let passed = passed?;
+    if passed.is_ok()
         && let Some(names) = changed_since(open, &before).await?
     {
         // It is part of the story; a person should know that the agent did not do it.
@@ -42,7 +42,7 @@ pub(super) async fn run(
             "the gates changed files, which goes into the checkpoint: {names}"
         ));
     }
-    Ok(refused)
+    Ok(passed)
 }
 
 async fn run_all(
@@ -51,22 +51,24 @@ async fn run_all(
     settings: &Settings,
     begun: &Begun,
     guard: &GitSettings,
-) -> Result<Option<Judgement>, Error> {
+) -> Result<Result<Vec<String>, Judgement>, Error> {
+    let mut passed = Vec::new();
     for gate in &settings.verify {
         let job = job(open, story, begun, guard.clone());
         let log = begun.log.try_clone().map_err(ProcessError::Log)?;
         let about = Some((story.id.as_str(), begun.number));
+        let since = Instant::now();
         match run_gate(open, gate, about, job, log, settings).await? {
-            Passed::Yes => {}
-            Passed::Interrupted(signal) => return Ok(Some(Judgement::interrupted(signal))),
+            Passed::Yes => passed.push(format!("{gate} (passed, {}s)", since.elapsed().as_secs())),
+            Passed::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Passed::No(failure) => {
                 let what = format!("the gate `{gate}` failed ({})", failure.why);
                 let reason = failed(&what, &failure.tail);
-                return Ok(Some(Judgement::new(Verdict::GateFailed, &reason)));
+                return Ok(Err(Judgement::new(Verdict::GateFailed, &reason)));
             }
         }
     }
-    Ok(None)
+    Ok(Ok(passed))
 }
 
 /// Says that a command failed, and shows the end of its output where it has printed anything.

@@ -10,6 +10,7 @@ mod backoff;
 pub(crate) mod gates;
 pub(crate) mod learnings;
 pub(crate) mod limits;
+mod message;
 mod prompting;
 pub(crate) mod refusal;
 pub(crate) mod verdict;
@@ -101,7 +102,7 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     // All that can fail comes before the attempt is said to run.
     let text = prompt_text(open, &story, settings)?;
     take_record(open).await?;
-    let begun = begin(open, step, &story, &listing)?;
+    let begun = begin(open, step, &story, &listing, Some(&agent))?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
     conclude(open, &story, &listing, outcome, settings, begun).await
 }
@@ -159,9 +160,10 @@ pub(crate) fn begin(
     step: Step,
     story: &Story,
     listing: &Listing,
+    agent: Option<&Agent>,
 ) -> Result<Begun, Error> {
     open.state.leave_session();
-    begin_at(open, Timestamp::now(), step, story, listing)
+    begin_at(open, Timestamp::now(), step, story, listing, agent)
 }
 
 /// Opens an attempt that has been made since that time.
@@ -171,6 +173,7 @@ pub(crate) fn begin_at(
     step: Step,
     story: &Story,
     listing: &Listing,
+    agent: Option<&Agent>,
 ) -> Result<Begun, Error> {
     let number = numbers::next_number(open, &story.id);
     let log_path = numbers::log_of(open, &story.id, number);
@@ -208,6 +211,11 @@ pub(crate) fn begin_at(
         max_retries: open.state.progress.max_retries,
         done,
         total,
+        agent: agent.map(Agent::described),
+        format: agent.map(|agent| agent.format.name().to_owned()),
+        log: log_path
+            .file_name()
+            .map(|name| format!("attempts/{}", name.to_string_lossy())),
     });
     Ok(begun)
 }

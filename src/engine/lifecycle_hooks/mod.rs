@@ -42,6 +42,9 @@ pub(super) async fn before_attempt(
         max_retries: open.state.progress.max_retries,
         done,
         total,
+        agent: None,
+        format: None,
+        log: None,
     };
     let call = Call {
         hook: Hook::PreAttempt,

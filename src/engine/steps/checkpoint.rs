@@ -22,6 +22,8 @@ pub(crate) struct NewCheckpoint {
     pub parent: Oid,
     /// Its subject.
     pub subject: String,
+    /// What its message says below that; may be empty.
+    pub body: String,
     /// The names of the tools that the agent was not allowed to use.
     pub denied: String,
 }
@@ -71,8 +73,12 @@ pub(super) async fn commit(
     tree: Oid,
 ) -> Result<(), Error> {
     let git = &open.context.repo.git;
+    let message = match new.body.as_str() {
+        "" => new.subject,
+        body => format!("{}\n\n{body}", new.subject),
+    };
     let plan = CheckpointPlan {
-        commit: git.commit_tree(&tree, &[&new.parent], &new.subject).await?,
+        commit: git.commit_tree(&tree, &[&new.parent], &message).await?,
         tree,
         tip: position.tip.clone(),
         story: new.story,

@@ -79,6 +79,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         attempt: None,
         parent: tip,
         subject: format!("checkpoint: edits before {story}"),
+        body: String::new(),
         denied: String::new(),
     };
     checkpoint::commit(open, new, &position, reading.tree).await

@@ -48,6 +48,7 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
     let plan = RestorePlan {
         tree,
         trash: format!("{}.{attempt}", ref_component(story)),
+        attempt: Some(format!("{story}@{attempt}")),
     };
     journal::begin(open, Intent::Restore(plan.clone()))?;
     apply(open, &plan).await?;
@@ -65,6 +66,9 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: &RestorePlan) -> Result<(),
     index::discard(&work)?;
     if switched.is_ok() && !plan.trash.is_empty() {
         restore_from_trash(site, &site.trash().join(&plan.trash))?;
+    }
+    if switched.is_err() {
+        open.state.restored = None;
     }
     journal::end(open)?;
     Ok(switched?)

@@ -111,6 +111,7 @@ pub async fn resume<'o>(
         listed: None,
         waits_until: None,
         noted: None,
+        restored: None,
         intent: None,
     };
     store.save(&state)?;

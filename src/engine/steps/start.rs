@@ -171,6 +171,7 @@ async fn compute(
         listed: Some(listed(&found.listing, &[], None)),
         waits_until: None,
         noted: None,
+        restored: None,
         intent: Some(Intent::Start(plan.clone())),
     };
     Ok((state, plan))

@@ -1,6 +1,8 @@
 //! `git ralph log`: every attempt, what it came to, and what keeps it.
 
-use crate::support::Sandbox;
+use std::fs;
+
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 #[test]
 fn every_attempt_is_there() {
@@ -46,4 +48,105 @@ fn a_line_that_was_cut_off_is_passed_over() {
     text.push_str("{\"v\":1,\"t\":\"2026");
     std::fs::write(&events, text).unwrap();
     assert_eq!(sandbox.attempts().len(), 1);
+}
+
+/// What an agent prints that speaks JSON.
+const STREAM: &str = r#"echo '{"type":"system","subtype":"init","session_id":"s"}'
+echo '{"type":"assistant","message":{"content":[{"type":"text","text":"It is done."}]}}'
+echo 'a warning' >&2
+echo x >x
+echo '{"type":"result","subtype":"success","is_error":false,"result":"<promise>COMPLETE</promise>"}'"#;
+
+#[test]
+fn what_an_attempt_printed_is_shown_in_words_or_raw() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent(STREAM);
+    sandbox.configure("ralph.verify", "echo the gate");
+    sandbox.step("next", &agent).exits(0);
+    let words = sandbox.ralph(&["log", "1@1"]).exits(0).stdout;
+    for part in ["It is done.\n", "a warning\n", "the gate\n"] {
+        assert!(words.contains(part), "{part:?} in {words}");
+    }
+    assert!(!words.contains("session_id"), "{words}");
+    assert_eq!(sandbox.ralph(&["log", CHANGE, "1"]).exits(0).stdout, words);
+    let raw = sandbox.ralph(&["log", "1@1", "--raw"]).exits(0).stdout;
+    let log = sandbox.read(&format!(".git/ralph/{CHANGE}/attempts/1.1.log"));
+    assert_eq!(raw, log);
+    assert_eq!(sandbox.ralph(&["log", "--raw"]).exits(0).stdout, log);
+    for unknown in ["2@1", "1@7", "nothing"] {
+        sandbox
+            .ralph(&["log", unknown])
+            .exits(1)
+            .says("nothing is kept of an attempt");
+    }
+    sandbox.ralph(&["log", "--raw", "--json"]).exits(2);
+}
+
+#[test]
+fn an_attempt_that_runs_can_be_followed_and_is_in_the_status() {
+    let sandbox = Sandbox::new();
+    let go = sandbox.outside("go");
+    let agent = sandbox.completing(&format!(
+        "echo begun; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done; echo ended",
+        go.display()
+    ));
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    let status = sandbox.status();
+    let attempt = &status["running"];
+    assert_eq!(
+        (&attempt["story"], &attempt["attempt"]),
+        (&"1".into(), &1.into()),
+        "{status}"
+    );
+    assert_eq!(attempt["pid"], running.pid.as_raw());
+    let text = sandbox.ralph(&["status", CHANGE]).exits(0).stdout;
+    assert!(text.contains("attempt 1 is running (process "), "{text}");
+    assert!(text.contains("git ralph log --follow add-login 1@1"), "{text}");
+    sandbox.ralph(&["log"]).exits(0).says("attempt 1 at 1 is running");
+    let follower = sandbox.ralph_cmd(&["log", "--follow"]).on_terminal(80).start();
+    wait_until("the beginning", || follower.seen().contains("begun\n"));
+    fs::write(&go, "").unwrap();
+    let seen = follower.end().exits(0).stdout;
+    assert!(seen.contains("ended\n<promise>COMPLETE</promise>\n"), "{seen}");
+    running.end().exits(0);
+    assert_eq!(sandbox.status()["running"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_checkpoint_says_what_it_came_from() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--verify", "true"]).exits(0);
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    let trailers = sandbox.git(&["log", "-1", "--format=%b%(trailers:key=Ralph-Attempt,valueonly)"]);
+    let lines: Vec<&str> = trailers.lines().collect();
+    assert_eq!(
+        (lines[0], lines[1], lines[2]),
+        ("1. Database", "", "Ralph-Attempt: 1@1")
+    );
+    assert!(lines[3].starts_with("Ralph-Agent: /"), "{trailers}");
+    assert_eq!(
+        lines[4..6],
+        ["Ralph-Duration: 0s", "Ralph-Gate: true (passed, 0s)"]
+    );
+    assert_eq!(lines.last(), Some(&"1@1"));
+}
+
+#[test]
+fn after_a_restore_the_next_command_is_complete() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+    sandbox.ralph(&["restore", "1@1"]).exits(0);
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["next"], &status["restored"]),
+        (&"complete".into(), &"1@1".into())
+    );
+    let text = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        text.contains("the work of 1@1 is restored") && text.contains("git ralph complete add-login"),
+        "{text}"
+    );
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.status()["next"], "next");
 }
