@@ -10,12 +10,23 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use tokio::runtime::{self, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Exit;
 use crate::held;
+
+/// Returns what people call a signal.
+#[must_use]
+pub fn name(signal: i32) -> String {
+    match Signal::try_from(signal) {
+        Ok(Signal::SIGINT) => "SIGINT (Ctrl-C)".to_owned(),
+        Ok(known) => known.as_str().to_owned(),
+        Err(_) => format!("signal {signal}"),
+    }
+}
 
 /// Signals that have asked us to stop so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -48,7 +48,7 @@ use crate::events::What;
 use crate::events::log::{Log, attempts};
 use crate::exit::Exit;
 use crate::names::Change;
-use crate::settings::{Colour, Settings, parse_colour};
+use crate::settings::{Colour, Settings, parse_colour, spelled};
 use crate::ui::{self, Narrator, Screen, github};
 
 /// Run a coding agent through the stories of a change, with git as the safety net.
@@ -362,6 +362,7 @@ fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
 /// Tells the settings that this version does not act upon.
 fn tell_ignored(context: &mut Context<'_>, change: &Change) {
     for key in context.configuration.ignored.clone() {
+        let key = spelled(&key);
         let message = format!("the setting {key} has no effect in this version");
         context
             .observer

@@ -18,7 +18,7 @@ use crate::error::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
 
-pub use table::TABLE;
+pub use table::{TABLE, spelled};
 use values::{days, dollars, duration, finish_choice, mark, number, text, truth, wait, wrong};
 pub use values::{parse_colour, parse_duration, to_std};
 
@@ -206,7 +206,7 @@ pub enum SettingsError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// A value of the wrong kind.
-    #[error("the setting {key} is '{value}', but must be {wanted}")]
+    #[error("the setting {} is '{value}', but must be {wanted}", spelled(key))]
     Value {
         /// The key.
         key: String,
@@ -221,7 +221,12 @@ impl Advise for SettingsError {
     fn advice(&self) -> Advice {
         match self {
             Self::Git(error) => error.advice(),
-            Self::Value { key, .. } => hint(format!("git config --show-origin --get-all {key}")),
+            Self::Value { key, .. } => {
+                let key = spelled(key);
+                hint(format!(
+                    "git config {key} <value>, or see where it is set: git config --show-origin --get-all {key}"
+                ))
+            }
         }
     }
 }
@@ -456,7 +461,7 @@ mod tests {
         let error = Configuration::parse(&local(&["ralph.maxretries\nmany"])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the setting ralph.maxretries is 'many', but must be a whole number, 0 or more"
+            "the setting ralph.maxRetries is 'many', but must be a whole number, 0 or more"
         );
         assert!(Configuration::parse(&local(&["ralph.timeout\nsoon"])).is_err());
         assert!(Configuration::parse(&local(&["ralph.maxcost\nNaN"])).is_err());

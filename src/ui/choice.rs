@@ -1,4 +1,4 @@
-//! The completion choice: what was done, and what shall become of it.
+//! The completion choice: what was done, and what should happen to it.
 
 use std::io;
 
@@ -42,7 +42,7 @@ pub async fn ask(screen: Screen, question: &Question, stop: &Stop) -> Option<Fin
     // Counts from now on: a signal that ended the loop is not an answer to this question.
     let already = stop.times();
     loop {
-        screen.say("what shall become of the work [c/k, or Enter to leave it for later]? ");
+        screen.say("what should happen to the work [c/k, or Enter to leave it for later]? ");
         let mut interrupted = stop.clone();
         let answer = tokio::select! {
             answer = tokio::task::spawn_blocking(read_line) => answer.ok().flatten(),

@@ -55,7 +55,7 @@ fn cleanup_brings_everything_back_uncommitted() {
     assert_eq!(sandbox.status()["phase"], "finished");
     assert_eq!(sandbox.status()["next"], "start");
     let again = sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(1);
-    assert!(again.stderr.contains("the loop 'add-login' is finished"));
+    assert!(again.stderr.contains("loop 'add-login' is already finished"));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn keep_moves_nothing() {
         sandbox.git(&["rev-parse", "HEAD"]),
         sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"])
     );
-    sandbox.step("next", "true").exits(1).says("is finished");
+    sandbox.step("next", "true").exits(1).says("is already finished");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn without_a_choice_and_a_terminal_nothing_is_done() {
         sandbox
             .ralph(args)
             .exits(2)
-            .says("--cleanup or --keep")
+            .says("choose --cleanup or --keep")
             .answers_nothing();
     }
     assert_eq!((sandbox.print(), sandbox.state()), (print, state));
@@ -278,7 +278,7 @@ fn an_ignored_file_in_the_way_is_never_written_over() {
     sandbox
         .ralph(&["finish", "--cleanup"])
         .exits(7)
-        .says("files are in the way")
+        .says("the new commits of main would overwrite these files")
         .says("mine.log");
     assert_eq!(sandbox.print(), print);
     assert_eq!(sandbox.read("mine.log"), "mine\n");
@@ -293,7 +293,7 @@ fn an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person() {
     sandbox
         .ralph(&["finish", "--cleanup"])
         .exits(7)
-        .says("the branch main is gone")
+        .says("branch main no longer exists")
         .says(&format!("hint: git branch main {oid}"));
     assert_eq!(sandbox.print(), print);
     sandbox.git(&["branch", "main", &oid]);

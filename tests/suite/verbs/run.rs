@@ -63,7 +63,7 @@ fn on_a_terminal_the_choice_is_asked_for() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo x >x");
     let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]).typing("c\n");
-    cmd.run().exits(0).says("what shall become of the work");
+    cmd.run().exits(0).says("what should happen to the work");
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
 }
 
@@ -149,11 +149,14 @@ fn limits_end_it_with_6() {
 fn nothing_is_begun_without_an_agent_or_without_work() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
-    sandbox.ralph(&["run", CHANGE]).exits(1).says("no agent is named");
+    sandbox
+        .ralph(&["run", CHANGE])
+        .exits(1)
+        .says("no agent is configured");
     sandbox
         .ralph(&["run", CHANGE, "--", "no-such-agent"])
         .exits(1)
-        .says("cannot be found");
+        .says("cannot find the agent 'no-such-agent'");
     assert_eq!(sandbox.print(), print);
     assert!(!sandbox.state_file().exists());
     sandbox.write(crate::support::TASKS, "## 1. All\n- [x] 1.1 Done\n");
