@@ -5,6 +5,7 @@ use super::{context, put_in, put_stories_in, step_settings, summarise, tell_igno
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::stories::wanted;
 use crate::engine::{
     self, AttemptOptions, Context, Finish, Loop, StartOptions, Stopped, agent_of, refuse_inside_attempt,
     start,
@@ -14,6 +15,7 @@ use crate::events::What;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::settings::FinishChoice;
+use crate::stories::Source;
 use crate::ui::choice::ask;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -55,6 +57,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     put_in(&mut settings, &args.settings);
     put_stories_in(&mut settings, &args.stories);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
+        // A name that was mistyped is not repeated in the hint.
+        Source::resolve(&context.repo.top, change.as_str(), &wanted(&settings, &change))?;
         return Err(AttemptRefusal::NoAgent(format!("run {change}")).into());
     }
     let options = StartOptions {

@@ -54,8 +54,16 @@ fn cleanup_brings_everything_back_uncommitted() {
     assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"]), tip);
     assert_eq!(sandbox.status()["phase"], "finished");
     assert_eq!(sandbox.status()["next"], "start");
-    let again = sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(1);
-    assert!(again.stderr.contains("loop 'add-login' is already finished"));
+    for args in [
+        &["finish", "--cleanup", CHANGE][..],
+        &["complete", CHANGE],
+        &["fail", CHANGE],
+    ] {
+        sandbox
+            .ralph(args)
+            .exits(1)
+            .says("loop 'add-login' is already finished");
+    }
 }
 
 #[test]
@@ -99,9 +107,12 @@ fn without_a_choice_and_a_terminal_nothing_is_done() {
             .ralph(args)
             .exits(2)
             .says("choose --cleanup or --keep")
+            .says("git ralph finish --cleanup add-login, or: git ralph finish --keep add-login")
             .answers_nothing();
     }
     assert_eq!((sandbox.print(), sandbox.state()), (print, state));
+    let empty = Sandbox::new();
+    empty.ralph(&["finish"]).exits(1).says("there is no loop here");
 }
 
 #[test]
