@@ -280,6 +280,12 @@ mod tests {
     }
 
     #[test]
+    fn a_number_agrees_with_its_noun() {
+        let counts = [0_u32, 1, 2].map(|number| counted(number, "retry", "retries"));
+        assert_eq!(counts, ["0 retries", "1 retry", "2 retries"]);
+    }
+
+    #[test]
     fn only_what_a_slip_explains_was_meant() {
         let meant = |name: &str, known: &str| closest(name, &[known.to_owned()]).is_some();
         assert!(meant("add-logn", "add-login") && meant("lgin", "login") && meant("cluade", "claude"));

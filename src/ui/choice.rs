@@ -4,6 +4,7 @@ use std::io;
 
 use super::Screen;
 use crate::engine::Finish;
+use crate::names::counted;
 use crate::signal::Stop;
 
 /// What there is to choose about.
@@ -34,8 +35,9 @@ pub async fn ask(screen: Screen, question: &Question, stop: &Stop) -> Option<Fin
         quiet: false,
         ..screen
     };
+    let stories = counted(*total, "story is", "stories are");
     screen.say(&format!(
-        "\n{change}: {done} of {total} stories are complete on {branch}\n\
+        "\n{change}: {done} of {stories} complete on {branch}\n\
          \x20 c  cleanup: return to {original} with all changes uncommitted; {branch} is deleted\n\
          \x20 k  keep: stay on {branch} with its commits\n"
     ));

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use super::shown::styled;
 use crate::async_cmd::quoted;
 use crate::events::{Attempt, What};
-use crate::names::heading;
+use crate::names::{counted, heading};
 use crate::state::Verdict;
 
 /// What standard error says about an event of a change; `None` for events that the output itself shows.
@@ -80,10 +80,12 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             );
         }
         What::StoryProgress { done, total } => {
-            line(&mut text, &format!("{done} of {total} stories are complete"));
+            let total = counted(*total, "story is", "stories are");
+            line(&mut text, &format!("{done} of {total} complete"));
         }
         What::MaxRetriesExceeded { story, max_retries } => {
-            let words = format!("story {story} failed after {max_retries} retries");
+            let retries = counted(*max_retries, "retry", "retries");
+            let words = format!("story {story} failed after {retries}");
             line(&mut text, &red(&words));
         }
         What::RefMoved {

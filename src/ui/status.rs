@@ -8,7 +8,7 @@ use super::narration::{bold, green, red, time};
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::inspect::status::{CurrentStory, SessionStatus, Status};
-use crate::names::heading;
+use crate::names::{counted, heading};
 use crate::state::Phase;
 
 /// `git ralph status` of one loop, on a terminal with so many columns.
@@ -25,7 +25,8 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     );
     let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let _ = writeln!(text, "{done} of {total} stories are complete");
+        let total = counted(total, "story is", "stories are");
+        let _ = writeln!(text, "{done} of {total} complete");
     }
     if status.commits_by_hand > 0 {
         let plural = if status.commits_by_hand == 1 { "" } else { "s" };
@@ -65,7 +66,8 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
     let _ = writeln!(text, "story {}", heading(&current.id, &current.title));
     match phase {
         Phase::Failed | Phase::Exhausted => {
-            let used = format!("failed, {} of {max_retries} retries used", current.retries);
+            let most = counted(max_retries, "retry", "retries");
+            let used = format!("failed, {} of {most} used", current.retries);
             let _ = writeln!(text, "  {}", red(&used));
             for line in current.reason.iter().flat_map(|reason| reason.lines()) {
                 let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));
