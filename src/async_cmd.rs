@@ -22,6 +22,7 @@ use nix::unistd::Pid;
 
 use crate::error::{Advice, Advise, hint};
 use crate::held;
+use crate::names::counted;
 
 /// How long a child that was asked to end may take before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -55,7 +56,7 @@ pub struct Output {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// It could not be started.
-    #[error("cannot run {program}: {source}")]
+    #[error("cannot run {program}: {}", spawn_reason(source))]
     Spawn {
         /// The program as named.
         program: String,
@@ -63,7 +64,7 @@ pub enum CommandError {
         source: io::Error,
     },
     /// It ran longer than its limit and was ended with all its children.
-    #[error("{command} ran longer than {} seconds and was ended", limit.as_secs())]
+    #[error("{command} timed out after {}", counted(limit.as_secs(), "second", "seconds"))]
     TimedOut {
         /// The command line.
         command: String,
@@ -80,11 +81,20 @@ pub enum CommandError {
     },
 }
 
+/// Tells why a program could not be started. A program that no directory on PATH has comes without a number of the
+/// system's.
+fn spawn_reason(source: &io::Error) -> String {
+    match (source.kind(), source.raw_os_error()) {
+        (io::ErrorKind::NotFound, None) => "it is not on PATH".to_owned(),
+        _ => source.to_string(),
+    }
+}
+
 impl Advise for CommandError {
     fn advice(&self) -> Advice {
         match self {
             Self::Spawn { .. } => hint("git ralph doctor"),
-            Self::TimedOut { .. } => hint("git config ralph.commandTimeout <time>, if that is not enough"),
+            Self::TimedOut { .. } => hint("to allow more time: git config ralph.commandTimeout <time>"),
             Self::Read { .. } => Advice::default(),
         }
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 
 /// The longest change name, in bytes: with suffixes it still fits a file name.
@@ -18,7 +19,7 @@ pub struct Change(String);
 
 /// Why a text cannot name a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' cannot name a change: {why}")]
+#[error("'{name}' is not a valid name for a change: {why}")]
 pub struct BadChange {
     /// The text as given.
     pub name: String,
@@ -28,7 +29,13 @@ pub struct BadChange {
 
 impl Advise for BadChange {
     fn advice(&self) -> Advice {
-        hint("use letters, digits, '-', '_' and single dots: git ralph start add-login")
+        let rule = "use letters, digits, '-', '_' and single dots";
+        if self.name.contains('/') {
+            let list = quoted(&self.name);
+            hint(format!("{rule}; a story list is named with --stories {list}"))
+        } else {
+            hint(format!("{rule}: git ralph start add-login"))
+        }
     }
 }
 
@@ -215,12 +222,26 @@ pub fn short_branch(name: &str) -> &str {
     name.strip_prefix("refs/heads/").unwrap_or(name)
 }
 
-/// Returns the name that was probably meant: one that a typing mistake turns into this one.
+/// Returns the name that was probably meant: one that a typing mistake turns into this one. Numbers that are close to
+/// each other mean different things.
 pub(crate) fn closest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
+    if !name.contains(char::is_alphabetic) {
+        return None;
+    }
     let slips = |other: &&String| strsim::damerau_levenshtein(name, other);
     let nearest = known.iter().min_by_key(slips)?;
-    let most = (name.chars().count() / 3).clamp(1, 3);
+    let most = (name.chars().count() / 3).min(3);
     (slips(&nearest) <= most && nearest != name).then_some(nearest)
+}
+
+/// Returns a number with its noun: `1 retry`, `2 retries`.
+pub(crate) fn counted<N: fmt::Display + Copy + PartialEq + From<u8>>(
+    number: N,
+    one: &str,
+    several: &str,
+) -> String {
+    let noun = if number == N::from(1) { one } else { several };
+    format!("{number} {noun}")
 }
 
 #[cfg(test)]
@@ -256,6 +277,27 @@ mod tests {
         assert_eq!(heading("2", "2. Test"), "2. Test");
         assert_eq!(heading("2", "20 tests"), "2: 20 tests");
         assert_eq!(heading("test", "Write a test"), "test: Write a test");
+    }
+
+    #[test]
+    fn a_number_agrees_with_its_noun() {
+        let counts = [0_u32, 1, 2].map(|number| counted(number, "retry", "retries"));
+        assert_eq!(counts, ["0 retries", "1 retry", "2 retries"]);
+    }
+
+    #[test]
+    fn only_what_a_slip_explains_was_meant() {
+        let meant = |name: &str, known: &str| closest(name, &[known.to_owned()]).is_some();
+        assert!(meant("add-logn", "add-login") && meant("lgin", "login") && meant("cluade", "claude"));
+        for (name, known) in [
+            ("7", "1"),
+            ("10", "1"),
+            ("1.2", "1.1"),
+            ("a", "b"),
+            ("tidy-up", "add-login"),
+        ] {
+            assert!(!meant(name, known), "{name} {known}");
+        }
     }
 
     proptest! {

@@ -18,6 +18,16 @@ use tokio::sync::watch;
 use crate::exit::Exit;
 use crate::held;
 
+/// Returns what people call a signal.
+#[must_use]
+pub fn name(signal: i32) -> String {
+    match Signal::try_from(signal) {
+        Ok(Signal::SIGINT) => "SIGINT (Ctrl-C)".to_owned(),
+        Ok(known) => known.as_str().to_owned(),
+        Err(_) => format!("signal {signal}"),
+    }
+}
+
 /// Signals that have asked us to stop so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Asked {
@@ -90,16 +100,6 @@ impl Stop {
             // Every listener is gone: nobody will ever ask.
             Err(_) => std::future::pending().await,
         }
-    }
-}
-
-/// Returns the name of a signal as people know it.
-#[must_use]
-pub fn signal_name(number: i32) -> String {
-    match Signal::try_from(number) {
-        Ok(Signal::SIGINT) => "Ctrl-C".to_owned(),
-        Ok(signal) => signal.to_string(),
-        Err(_) => format!("signal {number}"),
     }
 }
 

@@ -21,6 +21,7 @@ use super::process_tree::{self, AttemptProcesses};
 use crate::error::{Advice, Advise, hint};
 use crate::events::Stream;
 use crate::held;
+use crate::names::counted;
 use crate::signal::Stop;
 
 /// Bytes read at once; larger reads gain nothing.
@@ -79,7 +80,7 @@ pub struct Ended {
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// Processes that survive SIGKILL.
-    #[error("{0} processes of the attempt cannot be ended")]
+    #[error("cannot end {} of the attempt", counted(*.0, "process", "processes"))]
     Immortal(usize),
     /// The log.
     #[error("cannot write the log of the attempt: {0}")]
@@ -89,7 +90,7 @@ pub enum ProcessError {
 impl Advise for ProcessError {
     fn advice(&self) -> Advice {
         match self {
-            Self::Immortal(_) => hint("end them by hand, then: git ralph status"),
+            Self::Immortal(_) => hint("kill them, then run: git ralph status"),
             Self::Log(_) => Advice::default(),
         }
     }
@@ -219,7 +220,8 @@ async fn watch(
     let mut lack = "output";
     let idle = |lack: &str| {
         let limit = idle_timeout.unwrap_or_default().as_secs();
-        Ending::TimedOut(format!("ended after {limit} seconds without {lack}"))
+        let limit = counted(limit, "second", "seconds");
+        Ending::TimedOut(format!("ended after {limit} without {lack}"))
     };
     let mut seconds = interval_at(begun + SECOND, SECOND);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -231,7 +233,8 @@ async fn watch(
             signal = stop.asked(1) => return Ok(Ending::Interrupted(signal)),
             () = at(deadline) => {
                 let limit = timeout.unwrap_or_default().as_secs();
-                return Ok(Ending::TimedOut(format!("ended after {limit} seconds, its time limit")));
+                let limit = counted(limit, "second", "seconds");
+                return Ok(Ending::TimedOut(format!("ended after {limit}, its time limit")));
             }
             // Before the pipes: a process left behind may keep them full for ever.
             status = child.wait() => {

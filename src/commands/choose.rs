@@ -4,7 +4,8 @@ use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::events::log::{Log, attempts, range_of};
 use crate::ui::choice::{Choice, ask};
-use crate::ui::{self, Screen, counted};
+use crate::names::counted;
+use crate::ui::{self, Screen};
 
 /// Says what closing the loop would do, and asks; what is only shown is shown, and asked about again.
 pub(super) async fn choose(
@@ -60,8 +61,8 @@ async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
         .git
         .diff_size(&state.before.initial, &state.checkpoint)
         .await?;
-    let files = counted(usize::try_from(size.files).unwrap_or(usize::MAX), "file");
-    let commits = counted(open.state.progress.completed.len(), "checkpoint");
+    let files = counted(usize::try_from(size.files).unwrap_or(usize::MAX), "file", "files");
+    let commits = counted(open.state.progress.completed.len(), "checkpoint", "checkpoints");
     Ok(format!(
         "\n  c  cleanup: {cleanup}\n  k  keep: stay on {} with its commits ({commits}, {files} changed)\n",
         open.state.branch

@@ -34,14 +34,13 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (choice, change) = chosen(&args);
-    let change = change.map(str::to_owned);
-    if choice.is_none() && !screen.can_ask() {
-        return Err(FinishRefusal::NoChoice(change.unwrap_or_default()).into());
-    }
     let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, change.as_deref()).await?;
+    let mut open = open_loop(&mut narrator, change).await?;
     if !open.state.is_live() {
         return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
+    }
+    if choice.is_none() && !screen.can_ask() {
+        return Err(FinishRefusal::NoChoice(open.change().to_string()).into());
     }
     let choice = match choice {
         Some(choice) => choice,

@@ -6,6 +6,7 @@ use super::{context, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::stories::wanted;
 use crate::engine::{
     self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, agent_of,
     refuse_inside_attempt, start,
@@ -17,7 +18,8 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::names::Change;
 use crate::settings::{FinishChoice, OnFailure, Options, parse_on_failure};
-use crate::signal::signal_name;
+use crate::signal;
+use crate::stories::Source;
 use crate::ui::choice::{Choice, forget_typed};
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -81,6 +83,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     typed.apply(&mut settings);
     put_stories_in(&mut settings, &args.stories);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
+        // A name that was mistyped is not repeated in the hint.
+        Source::resolve(&context.repo.top, change.as_str(), &wanted(&settings, &change))?;
         return Err(AttemptRefusal::NoAgent(format!("run {change}")).into());
     }
     let options = StartOptions {
@@ -206,6 +210,6 @@ fn why(stopped: &Stopped) -> Option<String> {
         Stopped::Complete | Stopped::RetriesSpent => None,
         Stopped::Skipped(ids) => Some(format!("skipped, because they failed: {}", ids.join(", "))),
         Stopped::Limit(limit) => Some(format!("stopped at a limit: {limit}")),
-        Stopped::Signal(signal) => Some(format!("stopped by {}", signal_name(*signal))),
+        Stopped::Signal(signal) => Some(format!("stopped by {}", signal::name(*signal))),
     }
 }

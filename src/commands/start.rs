@@ -78,7 +78,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 Ok(Exit::Done)
             }
             None => {
-                screen.say("the loop goes on already; nothing would be changed\n");
+                screen.say("the loop is already active; nothing would be changed\n");
                 Ok(Exit::Done)
             }
         };
@@ -94,10 +94,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         (started.open, started.already)
     };
     if already {
-        screen.say("the loop goes on already; nothing was changed\n");
+        screen.say("the loop is already active; nothing was changed\n");
     } else if agent_of(&[], &open.settings(), &open.context.repo.top).is_none() {
         screen.say(
-            "no agent is named, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or do it by hand: git ralph complete\n",
+            "no agent is configured, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or work on the story yourself: git ralph complete\n",
         );
     }
     if !screen.json {

@@ -13,34 +13,37 @@ pub enum OpenRefusal {
     NoWorkTree(String),
     #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
     OtherGitDir { named: PathBuf, found: PathBuf },
-    #[error("this is an attempt of a loop already: an agent cannot start another one")]
+    #[error("this already is an attempt of a loop: an agent cannot start another one")]
     InsideAttempt,
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
     UnknownLoop { name: String, known: Vec<String> },
     /// No live loop; several that are finished, or none.
-    #[error("there is no loop here{}", list(" that goes on (finished: ", .0, ")"))]
+    #[error("there is no {}loop here{}", if .0.is_empty() { "" } else { "active " }, list(" (finished: ", .0, ")"))]
     NoLoop(Vec<String>),
     #[error("there are several loops here{}", list(": ", .0, ""))]
     SeveralLoops(Vec<String>),
-    #[error("the loop '{change}' belongs to the work tree {path}")]
+    #[error("loop '{change}' belongs to the work tree {path}")]
     OtherWorkTree { change: String, path: String },
-    #[error("nothing is kept of an attempt {attempt}")]
+    #[error("there is no saved attempt {attempt}")]
     UnknownAttempt { change: String, attempt: String },
-    #[error("'{0}' is no attempt: it must be <story>@<number>")]
+    #[error("'{0}' is not an attempt: use <story>@<number>")]
     NoAttempt(String),
 }
 
 impl Advise for OpenRefusal {
     fn advice(&self) -> Advice {
         match self {
-            Self::NoWorkTree(_) => hint("cd into a repository, or begin one with: git init"),
+            Self::NoWorkTree(_) => hint("cd into a repository, or create one with: git init"),
             Self::OtherGitDir { .. } => hint("cd into the work tree of that repository, or: unset GIT_DIR"),
-            Self::InsideAttempt => hint("end the attempt with its promise; the loop goes on by itself"),
+            Self::InsideAttempt => hint("end the attempt with its promise; the loop then continues"),
             Self::UnknownLoop { name, known } => match closest(name, known) {
                 Some(meant) => hint(format!(
-                    "did you mean '{meant}'? To begin a loop: git ralph start {name}"
+                    "did you mean '{meant}'? To start a loop: git ralph start {name}"
                 )),
-                None => hint(format!("git ralph start {name}")),
+                None if known.is_empty() => hint(format!("git ralph start {name}")),
+                None => hint(format!(
+                    "name one of them, or start another: git ralph start {name}"
+                )),
             },
             Self::NoLoop(_) => hint("git ralph start <change>"),
             Self::SeveralLoops(_) => hint("name one of them, or see: git ralph status"),

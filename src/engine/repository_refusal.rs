@@ -9,7 +9,7 @@ use crate::exit::Exit;
 pub enum RepositoryRefusal {
     #[error("a {0} is in progress here")]
     OperationInProgress(String),
-    #[error("there are uncommitted changes in the submodule {0}")]
+    #[error("submodule {0} has uncommitted changes")]
     DirtySubmodule(String),
     #[error("HEAD is on {head}, not on {branch}")]
     HeadElsewhere { head: String, branch: String },
@@ -17,11 +17,11 @@ pub enum RepositoryRefusal {
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone { branch: String, checkpoint: String },
     /// `restore` over work that is not at a checkpoint.
-    #[error("the work tree of '{0}' is not at its checkpoint")]
+    #[error("the work tree has changed since the last checkpoint of '{0}'")]
     NotAtCheckpoint(String),
-    #[error("files are in the way of {of}:{}\nnothing was changed", lines(paths))]
+    #[error("{of} would overwrite these files:{}\nnothing was changed", lines(paths))]
     InTheWay {
-        /// What would be written.
+        /// What would overwrite them.
         of: String,
         paths: Vec<String>,
     },
@@ -47,7 +47,7 @@ impl Advise for RepositoryRefusal {
                 "git ralph complete {change}, or: git ralph revert {change}"
             )),
             Self::InTheWay { .. } => {
-                hint("move them elsewhere, then the same command again").exit(Exit::Person)
+                hint("move them elsewhere, then run the same command again").exit(Exit::Person)
             }
         }
     }

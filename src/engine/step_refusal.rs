@@ -3,27 +3,28 @@
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
+use crate::names::counted;
 
 /// Tells why a step may not follow now.
 #[derive(Debug, thiserror::Error)]
 pub enum StepRefusal {
-    #[error("the story {story} failed and can be retried ({left} left)")]
+    #[error("story {story} failed and can be retried ({} left)", counted(*left, "retry", "retries"))]
     RetryFirst {
         change: String,
         story: String,
         left: u32,
     },
-    #[error("the story {story} failed and has no retries left")]
+    #[error("story {story} failed and has no retries left")]
     RetriesSpent { change: String, story: String },
     #[error("no story has failed")]
     NothingFailed(String),
-    #[error("the loop '{0}' is finished")]
+    #[error("loop '{0}' is already finished")]
     LoopFinished(String),
     /// `prune` of a loop that is not closed.
-    #[error("the loop '{0}' is not finished: nothing of it is removed")]
+    #[error("loop '{0}' is still active: nothing was removed")]
     LoopLive(String),
     /// A defect of git-ralph.
-    #[error("the loop '{0}' is in no state for this")]
+    #[error("loop '{0}' is not in a state that allows this")]
     WrongPhase(String),
 }
 
@@ -36,7 +37,7 @@ impl Advise for StepRefusal {
             Self::RetriesSpent { change, story } => {
                 let story = quoted(story);
                 hint(format!(
-                    "git ralph finish {change}, or: git ralph skip {change} {story}"
+                    "git ralph retry {change} --max-retries <n>, git ralph skip {change} {story}, or git ralph finish {change}"
                 ))
                 .exit(Exit::RetriesSpent)
             }

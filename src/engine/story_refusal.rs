@@ -3,7 +3,7 @@
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
 use crate::exit::Exit;
-use crate::names::closest;
+use crate::names::{closest, counted};
 use crate::stories::Adapter;
 
 /// Tells why no story of the list can be worked on.
@@ -15,7 +15,7 @@ pub enum StoryRefusal {
         source_file: String,
         adapter: Adapter,
     },
-    #[error("no story is left to do: {done} of {total} are complete")]
+    #[error("nothing left to do: {done} of {} complete", counted(*total, "story is", "stories are"))]
     NothingLeft {
         change: String,
         done: usize,
@@ -33,9 +33,9 @@ pub enum StoryRefusal {
     /// `skip --undo`, but the loop passes over nothing.
     #[error("no story is skipped")]
     NothingSkipped,
-    #[error("the stories that are left wait for others{}", list(": ", .0, ""))]
+    #[error("every remaining story waits for another{}", list(": ", .0, ""))]
     Blocked(Vec<String>),
-    #[error("the story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
+    #[error("story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
     StillOpen {
         change: String,
         story: String,
@@ -60,7 +60,8 @@ impl Advise for StoryRefusal {
             },
             Self::NothingSkipped => hint("git ralph stories"),
             Self::Blocked(_) => {
-                hint("mend what they wait for in the list; in a loop that goes on: git ralph skip <change> <story>").exit(Exit::Person)
+                hint("fix their dependencies in the list; in an active loop: git ralph skip <change> <story>")
+                    .exit(Exit::Person)
             }
             Self::StillOpen {
                 change,
@@ -69,12 +70,14 @@ impl Advise for StoryRefusal {
                 ..
             } => {
                 let mark = if *by_command {
-                    "mend ralph.doneCommand"
+                    "fix ralph.doneCommand"
                 } else {
                     "mark it as done there"
                 };
                 let story = quoted(story);
-                hint(format!("{mark}, then the same command again; or: git ralph skip {change} {story}"))
+                hint(format!(
+                    "{mark}, then run the same command again; or: git ralph skip {change} {story}"
+                ))
             }
         }
     }
@@ -91,17 +94,17 @@ fn source_name(source_file: &str, by_command: bool) -> String {
 
 fn no_stories(source_file: &str, adapter: Adapter) -> String {
     match adapter {
-        Adapter::Command => format!("{} printed no story", source_name(source_file, true)),
-        _ => format!("{source_file} has no story"),
+        Adapter::Command => format!("{} printed no stories", source_name(source_file, true)),
+        _ => format!("{source_file} has no stories"),
     }
 }
 
 fn no_stories_hint(adapter: Adapter) -> &'static str {
     match adapter {
         Adapter::Command => {
-            "run it by hand in the top directory; it must print one object a story, like: {\"id\": \"1\", \"title\": \"Describe the work\"}"
+            "run it in the top directory; it must print one JSON object per story, such as: {\"id\": \"1\", \"title\": \"Describe the work\"}"
         }
-        Adapter::Prd => "add a story like: {\"id\": \"1\", \"title\": \"Describe the work\"}",
-        Adapter::Openspec | Adapter::Markdown => "add a task like: - [ ] 1.1 Describe the work",
+        Adapter::Prd => "add a story such as: {\"id\": \"1\", \"title\": \"Describe the work\"}",
+        Adapter::Openspec | Adapter::Markdown => "add a task such as: - [ ] 1.1 Describe the work",
     }
 }

@@ -28,6 +28,7 @@ use crate::names::BadChange;
 use crate::prompt::TemplateError;
 use crate::protect::ProtectError;
 use crate::settings::SettingsError;
+use crate::signal;
 use crate::state::StateError;
 use crate::stories::SourceError;
 
@@ -113,7 +114,7 @@ pub enum Error {
     #[error(transparent)]
     Guard(#[from] GuardError),
     /// The template of the prompt cannot be used.
-    #[error("the prompt cannot be made: {0}")]
+    #[error("cannot make the prompt: {0}")]
     Prompt(#[from] TemplateError),
     /// The state could not be read, saved or locked.
     #[error(transparent)]
@@ -151,7 +152,7 @@ pub enum Error {
     #[error("the demo failed: {0}")]
     Demo(String),
     /// The loop was asked to stop.
-    #[error("stopped by signal {0}")]
+    #[error("stopped by {}", signal::name(*.0))]
     Stopped(i32),
 }
 
@@ -192,7 +193,9 @@ impl Error {
             Self::Change(error) => error.advice(),
             Self::File(error) => error.advice(),
             Self::System { .. } | Self::Demo(_) => Advice::default(),
-            Self::Stopped(signal) => hint("the same command again goes on").exit(Exit::Signal(*signal)),
+            Self::Stopped(signal) => {
+                hint("run the same command again to continue").exit(Exit::Signal(*signal))
+            }
         }
     }
 }

@@ -1,13 +1,11 @@
 //! One sample or more of each error there is. A variant without a sample fails a test.
 
-use std::any::type_name;
-use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::tests::complete;
 use super::{
     AttemptRefusal, BadChange, Error, FileError, FinishRefusal, GitError, GitHooksRefused, GuardError,
     HookRefused, OpenRefusal, ProcessError, ProtectError, RepositoryRefusal, SettingsError,
@@ -52,12 +50,12 @@ pub fn all() -> Vec<Error> {
             log: path("/r/.git/ralph/add-login/hooks.log"),
         }),
         Error::GitHooks(GitHooksRefused {
-            why: "/r/.git/hooks leads out of the repository".to_owned(),
+            why: "/r/.git/hooks leads outside the repository".to_owned(),
             hint: "rm /r/.git/hooks && mkdir /r/.git/hooks".to_owned(),
         }),
         Error::System {
             what: "find the current directory",
-            source: io::ErrorKind::NotFound.into(),
+            source: io::Error::from_raw_os_error(2),
         },
         Error::Demo("no space left on device".to_owned()),
         Error::Stopped(2),
@@ -69,38 +67,6 @@ pub fn all() -> Vec<Error> {
 fn add<E: Debug + Into<Error>>(all: &mut Vec<Error>, samples: Vec<E>) {
     complete(&samples);
     all.extend(samples.into_iter().map(Into::into));
-}
-
-/// Asserts that the samples have every variant of their type, which is read from its source.
-#[track_caller]
-fn complete<E: Debug>(samples: &[E]) {
-    let shown: BTreeSet<String> = samples
-        .iter()
-        .map(|error| first_name(&format!("{error:?}")))
-        .collect();
-    let (module, name) = type_name::<E>().rsplit_once("::").unwrap();
-    let module = module.split("::").skip(1).collect::<PathBuf>();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module);
-    let text = [file.with_extension("rs"), file.join("mod.rs")]
-        .iter()
-        .find_map(|file| fs::read_to_string(file).ok());
-    assert_eq!(shown, variants(&text.unwrap(), name), "{name}");
-}
-
-/// Returns the name that a shown value and a line of the source begin with.
-pub fn first_name(text: &str) -> String {
-    text.chars().take_while(|c| c.is_alphanumeric()).collect()
-}
-
-/// Reads the names of an enumeration's variants from its source.
-fn variants(source: &str, name: &str) -> BTreeSet<String> {
-    let (_, rest) = source.split_once(&format!("pub enum {name} {{\n")).unwrap();
-    let (body, _) = rest.split_once("\n}\n").unwrap();
-    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
-    lines
-        .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
-        .map(first_name)
-        .collect()
 }
 
 fn full() -> io::Error {
@@ -173,12 +139,11 @@ fn git() -> Vec<GitError> {
 }
 
 fn work_tree() -> Vec<WorkTreeError> {
-    let git = git().into_iter().take(1).map(WorkTreeError::Git);
-    git.chain([
+    vec![
+        WorkTreeError::Git(git().remove(0)),
         WorkTreeError::Unreadable("  secret.txt".to_owned()),
         WorkTreeError::Unstorable("  pipe".to_owned()),
-    ])
-    .collect()
+    ]
 }
 
 fn state() -> Vec<StateError> {
@@ -204,13 +169,14 @@ fn state() -> Vec<StateError> {
 }
 
 fn settings() -> Vec<SettingsError> {
-    let git = git().into_iter().take(1).map(SettingsError::Git);
-    git.chain([SettingsError::Value {
-        key: "ralph.maxretries".to_owned(),
-        value: "many".to_owned(),
-        wanted: "a whole number, 0 or more",
-    }])
-    .collect()
+    vec![
+        SettingsError::Git(git().remove(0)),
+        SettingsError::Value {
+            key: "ralph.maxretries".to_owned(),
+            value: "many".to_owned(),
+            wanted: "a whole number, 0 or more",
+        },
+    ]
 }
 
 fn source() -> Vec<SourceError> {
@@ -273,7 +239,7 @@ fn template() -> Vec<TemplateError> {
     vec![
         TemplateError::Unreadable {
             path: "prompt.md".to_owned(),
-            cause: io::ErrorKind::NotFound.into(),
+            cause: io::Error::from_raw_os_error(2),
         },
         TemplateError::Mistake {
             name: "prompt.md".to_owned(),
@@ -310,7 +276,7 @@ fn agent_settings() -> Vec<SettingsFileError> {
         SettingsFileError::NoHome,
         SettingsFileError::Text {
             path: path("/home/u/.claude/settings.json"),
-            why: "its hooks is no object".to_owned(),
+            why: "hooks is not an object".to_owned(),
         },
         SettingsFileError::File {
             what: "write",
@@ -337,6 +303,7 @@ fn open() -> Vec<OpenRefusal> {
             known: words(&["add-login"]),
         },
         OpenRefusal::NoLoop(Vec::new()),
+        OpenRefusal::NoLoop(words(&["add-login"])),
         OpenRefusal::SeveralLoops(words(&["add-login", "tidy-up"])),
         OpenRefusal::OtherWorkTree {
             change: change(),
@@ -366,7 +333,7 @@ fn repository() -> Vec<RepositoryRefusal> {
         },
         RepositoryRefusal::NotAtCheckpoint(change()),
         RepositoryRefusal::InTheWay {
-            of: "the attempt 2@1".to_owned(),
+            of: "attempt 2@1".to_owned(),
             paths: words(&["a.txt"]),
         },
     ]
@@ -423,8 +390,19 @@ fn attempt() -> Vec<AttemptRefusal> {
             stories: 3,
         },
         AttemptRefusal::NoAgent("next".to_owned()),
-        AttemptRefusal::AgentMissing("cluade".to_owned()),
-        AttemptRefusal::AgentMissing("./agent.sh".to_owned()),
+        AttemptRefusal::AgentMissing {
+            name: "cluade".to_owned(),
+            is_here: false,
+        },
+        AttemptRefusal::AgentMissing {
+            name: "./agent.sh".to_owned(),
+            is_here: false,
+        },
+        AttemptRefusal::AgentMissing {
+            name: "agent.sh".to_owned(),
+            is_here: true,
+        },
+        AttemptRefusal::AgentNotExecutable("./agent.sh".to_owned()),
         AttemptRefusal::AgentUnable {
             log: path("/r/.git/ralph/add-login/attempts/2.1.log"),
             story: story(),

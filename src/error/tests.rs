@@ -1,12 +1,16 @@
 //! The table of all errors: each with its message, its hint and its exit code, as people and scripts get them.
 
-use std::path::Path;
+use std::any::type_name;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use snapbox::data::DataFormat;
 use snapbox::{Data, assert_data_eq};
 
 use super::Error;
-use super::samples::{all, first_name};
+use super::samples::all;
 
 #[test]
 fn the_table_is_as_it_was_agreed() {
@@ -47,4 +51,37 @@ fn messages_are_lower_case_and_end_without_a_stop() {
         );
         assert!(!text.ends_with('.') && !text.trim_end().is_empty(), "{text}");
     }
+}
+
+/// Asserts that the samples have every variant of their type, which is read from its source.
+#[track_caller]
+pub fn complete<E: Debug>(samples: &[E]) {
+    let shown = samples.iter().map(|error| first_name(&format!("{error:?}")));
+    let (module, name) = type_name::<E>().rsplit_once("::").unwrap();
+    let module = module.split("::").skip(1).collect::<PathBuf>();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module);
+    let text = [file.with_extension("rs"), file.join("mod.rs")]
+        .iter()
+        .find_map(|file| fs::read_to_string(file).ok());
+    assert_eq!(
+        shown.collect::<BTreeSet<_>>(),
+        variants(&text.unwrap(), name),
+        "{name}"
+    );
+}
+
+/// Returns the name that a shown value and a line of the source begin with.
+fn first_name(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric()).collect()
+}
+
+/// Reads the names of an enumeration's variants from its source.
+fn variants(source: &str, name: &str) -> BTreeSet<String> {
+    let (_, rest) = source.split_once(&format!("pub enum {name} {{\n")).unwrap();
+    let (body, _) = rest.split_once("\n}\n").unwrap();
+    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+    lines
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
+        .map(first_name)
+        .collect()
 }

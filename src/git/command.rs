@@ -88,7 +88,7 @@ pub enum GitError {
     #[error(transparent)]
     Run(#[from] CommandError),
     /// Git answered in a shape that is not documented.
-    #[error("git {verb} gave an answer that cannot be read: {answer:?}")]
+    #[error("cannot understand the output of git {verb}: {answer:?}")]
     Answer {
         /// The subcommand.
         verb: String,
@@ -99,7 +99,7 @@ pub enum GitError {
     #[error(transparent)]
     File(#[from] FileError),
     /// Another git holds the index.
-    #[error("{} exists: another git is at work here, or one crashed", .0.display())]
+    #[error("{} exists: another git process is running here, or one crashed", .0.display())]
     IndexLocked(PathBuf),
 }
 
@@ -107,11 +107,11 @@ impl Advise for GitError {
     fn advice(&self) -> Advice {
         match self {
             Self::IndexLocked(path) => hint(format!(
-                "if no other git is at work: rm {}",
+                "if no other git process is running: rm {}",
                 quoted(&path.to_string_lossy())
             )),
             Self::Failed { .. } | Self::Answer { .. } => {
-                hint("the same command with -v shows each git command as it runs")
+                hint("run the same command with -v to see each git command")
             }
             Self::Run(error) => error.advice(),
             Self::File(error) => error.advice(),

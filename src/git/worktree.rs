@@ -65,7 +65,7 @@ pub enum WorkTreeError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// Files or directories that may not be read.
-    #[error("part of the work tree cannot be read:\n{0}")]
+    #[error("cannot read part of the work tree:\n{0}")]
     Unreadable(String),
     /// Something that git cannot store.
     #[error("git cannot store part of the work tree:\n{0}")]
@@ -76,8 +76,8 @@ impl Advise for WorkTreeError {
     fn advice(&self) -> Advice {
         match self {
             Self::Git(error) => error.advice(),
-            Self::Unreadable(_) => hint("make it readable with chmod, or have git ignore it"),
-            Self::Unstorable(_) => hint("move it away, or have git ignore it"),
+            Self::Unreadable(_) => hint("make it readable with chmod, or add it to .gitignore"),
+            Self::Unstorable(_) => hint("move it away, or add it to .gitignore"),
         }
     }
 }

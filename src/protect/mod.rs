@@ -94,7 +94,7 @@ pub enum ProtectError {
     #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
     RepositoryGone(PathBuf),
     /// The work tree changes while it is put back.
-    #[error("the work tree does not come to rest{}: is something still writing to it?", named(.0))]
+    #[error("the work tree keeps changing{}: is something still writing to it?", named(.0))]
     Restless(Vec<String>),
 }
 
@@ -104,10 +104,8 @@ impl Advise for ProtectError {
             Self::File(error) => error.advice(),
             Self::Git(error) => error.advice(),
             Self::WorkTree(error) => error.advice(),
-            Self::RepositoryGone(_) => {
-                hint("bring it back to that place, then: git ralph status").exit(Exit::Person)
-            }
-            Self::Restless(_) => hint("end what writes there, then: git ralph revert"),
+            Self::RepositoryGone(_) => hint("move it back, then run: git ralph status").exit(Exit::Person),
+            Self::Restless(_) => hint("stop what writes there, then run: git ralph revert"),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
 
 pub use options::{Limit, LoopSettings, Options};
-pub use table::TABLE;
+pub use table::{TABLE, spelled};
 use values::{days, dollars, duration, finish_choice, mark, number, text, truth, wait, wrong};
 pub use values::{parse_colour, parse_duration, parse_on_failure, to_std};
 
@@ -216,7 +216,7 @@ pub enum SettingsError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// A value of the wrong kind.
-    #[error("the setting {key} is '{value}', but must be {wanted}")]
+    #[error("the setting {} is '{value}', but must be {wanted}", spelled(key))]
     Value {
         /// The key.
         key: String,
@@ -231,7 +231,12 @@ impl Advise for SettingsError {
     fn advice(&self) -> Advice {
         match self {
             Self::Git(error) => error.advice(),
-            Self::Value { key, .. } => hint(format!("git config --show-origin --get-all {key}")),
+            Self::Value { key, .. } => {
+                let key = spelled(key);
+                hint(format!(
+                    "git config {key} <value>, or see where it is set: git config --show-origin --get-all {key}"
+                ))
+            }
         }
     }
 }
@@ -464,7 +469,7 @@ mod tests {
         let error = Configuration::parse(&local(&["ralph.maxretries\nmany"])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the setting ralph.maxretries is 'many', but must be a whole number, 0 or more"
+            "the setting ralph.maxRetries is 'many', but must be a whole number, 0 or more"
         );
         assert!(Configuration::parse(&local(&["ralph.timeout\nsoon"])).is_err());
         assert!(Configuration::parse(&local(&["ralph.maxcost\nNaN"])).is_err());

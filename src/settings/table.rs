@@ -120,3 +120,10 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "how long to keep attempts, snapshots and trash of a finished loop; none: for ever",
     ),
 ];
+
+/// Returns the key as the table spells it; git gives it in lower case.
+#[must_use]
+pub fn spelled(key: &str) -> &str {
+    let mut keys = TABLE.iter().map(|(key, ..)| *key);
+    keys.find(|other| other.eq_ignore_ascii_case(key)).unwrap_or(key)
+}

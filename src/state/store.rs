@@ -29,7 +29,7 @@ use crate::names::{Change, ref_component};
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Another process holds the loop.
-    #[error("another git-ralph works on '{change}'{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
+    #[error("another git-ralph is working on '{change}'{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
     Busy {
         /// The change.
         change: String,
@@ -37,7 +37,7 @@ pub enum StateError {
         holder: Option<String>,
     },
     /// The process that held the loop was killed, and one of its children goes on.
-    #[error("{holder} is gone, but a git that it started for '{change}' is still at work")]
+    #[error("{holder} is gone, but a git process that it started for '{change}' is still running")]
     Outlived {
         /// The change.
         change: String,
@@ -45,7 +45,7 @@ pub enum StateError {
         holder: String,
     },
     /// A newer program wrote the file.
-    #[error("{} was written by a newer git-ralph (version {found}, this one knows {VERSION})", path.display())]
+    #[error("{} was written by a newer git-ralph (version {found}; this one reads version {VERSION})", path.display())]
     Newer {
         /// The state file.
         path: PathBuf,
@@ -69,13 +69,13 @@ impl Advise for StateError {
     fn advice(&self) -> Advice {
         match self {
             Self::Busy { .. } | Self::Outlived { .. } => {
-                hint("wait for it, then the same command again").exit(Exit::Busy)
+                hint("wait until it is done, then run the same command again").exit(Exit::Busy)
             }
             Self::Newer { .. } => hint("install a newer git-ralph"),
             Self::Damaged { path, .. } => {
                 let change = path.file_stem().unwrap_or_default().to_string_lossy();
                 hint(format!(
-                    "move the file away, then: git ralph start {change} --resume"
+                    "move the file away, then run: git ralph start {change} --resume"
                 ))
             }
             Self::File(error) => error.advice(),

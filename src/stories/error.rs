@@ -17,7 +17,7 @@ pub enum SourceError {
         name: String,
     },
     /// The command adapter without a command that lists stories.
-    #[error("no command is named that lists the stories")]
+    #[error("no command that lists the stories is configured")]
     NoCommand,
     /// A command of the user's failed.
     #[error("{key} failed: `{command}`: {how}")]
@@ -38,7 +38,9 @@ pub enum SourceError {
         cause: String,
     },
     /// Marking a story would change more than its mark.
-    #[error("cannot mark the story at '{path}' line {line} as done: the list would no longer be the same")]
+    #[error(
+        "cannot mark the story at '{path}' line {line} as done without changing anything else in the list"
+    )]
     Unmarkable {
         /// The path of the source.
         path: String,
@@ -46,11 +48,7 @@ pub enum SourceError {
         line: usize,
     },
     /// No layout has stories for the change.
-    #[error(
-        "no stories found for change '{change}': there is no {}; changes found: {}{}",
-        .looked_for.join(" and no "), listed(.changes),
-        .passed_over.iter().map(|file| format!("; {file}")).collect::<String>()
-    )]
+    #[error("no stories found for change '{change}'")]
     NoStories {
         /// The change that was asked for.
         change: String,
@@ -70,7 +68,7 @@ pub enum SourceError {
         paths: Vec<String>,
     },
     /// There is no such file.
-    #[error("no story file at '{path}'")]
+    #[error("no story file at '{path}'{}", relative_to(path))]
     Missing {
         /// The path of the source.
         path: String,
@@ -88,7 +86,7 @@ pub enum SourceError {
         path: String,
     },
     /// The file is larger than 16 MiB.
-    #[error("cannot read stories from '{path}': it is larger than {limit} bytes")]
+    #[error("cannot read stories from '{path}': it is larger than {} MiB", limit >> 20)]
     TooLarge {
         /// The path of the source.
         path: String,
@@ -128,7 +126,7 @@ pub enum SourceError {
         cause: std::io::Error,
     },
     /// The file was written, and something else wrote it at the same time.
-    #[error("cannot confirm the ticks in '{path}': it was changed at the same time")]
+    #[error("cannot confirm the ticks in '{path}': something else changed it at the same time")]
     Overwritten {
         /// The path of the source.
         path: String,
@@ -143,18 +141,27 @@ impl Advise for SourceError {
                 hint(format!("--adapter {}", closest(name, &known).unwrap_or("<name>")))
             }
             Self::NoCommand => {
-                hint("git config ralph.storiesCommand '<command that prints one JSON object a story>'")
+                hint("git config ralph.storiesCommand '<command that prints one JSON object per story>'")
             }
-            Self::CommandFailed { .. } => hint("run it by hand in the top directory, and mend what it says"),
-            Self::Malformed { .. } => hint("mend it there, then see: git ralph stories"),
-            Self::NoStories { change, changes, .. } => match closest(change, changes) {
-                Some(meant) => hint(format!(
-                    "did you mean '{meant}'? Or name a list: --stories <path>"
-                )),
-                None => hint(format!(
-                    "write openspec/changes/{change}/tasks.md, or name a list: --stories <path>"
-                )),
-            },
+            Self::CommandFailed { .. } => hint("run it in the top directory, and fix what it reports"),
+            Self::Malformed { .. } => hint("fix it, then run: git ralph stories"),
+            Self::NoStories {
+                change,
+                looked_for,
+                changes,
+                passed_over,
+            } => {
+                let first = match closest(change, changes) {
+                    Some(meant) => format!("did you mean '{meant}'? Otherwise"),
+                    None => format!("write openspec/changes/{change}/tasks.md, or"),
+                };
+                let found = listed(changes);
+                let others: String = passed_over.iter().map(|file| format!("; {file}")).collect();
+                let places = looked_for.join(", ");
+                hint(format!(
+                    "{first} name a list: --stories <path>; changes found: {found}; looked for: {places}{others}"
+                ))
+            }
             Self::Ambiguous { .. } => hint("name one of them: --stories <path>"),
             Self::Missing { .. }
             | Self::Directory { .. }
@@ -162,9 +169,9 @@ impl Advise for SourceError {
             | Self::TooLarge { .. }
             | Self::Outside { .. } => hint("name another list: --stories <path>"),
             Self::Unmarkable { .. } | Self::Untickable { .. } => {
-                hint("mark it there by hand, then the same command again")
+                hint("mark it there yourself, then run the same command again")
             }
-            Self::Overwritten { .. } => hint("the same command again"),
+            Self::Overwritten { .. } => hint("run the same command again"),
             Self::Unreadable { .. } | Self::Unwritable { .. } => Advice::default(),
         }
     }
@@ -172,6 +179,14 @@ impl Advise for SourceError {
 
 fn known_adapters() -> String {
     Adapter::ALL.map(Adapter::name).join(", ")
+}
+
+fn relative_to(path: &str) -> &'static str {
+    if path.starts_with('/') {
+        ""
+    } else {
+        " (relative to the top of the repository)"
+    }
 }
 
 fn listed(names: &[String]) -> String {

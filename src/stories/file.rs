@@ -110,7 +110,10 @@ mod tests {
         fs::write(&file, "").unwrap();
 
         let missing = read(&dir.path().join("none"), "none").unwrap_err();
-        assert_eq!(missing.to_string(), "no story file at 'none'");
+        assert_eq!(
+            missing.to_string(),
+            "no story file at 'none' (relative to the top of the repository)"
+        );
         let below_a_file = read(&file.join("x"), "file/x").unwrap_err();
         assert!(matches!(below_a_file, SourceError::Missing { .. }));
         let directory = read(dir.path(), "d").unwrap_err();

@@ -182,6 +182,7 @@ pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Advise;
     use std::fs;
 
     fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -285,16 +286,17 @@ mod tests {
             (".ralph/prd.json", r#"{"branchName":"test/x","stories":[]}"#),
             ("scripts/ralph/prd.json", "[]"),
         ]);
-        let error = find(top.path(), "c", None, None).unwrap_err().to_string();
+        let error = find(top.path(), "c", None, None).unwrap_err();
+        assert_eq!(error.to_string(), "no stories found for change 'c'");
+        let hint = error.advice().hint.unwrap();
         for part in [
-            "no stories found for change 'c': there is no openspec/changes/c/tasks.md",
-            "no specs/c/tasks.md and no .kiro/specs/c/tasks.md",
+            "looked for: openspec/changes/c/tasks.md, specs/c/tasks.md, .kiro/specs/c/tasks.md",
             "changes found: a, b",
             "prd.json cannot be read (expected value at line 2 column 15)",
             ".ralph/prd.json is for the branch test/x",
             "scripts/ralph/prd.json names no branch",
         ] {
-            assert!(error.contains(part), "{part:?} is missing from {error}");
+            assert!(hint.contains(part), "{part:?} is missing from {hint}");
         }
         let error = find(top.path(), "b", None, Some("prose")).unwrap_err();
         assert!(matches!(error, SourceError::UnknownAdapter { .. }));

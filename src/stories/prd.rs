@@ -91,12 +91,12 @@ pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
     let list = match Members::of(root) {
         Some(members) => {
             let list = members.first(LISTS).map(|(_, list)| list);
-            list.ok_or_else(|| malformed(format!("it is no list and has no {}", LISTS.join(", "))))?
+            list.ok_or_else(|| malformed(format!("it is not a list and has no {}", LISTS.join(", "))))?
         }
         None => root,
     };
     let values: Vec<&RawValue> =
-        serde_json::from_str(list.get()).map_err(|_| malformed("its stories are no list".to_owned()))?;
+        serde_json::from_str(list.get()).map_err(|_| malformed("its stories are not a list".to_owned()))?;
     Records::read(text, &values)
         .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
 }
@@ -258,7 +258,7 @@ mod tests {
         );
         assert!(wrong(b"[\n\"\xff\"]").contains("not UTF-8 at line 2 column 2"));
         assert!(wrong(b"{}").contains("has no userStories, stories, tasks"));
-        assert!(wrong(b"3").contains("its stories are no list"));
+        assert!(wrong(b"3").contains("its stories are not a list"));
         assert!(wrong(b"[\n3]").contains("a story must be an object at line 2"));
         assert!(wrong(b"").contains("line 1 column 0"));
     }

@@ -6,6 +6,7 @@ use super::narration::{bold, red};
 use super::preview::described;
 use super::width::wrap;
 use crate::inspect::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
+use crate::names::counted;
 use crate::state::Phase;
 
 /// `git ralph doctor`, on a terminal with so many columns.
@@ -82,11 +83,14 @@ fn change_words(found: &FoundChange) -> String {
         (Some(source), Some(adapter)) => format!("{source} ({adapter})"),
         _ => String::new(),
     };
+    let stories = |total| counted(total, "story is", "stories are");
     let state = match (found.done, found.stories, found.warnings) {
         _ if found.error.is_some() => "cannot be read".to_owned(),
-        (Some(done), Some(total), Some(0)) => format!("{done} of {total} stories complete"),
+        (Some(done), Some(total), Some(0)) => format!("{done} of {} complete", stories(total)),
         (Some(done), Some(total), Some(warnings)) => format!(
-            "{done} of {total} stories complete, {warnings} warnings: git ralph stories {}",
+            "{done} of {} complete, {}: git ralph stories {}",
+            stories(total),
+            counted(warnings, "warning", "warnings"),
             found.change
         ),
         _ => "a command lists the stories".to_owned(),

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, counted, dollars, time, verdict};
+use super::narration::{bold, dollars, time, verdict};
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::events::log::{Log, LogEntry};
-use crate::names::heading;
+use crate::names::{counted, heading};
 use crate::state::Verdict;
 
 /// `git ralph log`, on a terminal with so many columns.
@@ -94,7 +94,7 @@ fn total(log: &Log) -> String {
         .filter(|attempt| attempt.verdict == Verdict::Complete);
     let mut words = format!(
         "{}, {} complete, {}",
-        counted(log.attempts.len(), "attempt"),
+        counted(log.attempts.len(), "attempt", "attempts"),
         complete.count(),
         time(attempts.clone().map(|attempt| attempt.duration).sum())
     );

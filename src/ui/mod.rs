@@ -28,7 +28,6 @@ use crate::exit::Exit;
 use crate::settings::Colour;
 use shown::{AgentOutput, Styles, shown};
 
-pub use narration::counted;
 pub use narrator::Narrator;
 pub use shown::plain;
 

@@ -9,7 +9,7 @@ use super::shown::styled;
 use super::summary::far;
 use crate::async_cmd::quoted;
 use crate::events::{Attempt, What};
-use crate::names::heading;
+use crate::names::{counted, heading};
 use crate::state::Verdict;
 
 /// What standard error says about an event of a change; `None` for events that the output itself shows.
@@ -83,7 +83,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             &format!(
                 "  {} of {} left",
                 max_retries - retries.min(max_retries),
-                counted(*max_retries as usize, "retry")
+                counted(*max_retries, "retry", "retries")
             ),
         ),
         What::Waiting { reason, seconds, .. } => {
@@ -126,7 +126,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         }
         What::Committed { oid, commits } => line(
             &mut text,
-            &format!("{} by hand, up to {}", counted(*commits, "commit"), oid.short()),
+            &format!("{} by hand, up to {}", counted(*commits, "commit", "commits"), oid.short()),
         ),
         What::Left { to } => line(&mut text, &format!("HEAD is on {to}")),
         What::Returned { branch } => line(&mut text, &format!("HEAD is on {branch} again")),
@@ -199,16 +199,6 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// So many of something: `1 story`, `2 stories`.
-#[must_use]
-pub fn counted(number: usize, noun: &str) -> String {
-    match (number, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {noun}s"),
-    }
-}
-
 /// So many US dollars: `$0.12`.
 pub(super) fn dollars(cost: f64) -> String {
     format!("${cost:.2}")
@@ -267,12 +257,6 @@ pub(super) fn yellow(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nouns_are_counted() {
-        let words = [counted(1, "story"), counted(0, "story"), counted(2, "file")];
-        assert_eq!(words, ["1 story", "0 stories", "2 files"]);
-    }
 
     #[test]
     fn times_are_short() {

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::narration::{bold, counted, green, red, time};
+use super::narration::{bold, green, red, time};
 use super::summary;
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::{CurrentStory, SessionStatus, Status};
-use crate::names::heading;
+use crate::names::{counted, heading};
 use crate::state::Phase;
 
 /// `git ralph status` of one loop, on a terminal with so many columns.
@@ -33,7 +33,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         let _ = writeln!(
             text,
             "{} by hand since then",
-            counted(status.commits_by_hand, "commit")
+            counted(status.commits_by_hand, "commit", "commits")
         );
     }
     if let Some(attempt) = &status.restored {
@@ -70,11 +70,8 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
     let _ = writeln!(text, "story {}", heading(&current.id, &current.title));
     match phase {
         Phase::Failed | Phase::Exhausted => {
-            let used = format!(
-                "failed, {} of {} used",
-                current.retries,
-                counted(max_retries as usize, "retry")
-            );
+            let most = counted(max_retries, "retry", "retries");
+            let used = format!("failed, {} of {most} used", current.retries);
             let _ = writeln!(text, "  {}", red(&used));
             for line in current.reason.iter().flat_map(|reason| reason.lines()) {
                 let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, counted, dollars, green, red, time};
+use super::narration::{bold, dollars, green, red, time};
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::summary::Summary;
-use crate::names::heading;
+use crate::names::{counted, heading};
 use crate::state::Phase;
 
 /// Returns the summary of a loop at the end of a run; `stopped` says why it ended, where no story does.
@@ -18,7 +18,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         parts.push(far(done, total, &status.skipped));
     }
     if summary.attempts > 0 {
-        let mut words = counted(summary.attempts, "attempt");
+        let mut words = counted(summary.attempts, "attempt", "attempts");
         let _ = write!(words, ", {}", time(summary.seconds));
         if let Some(cost) = summary.cost {
             let _ = write!(words, ", {}", dollars(cost));
@@ -27,7 +27,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     }
     let changed = summary.changed;
     if changed.files > 0 {
-        let files = counted(usize::try_from(changed.files).unwrap_or(usize::MAX), "file");
+        let files = counted(usize::try_from(changed.files).unwrap_or(usize::MAX), "file", "files");
         parts.push(format!(
             "{files} changed, +{} -{}",
             changed.insertions, changed.deletions
@@ -40,7 +40,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     match (&status.current, status.phase) {
         (Some(story), Phase::Failed | Phase::Exhausted) => {
             let title = heading(&story.id, &story.title);
-            let times = counted(story.retries as usize + 1, "time");
+            let times = counted(story.retries + 1, "time", "times");
             let _ = writeln!(text, "{}", red(&format!("story {title} failed {times}")));
             if let Some(first) = story.reason.as_deref().and_then(|reason| reason.lines().next()) {
                 let _ = writeln!(text, "  {first}");
@@ -67,7 +67,7 @@ pub fn next(steps: &[NextStep]) -> String {
 /// Says how many stories are complete, and which are skipped.
 #[must_use]
 pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
-    let mut words = format!("{done} of {} complete", counted(total, "story"));
+    let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
     if !skipped.is_empty() {
         let _ = write!(words, ", {} skipped ({})", skipped.len(), skipped.join(", "));
     }

@@ -148,8 +148,8 @@ fn require_agent(
     let command = if step == Step::Retry { "retry" } else { "next" };
     let top = &open.context.repo.top;
     let agent = agent_of(given, settings, top).ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
-    match agent.command.missing_program(top) {
-        Some(missing) => Err(AttemptRefusal::AgentMissing(missing).into()),
+    match AttemptRefusal::of_missing(&agent.command, top) {
+        Some(missing) => Err(missing.into()),
         None => Ok(agent),
     }
 }

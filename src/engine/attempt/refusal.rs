@@ -1,8 +1,9 @@
 //! Errors of an attempt: its agent cannot be named, found or used.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::agent::presets;
+use crate::agent::{AgentCommand, presets};
+use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::names::closest;
@@ -11,12 +12,18 @@ use crate::state::Verdict;
 /// Tells why no attempt was made, or why another would not help.
 #[derive(Debug, thiserror::Error)]
 pub enum AttemptRefusal {
-    #[error("no agent is named")]
+    #[error("no agent is configured")]
     NoAgent(String),
-    #[error("the agent '{0}' cannot be found")]
-    AgentMissing(String),
+    #[error("cannot find the agent '{name}'")]
+    AgentMissing {
+        name: String,
+        /// Whether a file of this name is in the top directory.
+        is_here: bool,
+    },
+    #[error("the agent '{0}' is not executable")]
+    AgentNotExecutable(String),
     /// The agent cannot work at all: more attempts would not help.
-    #[error("the agent could not work on the story {story}: {verdict}{}", reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
+    #[error("the agent could not work on story {story}: {verdict}{}", reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
     AgentUnable {
         log: PathBuf,
         story: String,
@@ -24,34 +31,83 @@ pub enum AttemptRefusal {
         reason: Option<String>,
         advice: Option<&'static str>,
     },
-    #[error("{stories} stories in a row were said to be complete, but nothing was changed for them")]
+    #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },
+}
+
+impl AttemptRefusal {
+    /// Refuses an agent whose program cannot be run from the top directory.
+    pub fn of_missing(agent: &AgentCommand, top: &Path) -> Option<Self> {
+        let name = agent.missing_program(top)?;
+        let is_here = top.join(&name).is_file();
+        Some(if is_here && name.contains('/') {
+            Self::AgentNotExecutable(name)
+        } else {
+            Self::AgentMissing { name, is_here }
+        })
+    }
 }
 
 impl Advise for AttemptRefusal {
     fn advice(&self) -> Advice {
         match self {
             Self::NoAgent(command) => hint(format!(
-                "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; names: git ralph doctor"
+                "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; known agents: git ralph doctor"
             )),
-            Self::AgentMissing(name) => {
+            Self::AgentMissing { name, is_here: true } => hint(format!("did you mean './{name}'?")),
+            Self::AgentNotExecutable(name) => hint(format!("chmod +x {}", quoted(name))),
+            Self::AgentMissing { name, .. } => {
                 let known: Vec<String> = presets::ALL.iter().map(|preset| preset.name.to_owned()).collect();
                 match closest(name, &known) {
-                    Some(meant) => hint(format!("did you mean '{meant}'? Names: git ralph doctor")),
+                    Some(meant) => hint(format!("did you mean '{meant}'? Known agents: git ralph doctor")),
                     None => hint("install it, or name another after --"),
                 }
             }
             Self::AgentUnable { log, advice, .. } => {
-                let advice = advice.unwrap_or("mend that");
+                let advice = advice.unwrap_or("fix the cause");
                 let log = log.display();
                 hint(format!(
-                    "{advice}, then the same command again; what the agent printed: {log}"
+                    "{advice}, then run the same command again; output of the agent: {log}"
                 ))
             }
             Self::NothingChanged { change, .. } => hint(format!(
-                "see whether the agent may write files (git ralph log {change}), then the same command again"
+                "check that the agent may write files (git ralph log {change}), then run the same command again"
             ))
             .exit(Exit::Person),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_there_is_not_said_to_be_missing() {
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join("agent.sh"), "#!/bin/sh\n").unwrap();
+        let hint_for = |name: &str| {
+            let agent = AgentCommand::Args(vec![name.into()]);
+            let refusal = AttemptRefusal::of_missing(&agent, top.path()).unwrap();
+            (refusal.to_string(), refusal.advice().hint.unwrap())
+        };
+        let text = |words: &str, hint: &str| (words.to_owned(), hint.to_owned());
+        assert_eq!(
+            hint_for("./agent.sh"),
+            text("the agent './agent.sh' is not executable", "chmod +x ./agent.sh")
+        );
+        assert_eq!(
+            hint_for("agent.sh"),
+            text("cannot find the agent 'agent.sh'", "did you mean './agent.sh'?")
+        );
+        assert_eq!(
+            hint_for("./other.sh"),
+            text(
+                "cannot find the agent './other.sh'",
+                "install it, or name another after --"
+            )
+        );
     }
 }

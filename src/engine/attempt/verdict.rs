@@ -6,7 +6,7 @@
 use crate::agent::decode::{Fault, FaultKind, Report};
 use crate::agent::process::Ending;
 use crate::agent::promise::{Heard, Promise};
-use crate::signal::signal_name;
+use crate::signal;
 use crate::state::Verdict;
 
 /// Exit codes by which a shell reports that a program is not there or cannot be run.
@@ -48,7 +48,7 @@ impl Judgement {
             signal: Some(signal),
             ..Self::new(
                 Verdict::Interrupted,
-                format!("stopped by {}", signal_name(signal)),
+                format!("stopped by {}", signal::name(signal)),
             )
         }
     }
@@ -130,7 +130,7 @@ fn fault_verdict(fault: &Fault) -> Judgement {
         FaultKind::Billing if fault.retry_after.is_some() => (Verdict::RateLimited, None),
         FaultKind::Billing => (
             Verdict::Auth,
-            Some("see to the plan or the credit of the agent's account"),
+            Some("check the plan or the credit of the agent's account"),
         ),
         FaultKind::RateLimited => (Verdict::RateLimited, None),
         FaultKind::Overloaded | FaultKind::Network => (Verdict::Overloaded, None),
@@ -140,7 +140,7 @@ fn fault_verdict(fault: &Fault) -> Judgement {
         ),
         FaultKind::Setup => (
             Verdict::NotStarted,
-            Some("start the agent once by hand in this directory, and do what it asks for"),
+            Some("start the agent once yourself in this directory, and do what it asks for"),
         ),
         FaultKind::ContextTooLong | FaultKind::Other => (Verdict::AgentError, None),
     };

@@ -6,7 +6,7 @@ use crate::error::{Advice, Advise, hint};
 
 /// A hook refused a step; nothing was done.
 #[derive(Debug, thiserror::Error)]
-#[error("the hook {hook} said no ({why})")]
+#[error("hook {hook} refused ({why})")]
 pub struct HookRefused {
     pub hook: &'static str,
     pub why: String,
@@ -20,9 +20,6 @@ impl Advise for HookRefused {
             Some(file) => file.display().to_string(),
             None => r"in the configuration (git config --show-origin --get-regexp ^hook\.)".to_owned(),
         };
-        hint(format!(
-            "the hook is {place}; what it printed: {}",
-            self.log.display()
-        ))
+        hint(format!("the hook is {place}; its output: {}", self.log.display()))
     }
 }

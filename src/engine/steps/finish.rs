@@ -243,7 +243,7 @@ async fn merge_with_original(
     let in_the_way = repo.in_the_way(&git.diff_trees(ours, &merged).await?);
     if !in_the_way.is_empty() {
         return Err(RepositoryRefusal::InTheWay {
-            of: format!("what {branch} got meanwhile"),
+            of: format!("the new commits of {branch}"),
             paths: text(in_the_way),
         }
         .into());

@@ -8,19 +8,19 @@ use crate::exit::Exit;
 #[derive(Debug, thiserror::Error)]
 pub enum FinishRefusal {
     /// `finish` without a choice, where nobody can be asked.
-    #[error("say what shall become of the work: --cleanup or --keep")]
+    #[error("choose --cleanup or --keep")]
     NoChoice(String),
-    #[error("the branch {branch} is gone (it was at {oid})")]
+    #[error("branch {branch} no longer exists (it was at {oid})")]
     OriginalGone { branch: String, oid: String },
     /// `abort`, but the original branch is not where it was.
-    #[error("{branch} has moved on since the loop began")]
+    #[error("{branch} has moved since the loop began")]
     OriginalMoved { change: String, branch: String },
     #[error("{branch} is checked out in {path}")]
     OriginalElsewhere { branch: String, path: String },
-    #[error("the branch {branch} had no commit when the loop began, and has one now")]
+    #[error("branch {branch} had no commit when the loop began, and has one now")]
     OriginalBorn { change: String, branch: String },
     #[error(
-        "{branch} has moved on and conflicts with the loop in{}\nnothing was changed",
+        "{branch} has moved and conflicts with the loop in{}\nnothing was changed",
         lines(paths)
     )]
     Conflict {
@@ -33,21 +33,22 @@ pub enum FinishRefusal {
 impl Advise for FinishRefusal {
     fn advice(&self) -> Advice {
         match self {
-            Self::NoChoice(change) => {
-                let line = format!("git ralph finish --cleanup {change}");
-                hint(line.trim_end()).exit(Exit::Usage)
-            }
+            Self::NoChoice(change) => hint(format!(
+                "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}"
+            ))
+            .exit(Exit::Usage),
             Self::OriginalGone { branch, oid } => {
                 hint(format!("git branch {branch} {oid}")).exit(Exit::Person)
             }
-            Self::OriginalMoved { change, .. } => {
-                hint(format!("git ralph finish {change}")).exit(Exit::Person)
-            }
+            Self::OriginalMoved { change, branch } => hint(format!(
+                "to keep what the loop did on its branch: git ralph finish --keep {change} && git checkout {branch}"
+            ))
+            .exit(Exit::Person),
             Self::OriginalElsewhere { path, .. } => {
                 hint(format!("git -C {} checkout --detach", quoted(path))).exit(Exit::Person)
             }
             Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => hint(format!(
-                "git ralph finish --keep {change}, then: git rebase or git merge by hand"
+                "git ralph finish --keep {change}, then rebase or merge it yourself"
             ))
             .exit(Exit::Person),
         }

@@ -41,6 +41,7 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
 }
 
 async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story, Begun), Error> {
+    open.require_live()?;
     open.position().await?.require_on_branch(&open.state)?;
     forget_record(open)?;
     let (listing, story) = attempt::choose_story(open, Step::Manual, settings).await?;

@@ -121,8 +121,8 @@ pub(super) async fn check(
     }
     check_template(context, change, &options.settings, &source, &listing)?;
     let agent = agent_of(&options.agent, &options.settings, &repo.top);
-    if let Some(missing) = agent.and_then(|agent| agent.command.missing_program(&repo.top)) {
-        return Err(AttemptRefusal::AgentMissing(missing).into());
+    if let Some(missing) = agent.and_then(|agent| AttemptRefusal::of_missing(&agent.command, &repo.top)) {
+        return Err(missing.into());
     }
     let mut tips: Vec<Oid> = refs
         .iter()

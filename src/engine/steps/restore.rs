@@ -38,7 +38,7 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
     if !in_the_way.is_empty() {
         let paths = in_the_way.iter();
         return Err(RepositoryRefusal::InTheWay {
-            of: format!("what the attempt {story}@{attempt} left"),
+            of: format!("attempt {story}@{attempt}"),
             paths: paths
                 .map(|path| String::from_utf8_lossy(path).into_owned())
                 .collect(),

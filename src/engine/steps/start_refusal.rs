@@ -10,20 +10,20 @@ use crate::error::{Advice, Advise, hint, list};
 pub enum StartRefusal {
     #[error("there are unmerged paths{}", list(": ", .0, ""))]
     Unmerged(Vec<String>),
-    #[error("HEAD is on {0} already, but there is no such loop")]
+    #[error("HEAD is on {0}, but there is no such loop")]
     OnLoopBranch(String),
-    #[error("HEAD is on {0}, the branch of the loop that was finished")]
+    #[error("HEAD is on {0}, the branch of a finished loop")]
     OnFinishedBranch(String),
     #[error("{branch} is checked out in {path}")]
     CheckedOutElsewhere { branch: String, path: String },
-    #[error("the loop '{0}' goes on in this work tree")]
+    #[error("loop '{0}' is already active in this work tree")]
     OtherLoop(String),
     /// A branch whose name cannot stand beside `ralph/<change>`.
-    #[error("the branch {branch} is in the way of {wanted}")]
+    #[error("cannot create branch {wanted}: there is a branch {branch}")]
     BranchInTheWay { branch: String, wanted: String },
-    #[error("the work tree is {}: too much to hand to an agent", .0.display())]
+    #[error("refusing to run an agent on the home or root directory: {}", .0.display())]
     TooMuch(PathBuf),
-    #[error("HEAD points to {0}, which is no branch")]
+    #[error("HEAD points to {0}, which is not a branch")]
     OddHead(String),
     /// A gate that would fail every story.
     #[error("the gate `{command}` {} ({why})", red(*cannot_be_run))]
@@ -35,7 +35,9 @@ pub enum StartRefusal {
         why: String,
     },
     /// `start --resume` without what it needs.
-    #[error("there is nothing to resume '{0}' from: HEAD must be on its branch, and its start must be kept")]
+    #[error(
+        "cannot resume '{0}': HEAD must be on ralph/{0}, and the state before the loop must still be saved"
+    )]
     NothingToResume(String),
 }
 
@@ -58,11 +60,15 @@ impl Advise for StartRefusal {
                     "git ralph start {change} --resume, or: git checkout <another branch>"
                 ))
             }
-            Self::OnFinishedBranch(_) => hint("git checkout <another branch>, then the same command again"),
+            Self::OnFinishedBranch(_) => {
+                hint("git checkout <another branch>, then run the same command again")
+            }
             Self::CheckedOutElsewhere { path, .. } => {
                 hint(format!("git -C {} checkout --detach", quoted(path)))
             }
-            Self::OtherLoop(change) => hint(format!("git ralph finish {change}")),
+            Self::OtherLoop(change) => hint(format!(
+                "git ralph finish {change}, or use another work tree: git worktree add ../<dir>"
+            )),
             Self::BranchInTheWay { branch, .. } => hint(format!("git branch -m {branch} <another name>")),
             Self::TooMuch(_) => hint("use a repository in a directory of its own"),
             Self::OddHead(_) => hint("git checkout <branch>"),
@@ -81,7 +87,7 @@ impl Advise for StartRefusal {
                 ))
             }
             Self::NothingToResume(change) => hint(format!(
-                "git checkout ralph/{change}, or begin anew: git ralph start {change}"
+                "git checkout ralph/{change}, or start over: git ralph start {change}"
             )),
         }
     }

@@ -62,13 +62,13 @@ pub(super) async fn examine(
         .and_then(|agent| agent.command.missing_program(dir));
     if let Some(missing) = missing {
         notes.problem(
-            format!("the agent '{missing}' cannot be found"),
+            format!("cannot find the agent '{missing}'"),
             "install it, or name another: git config ralph.agent <name>",
         );
     }
     if agent.is_none() {
         notes.problem(
-            "no agent is named, and none of these is installed",
+            "no agent is configured, and none of these is installed",
             "install one, or name a command: git config ralph.agent '<command>'",
         );
     }

@@ -258,11 +258,11 @@ fn member<'o, 'a>(object: &'o Object<'a>, name: &str) -> Result<Option<&'o Value
 fn object<'o, 'a>(value: &'o Value<'a>, path: &str) -> Result<&'o Object<'a>, String> {
     value
         .as_object()
-        .ok_or_else(|| format!("its {path} is no object"))
+        .ok_or_else(|| format!("{path} is not an object"))
 }
 
 fn array<'o, 'a>(value: &'o Value<'a>, path: &str) -> Result<&'o Array<'a>, String> {
-    value.as_array().ok_or_else(|| format!("its {path} is no list"))
+    value.as_array().ok_or_else(|| format!("{path} is not a list"))
 }
 
 /// Finds the group with this command, its list, and the place in that.

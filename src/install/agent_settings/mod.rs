@@ -112,10 +112,10 @@ pub fn named(name: &str) -> Option<&'static Agent> {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsFileError {
     /// Nobody's home is known.
-    #[error("nobody's settings can be found: HOME is not set")]
+    #[error("cannot find the settings of the agent: HOME is not set")]
     NoHome,
     /// The text is not what settings are.
-    #[error("{} cannot be changed: {why}", path.display())]
+    #[error("cannot change {}: {why}", path.display())]
     Text {
         /// The file.
         path: PathBuf,
@@ -140,7 +140,7 @@ impl Advise for SettingsFileError {
             return Advice::default();
         };
         let path = quoted(&path.to_string_lossy());
-        hint(format!("mend {path}, then the same command again"))
+        hint(format!("fix {path}, then run the same command again"))
     }
 }
 

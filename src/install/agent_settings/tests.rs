@@ -121,12 +121,12 @@ fn what_is_not_settings_is_refused() {
         ("{'a': 1}", "not JSON"),
         ("[]", "not a JSON object"),
         ("// only a comment\n", "not a JSON object"),
-        ("{\"hooks\": []}", "hooks is no object"),
-        ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop is no list"),
-        ("{\"hooks\": {\"Stop\": [1]}}", "hooks.Stop[0] is no object"),
+        ("{\"hooks\": []}", "hooks is not an object"),
+        ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop is not a list"),
+        ("{\"hooks\": {\"Stop\": [1]}}", "hooks.Stop[0] is not an object"),
         (
             "{\"hooks\": {\"Stop\": [{\"hooks\": 1}]}}",
-            "hooks.Stop[0].hooks is no list",
+            "hooks.Stop[0].hooks is not a list",
         ),
         ("{\"hooks\": {}, \"hooks\": {}}", "\"hooks\" twice"),
     ] {

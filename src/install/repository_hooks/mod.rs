@@ -95,7 +95,7 @@ pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
             )),
             _ => Err(refused(
                 "core.hooksPath is set for this command alone".to_owned(),
-                "the same command without that setting",
+                "run the same command without that setting",
             )),
         },
     }
@@ -110,7 +110,9 @@ fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
         {
             return Err(refused(
                 format!("an attempt of '{change}' is running, or was cut off"),
-                &format!("when it has ended, or after git ralph status {change}, the same command again"),
+                &format!(
+                    "wait until it has ended, or run git ralph status {change}, then run the same command again"
+                ),
             ));
         }
     }
@@ -165,8 +167,8 @@ fn there(path: &Path) -> Result<There, Error> {
         return Ok(There::Others);
     }
     Err(refused(
-        format!("{} is no file", path.display()),
-        "move it elsewhere, then the same command again",
+        format!("{} is not a file", path.display()),
+        "move it elsewhere, then run the same command again",
     ))
 }
 
@@ -187,7 +189,7 @@ fn own_hooks(repo: &Repo) -> Result<PathBuf, Error> {
         return Ok(hooks);
     }
     Err(refused(
-        format!("{} leads out of the repository", hooks.display()),
+        format!("{} leads outside the repository", hooks.display()),
         "git config core.hooksPath <that directory>, and make .git/hooks a directory",
     ))
 }
@@ -202,11 +204,11 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
         if matches!(found, There::Others) && kept.symlink_metadata().is_ok() {
             return Err(refused(
                 format!(
-                    "{} is there already, from before {name} was replaced",
+                    "{} already exists, from before {name} was replaced",
                     kept.display()
                 ),
                 &format!(
-                    "rm {}, or put it back, then the same command again",
+                    "rm {}, or put it back, then run the same command again",
                     quoted_path(&kept)
                 ),
             ));

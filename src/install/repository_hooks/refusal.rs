@@ -4,7 +4,7 @@ use crate::error::{Advice, Advise, hint};
 
 /// Something stands in the way of the hooks; nothing was changed.
 #[derive(Debug, thiserror::Error)]
-#[error("the hooks of git stay as they are: {why}")]
+#[error("cannot change git's hooks: {why}")]
 pub struct GitHooksRefused {
     /// What stands in the way.
     pub why: String,

@@ -99,7 +99,7 @@ fn an_agent_that_cannot_work_stops_the_loop() {
     sandbox
         .step("next", &agent)
         .exits(1)
-        .says("could not work on the story 1");
+        .says("could not work on story 1");
     assert_eq!(sandbox.verdict(), "not_started");
     assert_eq!(sandbox.status()["current"]["retries"], 0);
     let agent = sandbox.completing("true");
@@ -119,7 +119,7 @@ fn a_time_limit_ends_everything_the_agent_started() {
     let output = sandbox.ralph(&["next", "--timeout", "1s", "--", &agent]).exits(3);
     output
         .says("timed out")
-        .says("ended after 1 seconds, its time limit");
+        .says("ended after 1 second, its time limit");
     assert!(sandbox.notes.join("grandchild").exists());
     sandbox.nothing_is_alive();
     assert_eq!(sandbox.verdict(), "timed_out");
@@ -133,7 +133,7 @@ fn silence_ends_an_attempt_too() {
     sandbox
         .ralph(&["next", "--idle-timeout", "1s", "--", &agent])
         .exits(3)
-        .says("ended after 1 seconds without output");
+        .says("ended after 1 second without output");
     sandbox.nothing_is_alive();
 }
 
@@ -148,7 +148,7 @@ fn an_agent_that_only_repeats_an_error_is_silent() {
     sandbox
         .ralph(&["next", "--idle-timeout", "1s", "--", &agent])
         .exits(3)
-        .says("ended after 1 seconds without progress in its output");
+        .says("ended after 1 second without progress in its output");
     sandbox.nothing_is_alive();
     assert_eq!(sandbox.verdict(), "timed_out");
 }

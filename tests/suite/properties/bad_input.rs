@@ -11,7 +11,7 @@ fn names_that_cannot_be_a_branch_are_refused() {
     for name in ["a/b", "a..b", "x.lock", "../../etc", "a b", "@", "x~1", "", ".a"] {
         let output = sandbox.ralph(&["start", name]).exits(1).answers_nothing();
         assert!(
-            output.stderr.contains("cannot name a change"),
+            output.stderr.contains("is not a valid name for a change"),
             "{}",
             output.stderr
         );
@@ -134,7 +134,7 @@ fn a_setting_that_cannot_be_understood_is_named() {
     sandbox
         .ralph(&["start", CHANGE])
         .exits(1)
-        .says("the setting ralph.maxretries is 'some'");
+        .says("the setting ralph.maxRetries is 'some'");
     assert_eq!(sandbox.print(), print);
 }
 

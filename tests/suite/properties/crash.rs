@@ -105,8 +105,8 @@ fn a_second_process_is_told_to_come_later() {
         sandbox
             .ralph(args)
             .exits(75)
-            .says("another git-ralph works on 'add-login' (process ")
-            .says("hint: wait for it");
+            .says("another git-ralph is working on 'add-login' (process ")
+            .says("hint: wait until it is done");
     }
     // Looking is possible all the time.
     assert_eq!(sandbox.status()["phase"], "running");
@@ -179,7 +179,7 @@ fn outlived(verb: &str, args: &[&str]) {
     sandbox
         .ralph(args)
         .exits(75)
-        .says("a git that it started for 'add-login' is still at work");
+        .says("a git process that it started for 'add-login' is still running");
     let waiting = sandbox.direct(args).start();
     fs::write(&go, "go\n").unwrap();
     let code = if args[0] == "fail" { 3 } else { 0 };

@@ -141,7 +141,7 @@ fn no_attempt_begins_when_the_hook_before_it_says_no() {
         .step("next", &agent)
         .exits(1)
         .says("not on battery")
-        .says("the hook ralph-pre-attempt said no (exit code 9)")
+        .says("hook ralph-pre-attempt refused (exit code 9)")
         .says(".git/hooks/ralph-pre-attempt");
     assert!(!sandbox.notes.join("count").exists());
     assert_eq!(sandbox.attempts().len(), 0);
@@ -298,7 +298,7 @@ fn finish_changes_nothing_when_the_hook_before_it_says_no() {
         sandbox
             .ralph(&["finish", choice])
             .exits(1)
-            .says("the hook ralph-pre-finish said no (exit code 1)");
+            .says("hook ralph-pre-finish refused (exit code 1)");
         assert_eq!(sandbox.print(), print);
     }
     sandbox.ralph(&["abort"]).exits(0);
@@ -329,7 +329,7 @@ fn hooks_have_a_time_limit() {
     sandbox
         .step("next", &agent)
         .exits(1)
-        .says("the hook ralph-pre-attempt said no (ended after 3 seconds, its time limit)");
+        .says("hook ralph-pre-attempt refused (ended after 3 seconds, its time limit)");
     sandbox.hook("ralph-pre-attempt", "exit 0");
     sandbox.hook(
         "ralph-pre-checkpoint",

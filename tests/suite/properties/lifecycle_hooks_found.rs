@@ -204,7 +204,7 @@ fn a_loop_inside_a_hook_is_refused() {
     sandbox
         .step("next", &sandbox.completing("true"))
         .exits(1)
-        .says("this is an attempt of a loop already");
+        .says("this already is an attempt of a loop");
 }
 
 #[test]

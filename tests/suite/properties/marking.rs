@@ -263,8 +263,8 @@ fn a_list_that_was_left_open_is_marked_before_the_next_story() {
             .git_cmd(&unmarked)
             .run()
             .exits(1)
-            .says("the story 1 is complete, but openspec/")
-            .says("mark it as done there, then the same command again; or: git ralph skip add-login 1");
+            .says("story 1 is complete, but openspec/")
+            .says("mark it as done there, then run the same command again; or: git ralph skip add-login 1");
     }
     assert_eq!(sandbox.noted("ran"), "1\n");
     sandbox

@@ -90,7 +90,7 @@ fn a_name_without_its_program_is_refused_at_start() {
         sandbox
             .ralph(&["start", CHANGE, "--agent", preset.name])
             .exits(1)
-            .says(&format!("the agent '{}' cannot be found", preset.program));
+            .says(&format!("cannot find the agent '{}'", preset.program));
     }
     assert_eq!(sandbox.print(), before);
 }

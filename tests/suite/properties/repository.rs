@@ -261,9 +261,7 @@ fn without_its_repository_nothing_is_touched() {
         sandbox.start();
         let agent = sandbox.completing("echo x >x; mv .git moved");
         let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
-        output
-            .says("was moved, replaced or deleted")
-            .says("bring it back");
+        output.says("was moved, replaced or deleted").says("move it back");
         assert!(!sandbox.top.join(".git").exists());
         assert_eq!(sandbox.read("x"), "x\n");
         std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(".git")).unwrap();

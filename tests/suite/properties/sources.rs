@@ -143,7 +143,7 @@ fn a_list_where_all_is_done_begins_nothing() {
     sandbox
         .ralph(&["start", "over"])
         .exits(1)
-        .says("prd.json has no story\nhint: add a story like: {\"id\"");
+        .says("prd.json has no stories\nhint: add a story such as: {\"id\"");
 }
 
 #[test]

@@ -103,6 +103,6 @@ fn a_persons_uncommitted_changes_in_one_stop_the_next_attempt() {
     sandbox
         .step("next", &agent)
         .exits(1)
-        .says("uncommitted changes in the submodule lib");
+        .says("submodule lib has uncommitted changes");
     assert_eq!(fs::read_to_string(sandbox.top.join("lib/a")).unwrap(), "edited\n");
 }

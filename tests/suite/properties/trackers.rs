@@ -92,7 +92,7 @@ fn with_broken_mark(sandbox: &Sandbox, broken: &str) -> String {
     sandbox
         .step("next", &agent)
         .exits(1)
-        .says("the story 1 is complete, but")
+        .says("story 1 is complete, but")
         .says("still lists it as open");
     right
 }
@@ -119,7 +119,7 @@ fn a_story_that_stays_open_after_its_mark_is_never_run_again() {
             let output = sandbox.ralph(&command).exits(1);
             let output = output
                 .says("still lists it as open")
-                .says("mend ralph.doneCommand, then the same command again")
+                .says("fix ralph.doneCommand, then run the same command again")
                 .says("git ralph skip work 1");
             if command[0] != "prompt" {
                 output.says(said);
@@ -196,31 +196,19 @@ fn a_story_that_a_person_marks_or_skips_instead_stops_nothing() {
     };
     let agent = working(&sandbox);
     by_hand("\"1\"", true);
-    sandbox
-        .step("next", &agent)
-        .exits(1)
-        .says("the story 2 is complete");
+    sandbox.step("next", &agent).exits(1).says("story 2 is complete");
     // What was seen as done may be opened again by a person, on purpose.
     by_hand("\"1\"", false);
     sandbox.ralph(&["skip", "work", "2"]).exits(0);
-    sandbox
-        .step("next", &agent)
-        .exits(1)
-        .says("the story 1 is complete");
+    sandbox.step("next", &agent).exits(1).says("story 1 is complete");
     assert_eq!(sandbox.noted("ran"), "1\n2\n1\n");
     // A story that waits for the one that is passed over need not wait: that is complete.
     sandbox.ralph(&["skip", "work", "1"]).exits(0);
-    sandbox
-        .step("next", &agent)
-        .exits(1)
-        .says("the story 3 is complete");
+    sandbox.step("next", &agent).exits(1).says("story 3 is complete");
     sandbox.ralph(&["skip", "work", "3"]).exits(0);
     sandbox.step("next", &agent).exits(5);
     sandbox.ralph(&["skip", "--undo", "work", "2"]).exits(0);
-    sandbox
-        .step("next", &agent)
-        .exits(1)
-        .says("the story 2 is complete");
+    sandbox.step("next", &agent).exits(1).says("story 2 is complete");
     assert_eq!(sandbox.noted("ran"), "1\n2\n1\n3\n");
     assert_eq!(fs::read_to_string(sandbox.notes.join("list")).unwrap(), list);
 }
@@ -240,8 +228,11 @@ fn a_command_that_fails_or_prints_nonsense_is_told() {
             "EOF while parsing a value at line 3 column 0",
         ),
         ("echo 7", "a story must be an object at line 1"),
-        ("true", "printed no story\nhint: run it by hand"),
-        ("echo '[]'", "it must print one object a story, like: {\"id\""),
+        ("true", "printed no stories\nhint: run it in the top"),
+        (
+            "echo '[]'",
+            "it must print one JSON object per story, such as: {\"id\"",
+        ),
     ] {
         sandbox.configure("ralph.storiesCommand", command);
         sandbox.ralph(&["start", "work"]).exits(1).says(said);
@@ -251,7 +242,7 @@ fn a_command_that_fails_or_prints_nonsense_is_told() {
     sandbox
         .ralph(&["start", "work"])
         .exits(1)
-        .says("ran longer than 1 seconds");
+        .says("timed out after 1 second\n");
     // What was killed may take a moment to be gone.
     wait_until("nothing is alive", || sandbox.alive().is_empty());
 }

@@ -97,7 +97,7 @@ fn a_plan_s_limit_is_waited_for_when_its_end_is_told_and_ends_the_command_otherw
         .step("next", &agent)
         .exits(1)
         .says("credit balance is too low")
-        .says("hint: see to the plan or the credit");
+        .says("hint: check the plan or the credit");
     assert_eq!(sandbox.verdict(), "auth");
     sandbox.is_at_checkpoint();
 }
@@ -139,7 +139,7 @@ fn the_output_of_an_agent_that_cannot_work_is_named() {
     sandbox.start();
     let agent = sandbox.agent(&fault(401, "Invalid API key"));
     let log = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");
-    let says = format!("what the agent printed: {}", log.display());
+    let says = format!("output of the agent: {}", log.display());
     sandbox.step("next", &agent).exits(1).says(&says);
     assert!(std::fs::read_to_string(log).unwrap().contains("Invalid API key"));
 }

@@ -81,8 +81,8 @@ fn a_branch_that_moved_on_needs_a_person() {
     sandbox
         .ralph(&["abort"])
         .exits(7)
-        .says("main has moved on")
-        .says("git ralph finish");
+        .says("main has moved since the loop began")
+        .says("git ralph finish --keep add-login && git checkout main");
     assert_eq!(sandbox.print(), print);
     sandbox.git(&["checkout", "-q", "-f", "main"]);
     sandbox

@@ -56,7 +56,7 @@ fn what_is_no_attempt_is_told() {
     sandbox
         .ralph(&["diff", "1@9"])
         .exits(1)
-        .says("nothing is kept of an attempt 1@9");
+        .says("there is no saved attempt 1@9");
     sandbox.ralph(&["diff", "1@x"]).exits(1).says("<story>@<number>");
 }
 

@@ -17,16 +17,12 @@ fn without_an_agent_something_needs_mending() {
     assert!(
         output
             .stdout
-            .contains("no agent is named, and none of these is installed")
+            .contains("no agent is configured, and none of these is installed")
     );
     assert!(output.stdout.contains("hint: "), "{}", output.stdout);
     sandbox.configure("ralph.agent", "no-such-agent -x");
     let output = sandbox.ralph(&["doctor"]).exits(1);
-    assert!(
-        output
-            .stdout
-            .contains("the agent 'no-such-agent' cannot be found")
-    );
+    assert!(output.stdout.contains("cannot find the agent 'no-such-agent'"));
 }
 
 #[test]
@@ -331,7 +327,7 @@ fn people_read_the_same() {
     for part in [
         &format!("repository: {}\n", sandbox.top.display()),
         "  loop add-login: ready\n",
-        "  change add-login: openspec/changes/add-login/tasks.md (openspec), 0 of 3 stories complete\n",
+        "  change add-login: openspec/changes/add-login/tasks.md (openspec), 0 of 3 stories are complete\n",
         "index.lock exists: no git is at work here, as far as can be seen\nhint: if no git is at work: rm ",
     ] {
         assert!(

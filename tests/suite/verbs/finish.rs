@@ -54,8 +54,16 @@ fn cleanup_brings_everything_back_uncommitted() {
     assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"]), tip);
     assert_eq!(sandbox.status()["phase"], "finished");
     assert_eq!(sandbox.status()["next"], "start");
-    let again = sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(1);
-    assert!(again.stderr.contains("the loop 'add-login' is finished"));
+    for args in [
+        &["finish", "--cleanup", CHANGE][..],
+        &["complete", CHANGE],
+        &["fail", CHANGE],
+    ] {
+        sandbox
+            .ralph(args)
+            .exits(1)
+            .says("loop 'add-login' is already finished");
+    }
 }
 
 #[test]
@@ -73,7 +81,7 @@ fn keep_moves_nothing() {
         sandbox.git(&["rev-parse", "HEAD"]),
         sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"])
     );
-    sandbox.step("next", "true").exits(1).says("is finished");
+    sandbox.step("next", "true").exits(1).says("is already finished");
 }
 
 #[test]
@@ -98,10 +106,13 @@ fn without_a_choice_and_a_terminal_nothing_is_done() {
         sandbox
             .ralph(args)
             .exits(2)
-            .says("--cleanup or --keep")
+            .says("choose --cleanup or --keep")
+            .says("git ralph finish --cleanup add-login, or: git ralph finish --keep add-login")
             .answers_nothing();
     }
     assert_eq!((sandbox.print(), sandbox.state()), (print, state));
+    let empty = Sandbox::new();
+    empty.ralph(&["finish"]).exits(1).says("there is no loop here");
 }
 
 #[test]
@@ -111,7 +122,7 @@ fn on_a_terminal_the_choice_is_asked_for() {
     let output = sandbox.ralph_cmd(&["finish"]).typing("what?\n\n").run();
     output
         .exits(0)
-        .says("1 of 3 stories complete")
+        .says("1 of 3 stories are complete")
         .says("return to main");
     assert_eq!(sandbox.state(), state);
     sandbox.ralph_cmd(&["finish"]).typing("c\n").run().exits(0);
@@ -278,7 +289,7 @@ fn an_ignored_file_in_the_way_is_never_written_over() {
     sandbox
         .ralph(&["finish", "--cleanup"])
         .exits(7)
-        .says("files are in the way")
+        .says("the new commits of main would overwrite these files")
         .says("mine.log");
     assert_eq!(sandbox.print(), print);
     assert_eq!(sandbox.read("mine.log"), "mine\n");
@@ -293,7 +304,7 @@ fn an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person() {
     sandbox
         .ralph(&["finish", "--cleanup"])
         .exits(7)
-        .says("the branch main is gone")
+        .says("branch main no longer exists")
         .says(&format!("hint: git branch main {oid}"));
     assert_eq!(sandbox.print(), print);
     sandbox.git(&["branch", "main", &oid]);

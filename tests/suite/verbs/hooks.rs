@@ -181,7 +181,7 @@ fn settings_that_are_none_stay_as_they_are() {
     for (text, why) in [
         ("{\"a\": ", "not JSON"),
         ("[]", "not a JSON object"),
-        ("{\"hooks\": {\"Stop\": \"x\"}}", "hooks.Stop is no list"),
+        ("{\"hooks\": {\"Stop\": \"x\"}}", "hooks.Stop is not a list"),
     ] {
         put(&path, text);
         let before = files(&sandbox.outside("home"));

@@ -77,7 +77,7 @@ fn what_an_attempt_printed_is_shown_in_words_or_raw() {
         sandbox
             .ralph(&["log", unknown])
             .exits(1)
-            .says("nothing is kept of an attempt");
+            .says("there is no saved attempt");
     }
     sandbox.ralph(&["log", "--raw", "--json"]).exits(2);
 }

@@ -12,7 +12,7 @@ fn complete_makes_the_checkpoint() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("1 of 3 stories complete")
+        .says("1 of 3 stories are complete")
         .answers_nothing();
     assert_eq!(
         sandbox.git(&["log", "-1", "--format=%B"]).trim_end(),
@@ -195,12 +195,12 @@ fn without_an_agent_nothing_happens() {
     sandbox
         .ralph(&["next"])
         .exits(1)
-        .says("no agent is named")
+        .says("no agent is configured")
         .says("hint: git ralph next -- ");
     sandbox
         .step("next", "no-such-agent")
         .exits(1)
-        .says("cannot be found");
+        .says("cannot find the agent 'no-such-agent'");
     assert_eq!((sandbox.print(), sandbox.state()), (print, state));
 }
 
@@ -231,7 +231,7 @@ fn no_story_left_is_exit_5() {
     for step in ["next", "retry"] {
         let output = sandbox.step(step, &agent).exits(5);
         output
-            .says("no story is left to do: 3 of 3")
+            .says("nothing left to do: 3 of 3")
             .says("hint: git ralph finish --cleanup add-login");
     }
     assert_eq!(sandbox.print(), print);

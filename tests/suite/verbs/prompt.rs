@@ -60,7 +60,7 @@ fn there_is_none_when_nothing_is_left() {
     }
     sandbox.ralph(&["prompt"]).exits(5).answers_nothing();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
-    sandbox.ralph(&["prompt"]).exits(1).says("is finished");
+    sandbox.ralph(&["prompt"]).exits(1).says("is already finished");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
     sandbox
         .ralph(&["prune", "add-login"])
         .exits(1)
-        .says("is not finished");
+        .says("is still active");
     sandbox.ralph(&["prune"]).exits(0).says("nothing is old enough");
     assert!(kept(&sandbox).contains("attempts/1/1"));
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);

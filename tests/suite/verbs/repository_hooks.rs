@@ -180,10 +180,10 @@ fn what_stands_in_the_way_is_told_and_nothing_is_changed() {
         assert_eq!(repository(&sandbox), before);
     };
     fs::create_dir_all(hooks.join("pre-push")).unwrap();
-    refused("pre-push is no file");
+    refused("pre-push is not a file");
     fs::remove_dir_all(&hooks).unwrap();
     symlink(sandbox.outside("home"), &hooks).unwrap();
-    refused("leads out of the repository");
+    refused("leads outside the repository");
     fs::remove_file(&hooks).unwrap();
     sandbox.ralph(&["hooks", "install"]).exits(0);
     // Another program writes over one of ours.
@@ -197,7 +197,7 @@ fn what_stands_in_the_way_is_told_and_nothing_is_changed() {
     sandbox.ralph(&["hooks", "uninstall"]).exits(0);
     assert_eq!(sandbox.read(".git/hooks/post-commit"), theirs);
     sandbox.hook("post-commit.before-ralph", "true");
-    refused("post-commit.before-ralph is there already");
+    refused("post-commit.before-ralph already exists");
     sandbox.ralph(&["hooks", "uninstall"]).exits(0).says("left alone");
 }
 

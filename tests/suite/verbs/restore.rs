@@ -36,7 +36,7 @@ fn it_writes_over_nothing() {
     sandbox
         .ralph(&["restore", "1@1"])
         .exits(1)
-        .says("not at its checkpoint")
+        .says("has changed since the last checkpoint")
         .says("git ralph revert");
     assert_eq!(sandbox.print(), print);
     sandbox.write(".git/info/exclude", "new.txt\n");
@@ -44,13 +44,13 @@ fn it_writes_over_nothing() {
     sandbox
         .ralph(&["restore", "1@1"])
         .exits(7)
-        .says("in the way")
+        .says("attempt 1@1 would overwrite these files")
         .says("new.txt");
     assert_eq!(sandbox.print(), print);
     sandbox
         .ralph(&["restore", "1@7"])
         .exits(1)
-        .says("nothing is kept of an attempt 1@7");
+        .says("there is no saved attempt 1@7");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn files_come_back_where_directories_and_links_were() {
     sandbox
         .ralph(&["restore", "1@1"])
         .exits(7)
-        .says("in the way")
+        .says("attempt 1@1 would overwrite these files")
         .says("src/deep");
     assert_eq!(sandbox.print(), print);
 }

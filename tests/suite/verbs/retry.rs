@@ -12,7 +12,7 @@ fn one_and_three_attempts_then_it_is_over() {
     sandbox
         .step("next", &agent)
         .exits(3)
-        .says("the story 1 failed and can be retried (3 left)")
+        .says("story 1 failed and can be retried (3 retries left)")
         .says("hint: git ralph retry add-login");
     sandbox.step("retry", &agent).exits(3).says("2 of 3 retries left");
     sandbox.step("retry", &agent).exits(3);

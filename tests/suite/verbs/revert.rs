@@ -68,5 +68,5 @@ fn it_brings_back_a_branch_that_was_left() {
     sandbox.ralph(&["revert", "add-login"]).exits(0);
     sandbox.is_at_checkpoint();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
-    sandbox.ralph(&["revert"]).exits(1).says("is finished");
+    sandbox.ralph(&["revert"]).exits(1).says("is already finished");
 }

@@ -163,11 +163,16 @@ fn limits_end_it_with_6() {
 fn nothing_is_begun_without_an_agent_or_without_work() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
-    sandbox.ralph(&["run", CHANGE]).exits(1).says("no agent is named");
+    sandbox
+        .ralph(&["run", CHANGE])
+        .exits(1)
+        .says("no agent is configured");
+    let misspelt = sandbox.ralph(&["run", "add-logn"]).exits(1);
+    misspelt.says("no stories found for change 'add-logn'\nhint: did you mean 'add-login'?");
     sandbox
         .ralph(&["run", CHANGE, "--", "no-such-agent"])
         .exits(1)
-        .says("cannot be found");
+        .says("cannot find the agent 'no-such-agent'");
     assert_eq!(sandbox.print(), print);
     assert!(!sandbox.state_file().exists());
     sandbox.write(crate::support::TASKS, "## 1. All\n- [x] 1.1 Done\n");
@@ -227,7 +232,7 @@ fn after_a_failure_a_person_can_retry_and_skip() {
     let seen = cmd.env("GIT_PAGER", "cat").answering(&answers).exits(4).stdout;
     for words in [
         "story 1. Database failed 1 time",
-        "1 of 3 stories complete, 1 skipped (2)",
+        "1 of 3 stories are complete, 1 skipped (2)",
         "story 2 is skipped",
         "git ralph run add-login --max-retries 1",
     ] {
@@ -279,7 +284,7 @@ fn a_story_that_fails_can_be_skipped_for_the_others() {
         .ralph(&run)
         .exits(4)
         .says("story 2 is skipped, because it failed")
-        .says("2 of 3 stories complete, 1 skipped (2)");
+        .says("2 of 3 stories are complete, 1 skipped (2)");
     assert_eq!(sandbox.status()["phase"], "complete");
 }
 

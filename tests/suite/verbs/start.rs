@@ -56,9 +56,9 @@ fn the_answer_is_on_stdout_and_the_narration_on_stderr() {
     let output = sandbox
         .start()
         .says("started on ralph/add-login, from main")
-        .says("no agent is named");
+        .says("no agent is configured");
     assert!(
-        output.stdout.contains("0 of 3 stories complete"),
+        output.stdout.contains("0 of 3 stories are complete"),
         "{}",
         output.stdout
     );
@@ -74,7 +74,7 @@ fn a_live_loop_is_left_alone() {
     let agent = sandbox.completing("echo x >new");
     sandbox.step("next", &agent).exits(0);
     let (print, state) = (sandbox.print(), sandbox.state());
-    let output = sandbox.start().says("the loop goes on already");
+    let output = sandbox.start().says("the loop is already active");
     assert!(output.stdout.contains("1 of 3"), "{}", output.stdout);
     assert_eq!(sandbox.print(), print);
     assert_eq!(sandbox.state(), state);
@@ -300,7 +300,7 @@ fn a_lost_state_is_rebuilt_from_the_branch_and_the_refs() {
     sandbox
         .ralph(&["start", CHANGE])
         .exits(1)
-        .says("HEAD is on ralph/add-login already")
+        .says("HEAD is on ralph/add-login, but")
         .says("--resume");
     sandbox
         .ralph(&["start", CHANGE, "--resume"])
@@ -333,7 +333,7 @@ fn there_must_be_something_to_resume_from() {
     sandbox
         .ralph(&["start", CHANGE, "--resume"])
         .exits(1)
-        .says("nothing to resume");
+        .says("cannot resume");
     assert_eq!(sandbox.print(), print);
 }
 
@@ -376,7 +376,7 @@ fn a_dry_run_shows_the_loop_and_changes_nothing() {
     sandbox
         .ralph(&["start", CHANGE, "--dry-run"])
         .exits(0)
-        .says("goes on already");
+        .says("is already active");
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn on_the_branch_of_a_finished_loop_another_branch_comes_first() {
     sandbox.start();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     let refused = sandbox.ralph(&["start", CHANGE]).exits(1);
-    let refused = refused.says("the branch of the loop that was finished");
+    let refused = refused.says("the branch of a finished loop");
     assert!(!refused.stderr.contains("--resume"), "{}", refused.stderr);
     sandbox.git(&["checkout", "-q", "main"]);
     sandbox.start();

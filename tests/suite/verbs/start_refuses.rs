@@ -75,13 +75,17 @@ fn a_locked_index_is_refused() {
 fn a_branch_in_the_way_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.git(&["branch", "ralph"]);
-    refuses(&sandbox, 1, "the branch ralph is in the way");
+    refuses(
+        &sandbox,
+        1,
+        "cannot create branch ralph/add-login: there is a branch ralph",
+    );
     let sandbox = Sandbox::new();
     sandbox.git(&["branch", "ralph/add-login/x"]);
-    refuses(&sandbox, 1, "the branch ralph/add-login/x is in the way");
+    refuses(&sandbox, 1, "there is a branch ralph/add-login/x");
     let sandbox = Sandbox::new();
     sandbox.git(&["checkout", "-q", "-b", "ralph/add-login"]);
-    refuses(&sandbox, 1, "HEAD is on ralph/add-login already");
+    refuses(&sandbox, 1, "HEAD is on ralph/add-login, but");
     let sandbox = Sandbox::new();
     let linked = sandbox.outside("linked");
     let linked = linked.to_str().unwrap();
@@ -94,7 +98,7 @@ fn a_dirty_submodule_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
     sandbox.write("lib/a", "edited\n");
-    refuses(&sandbox, 1, "uncommitted changes in the submodule lib");
+    refuses(&sandbox, 1, "submodule lib has uncommitted changes");
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn another_loop_in_this_work_tree_is_refused() {
         &sandbox,
         &["start", "other"],
         1,
-        "the loop 'add-login' goes on in this work tree",
+        "loop 'add-login' is already active in this work tree",
     );
 }
 
@@ -118,7 +122,7 @@ fn a_home_directory_is_refused() {
         .ralph_cmd(&["start", CHANGE])
         .env("HOME", &sandbox.top)
         .run();
-    output.exits(1).says("too much to hand to an agent");
+    output.exits(1).says("on the home or root directory");
     assert_eq!(sandbox.print(), print);
 }
 
@@ -126,10 +130,10 @@ fn a_home_directory_is_refused() {
 fn a_list_without_work_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write(TASKS, "# Nothing here\n");
-    refuses(&sandbox, 1, "has no story");
+    refuses(&sandbox, 1, "has no stories");
     let sandbox = Sandbox::new();
     sandbox.write(TASKS, "## 1. All\n- [x] 1.1 Done\n");
-    refuses(&sandbox, 5, "no story is left to do: 1 of 1 are complete");
+    refuses(&sandbox, 5, "nothing left to do: 1 of 1 story is complete");
     let sandbox = Sandbox::new();
     refuses_with(&sandbox, &["start", "no-such-change"], 1, "add-login");
 }
@@ -138,13 +142,13 @@ fn a_list_without_work_is_refused() {
 fn an_agent_that_is_not_there_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.agent", "no-such-agent --fast");
-    refuses(&sandbox, 1, "the agent 'no-such-agent' cannot be found");
+    refuses(&sandbox, 1, "cannot find the agent 'no-such-agent'");
     let sandbox = Sandbox::new();
     refuses_with(
         &sandbox,
         &["start", CHANGE, "--agent", "./no-such-agent"],
         1,
-        "the agent './no-such-agent' cannot be found",
+        "cannot find the agent './no-such-agent'",
     );
 }
 
@@ -209,7 +213,7 @@ fn inside_an_attempt_no_loop_begins() {
     let print = sandbox.print();
     for args in [&["start", CHANGE][..], &["run", CHANGE, "--", "true"], &["demo"]] {
         let cmd = sandbox.ralph_cmd(args).env("GIT_RALPH_RUN", "1-1");
-        cmd.run().exits(1).says("this is an attempt of a loop already");
+        cmd.run().exits(1).says("this already is an attempt of a loop");
     }
     assert_eq!(sandbox.print(), print);
     sandbox.start();
@@ -217,6 +221,6 @@ fn inside_an_attempt_no_loop_begins() {
         let cmd = sandbox
             .ralph_cmd(&[step, "--", "true"])
             .env("GIT_RALPH_RUN", "1-1");
-        cmd.run().exits(1).says("this is an attempt of a loop already");
+        cmd.run().exits(1).says("this already is an attempt of a loop");
     }
 }

@@ -33,7 +33,7 @@ fn it_follows_a_loop() {
     is("failed", "retry", "failed, 0 of 3 retries used");
     let agent = sandbox.completing("true");
     sandbox.step("retry", &agent).exits(0);
-    is("ready", "next", "1 of 3 stories complete");
+    is("ready", "next", "1 of 3 stories are complete");
     sandbox.step("next", &agent).exits(0);
     sandbox.step("next", &agent).exits(0);
     is("complete", "finish", "nothing is left to do");
