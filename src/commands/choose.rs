@@ -3,8 +3,8 @@
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::events::log::{Log, attempts, range_of};
-use crate::ui::choice::{Choice, ask};
 use crate::names::counted;
+use crate::ui::choice::{Choice, ask};
 use crate::ui::{self, Screen};
 
 /// Says what closing the loop would do, and asks; what is only shown is shown, and asked about again.

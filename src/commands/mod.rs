@@ -331,7 +331,11 @@ fn change_and_word(context: &Context<'_>, words: &[String]) -> Result<(Change, O
         [] => Ok((context.resolve_change(None)?, None)),
         [word] => match context.resolve_change(Some(word)) {
             Ok(change) => Ok((change, None)),
-            Err(_) => Ok((context.resolve_change(None)?, Some(word.clone()))),
+            // Where there is no loop, a loop is what was meant.
+            Err(unknown) => match context.resolve_change(None) {
+                Ok(change) => Ok((change, Some(word.clone()))),
+                Err(_) => Err(unknown),
+            },
         },
         [change, word, ..] => Ok((context.resolve_change(Some(change))?, Some(word.clone()))),
     }

@@ -126,7 +126,11 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         }
         What::Committed { oid, commits } => line(
             &mut text,
-            &format!("{} by hand, up to {}", counted(*commits, "commit", "commits"), oid.short()),
+            &format!(
+                "{} by hand, up to {}",
+                counted(*commits, "commit", "commits"),
+                oid.short()
+            ),
         ),
         What::Left { to } => line(&mut text, &format!("HEAD is on {to}")),
         What::Returned { branch } => line(&mut text, &format!("HEAD is on {branch} again")),

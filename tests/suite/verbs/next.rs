@@ -15,7 +15,7 @@ fn complete_makes_the_checkpoint() {
         .says("1 of 3 stories are complete")
         .answers_nothing();
     assert_eq!(
-        sandbox.git(&["log", "-1", "--format=%B"]).trim_end(),
+        sandbox.git(&["log", "-1", "--format=%s"]).trim_end(),
         "checkpoint: 1"
     );
     assert_eq!(sandbox.git(&["rev-parse", "HEAD^"]), before);
