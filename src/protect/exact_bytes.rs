@@ -7,8 +7,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::records::make_room;
 use super::savepoint::Moment;
-use super::stat_changes::{parents, tracked_paths};
+use super::stat_changes::tracked_paths;
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{copy_file, file_error, remove_dir};
@@ -70,7 +71,7 @@ impl ExactBytes {
             let is_regular = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
             let smudged = self.scratch.join(name);
             if is_regular && smudged.is_file() && fs::read(&file).ok() != fs::read(&smudged).ok() {
-                self.make_room(path)?;
+                make_room(&self.kept, path)?;
                 copy_file(&file, &kept)?;
             } else if kept.is_file() {
                 fs::remove_file(&kept).map_err(|error| file_error("remove", &kept, error))?;
@@ -116,22 +117,6 @@ impl ExactBytes {
             }
         }
         found
-    }
-
-    /// Removes copies that stand where the copy of `path` goes: a file is a directory now, or the other
-    /// way round.
-    fn make_room(&self, path: &[u8]) -> Result<(), ProtectError> {
-        for dir in parents(path) {
-            let dir = self.kept.join(OsStr::from_bytes(dir));
-            if dir.is_file() {
-                fs::remove_file(&dir).map_err(|error| file_error("remove", &dir, error))?;
-            }
-        }
-        let kept = self.kept.join(OsStr::from_bytes(path));
-        if kept.is_dir() {
-            remove_dir(&kept)?;
-        }
-        Ok(())
     }
 
     /// Writes the kept bytes back where `paths` have others; returns the paths that it wrote.

@@ -4,7 +4,7 @@
 //!   `Savepoint` is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
 //! - `trash` holds what git cannot keep; nothing is deleted.
-//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files`, `renamed`,
+//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
 //!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `locks`,
 //!   `story_backup`.
@@ -28,6 +28,7 @@ mod renamed;
 mod repo_link;
 mod savepoint;
 mod scan;
+mod small_ignored;
 mod stat_changes;
 pub(crate) mod story_backup;
 mod submodules;
@@ -47,7 +48,7 @@ pub(crate) use exact_bytes::restore_from_trash;
 pub(crate) use index_flags::hide_again;
 pub(crate) use locks::remove_stale as remove_stale_locks;
 pub(crate) use repo_link::RepoLink;
-pub(crate) use savepoint::{Moment, Savepoint};
+pub(crate) use savepoint::{Moment, Return, Savepoint};
 pub(crate) use user_refs::{RefChange, UserRefs};
 
 /// A repository, and the directory of a loop in it.

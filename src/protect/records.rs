@@ -16,7 +16,9 @@ use super::inventory::{Inventory, Kind};
 use super::savepoint::Moment;
 use super::scan::scan;
 use super::stat_changes::parents;
-use crate::fs::{Durability, FileError, Links, file_error, read_regular, remove_dir, write_atomically};
+use crate::fs::{
+    Durability, FileError, Links, file_error, read_regular, remove, remove_dir, write_atomically,
+};
 use crate::git::GitError;
 use crate::git::index::Entries;
 
@@ -198,4 +200,20 @@ impl Records {
         fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
         write_atomically(&self.dir.join(name), bytes, 0o600, Durability::Atomic)
     }
+}
+
+/// Removes copies below `dir` that stand where the copy of the file `path` goes: a file is a directory now, or the other
+/// way round.
+pub(super) fn make_room(dir: &Path, path: &[u8]) -> Result<(), FileError> {
+    for above in parents(path) {
+        let above = dir.join(OsStr::from_bytes(above));
+        if above.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+            remove(&above, false)?;
+        }
+    }
+    let copy = dir.join(OsStr::from_bytes(path));
+    if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        remove(&copy, true)?;
+    }
+    Ok(())
 }

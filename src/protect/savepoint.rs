@@ -66,6 +66,15 @@ pub(crate) struct Savepoint {
     pub has_own_inventory: bool,
 }
 
+/// What going back to a savepoint came to.
+#[derive(Debug)]
+pub(crate) struct Return {
+    /// The paths that were touched since that state, or by going back.
+    pub touched: Vec<Vec<u8>>,
+    /// What git does not track and could not be put back.
+    pub lost: Vec<Vec<u8>>,
+}
+
 impl Savepoint {
     /// Returns the index that described it.
     pub fn index(&self, site: Site<'_>) -> PathBuf {
@@ -224,8 +233,7 @@ impl Savepoint {
 
     /// Goes back to this state: submodules, files, index, and what git does not keep. `now` is the work tree when the
     /// working index was just read from it. What has to go is in the directory `trash`; what was in submodules is kept
-    /// under the ref `kept`. What cannot be put back is told. Returns the paths that were touched since that state, or
-    /// now.
+    /// under the ref `kept`. What cannot be put back is told.
     ///
     /// # Errors
     /// When the work tree does not come to rest, or something cannot be put back. Doing it again goes on.
@@ -236,7 +244,7 @@ impl Savepoint {
         trash: &Path,
         kept: &str,
         notices: &mut dyn Notices,
-    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+    ) -> Result<Return, ProtectError> {
         // Who reads a failed attempt does so before it is read.
         let is_unread = self.moment == Moment::Start || now.is_none();
         let is_other = is_unread && self.rename_back(site, notices)?;
@@ -248,18 +256,9 @@ impl Savepoint {
         let mut touched = self.converge(site, now, trash, notices).await?;
         Self::install_working_index(site).await?;
         let gone = self.put_back_unversioned(site, &touched).await?;
+        let lost = gone.tell(trash, notices);
         touched.extend(gone.all);
-        if !gone.for_good.is_empty() {
-            let mut told = format!(
-                "what git does not track is gone from its place, and there is no copy to put back: {}",
-                first_few(&gone.for_good).join(", ")
-            );
-            if trash.exists() {
-                told.push_str(&format!("; what was moved along may be in {}", trash.display()));
-            }
-            notices.tell(told);
-        }
-        Ok(touched)
+        Ok(Return { touched, lost })
     }
 
     /// Brings back what git does not keep. Called with the savepoint's index in place.
