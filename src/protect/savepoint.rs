@@ -255,19 +255,34 @@ impl Savepoint {
         };
         let mut touched = self.converge(site, now, trash, notices).await?;
         Self::install_working_index(site).await?;
-        let gone = self.put_back_unversioned(site, &touched).await?;
+        let gone = self.put_back_unversioned(site, &touched, notices).await?;
         let lost = gone.tell(trash, notices);
         touched.extend(gone.all);
         Ok(Return { touched, lost })
     }
 
     /// Brings back what git does not keep. Called with the savepoint's index in place.
-    async fn put_back_unversioned(&self, site: Site<'_>, touched: &[Vec<u8>]) -> Result<Gone, ProtectError> {
+    async fn put_back_unversioned(
+        &self,
+        site: Site<'_>,
+        touched: &[Vec<u8>],
+        notices: &mut dyn Notices,
+    ) -> Result<Gone, ProtectError> {
         let repo = site.repo;
         let records = Records::of(site);
         let gone = records.put_back_ignored(self.moment)?;
         records.put_back_directories()?;
-        let written = ExactBytes::of(site, self.moment).restore(&repo.top, touched)?;
+        let exact = ExactBytes::of(site, self.moment);
+        let mut written = exact.restore(&repo.top, touched)?;
+        // Where the record is lost, nobody knows of which files it had other bytes than git would write.
+        if records.knows_modes(self.moment) {
+            match exact.restore_as_git_writes(repo, &repo.index(), touched).await {
+                Err(ProtectError::Git(error)) => notices.tell(format!(
+                    "git cannot convert files as it should, so what it does not see in them stays: {error}"
+                )),
+                others => written.extend(others?),
+            }
+        }
         if !written.is_empty() {
             // Git takes a file of another size for changed until it has read it again.
             let work = site.work_index();

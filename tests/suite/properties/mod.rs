@@ -3,6 +3,7 @@
 mod agents;
 mod bad_input;
 mod completions;
+mod conversions;
 mod crash;
 mod driver;
 mod events;
