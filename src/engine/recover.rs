@@ -11,7 +11,7 @@ use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::names::Change;
-use crate::protect::{remove_stale_locks, story_backup};
+use crate::protect::{Holder, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 
 /// Opens a loop for a step: takes its lock, and completes what a crash left.
@@ -33,6 +33,11 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
     recover(&mut open).await?;
     if at_rest {
+        // No step begins while another git is at work: it could not be taken back half-way.
+        let removed = remove_stale_locks(open.site(), &open.state.change, Holder::Anybody).await?;
+        if removed > 0 {
+            open.tell("a git that was cut off left locks in the repository; they are removed");
+        }
         open.view = View::of_head(&head);
     }
     Ok(open)
@@ -58,7 +63,12 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
             |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
         store.lock().is_err_and(|error| busy(&error))
     };
-    if !cut_off || !here || is_held() {
+    let dir = store.dir();
+    let site = Site {
+        repo: &context.repo,
+        dir: &dir,
+    };
+    if !cut_off || !here || is_held() || is_locked(site, change) {
         return Ok((context, state));
     }
     let open = open(context, change).await?;
@@ -70,7 +80,7 @@ async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(intent) = open.state.intent.clone() {
         let step = intent.step();
         end_orphans(open).await?;
-        remove_stale_locks(open.site(), &open.state.change).await?;
+        remove_stale_locks(open.site(), &open.state.change, Holder::Ended).await?;
         apply(open, intent).await?;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"

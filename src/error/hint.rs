@@ -229,7 +229,7 @@ fn protect_hint(error: &ProtectError) -> Option<String> {
 
 fn git_hint(error: &GitError) -> Option<String> {
     let hint = match error {
-        GitError::IndexLocked(path) => {
+        GitError::Locked(path) => {
             format!(
                 "if no other git is at work: rm {}",
                 quoted(&path.to_string_lossy())

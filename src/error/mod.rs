@@ -404,7 +404,8 @@ impl Error {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::State(StateError::Busy { .. } | StateError::Outlived { .. }) => Exit::Busy,
+            Self::State(StateError::Busy { .. } | StateError::Outlived { .. })
+            | Self::Git(GitError::Locked(_)) => Exit::Busy,
             Self::NothingLeft { .. } => Exit::NoStory,
             Self::RetryFirst { .. } => Exit::RetriesLeft,
             Self::RetriesSpent { .. } => Exit::RetriesSpent,

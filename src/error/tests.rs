@@ -69,7 +69,7 @@ fn git() -> Vec<GitError> {
             path: path("/r/.git/index"),
             source: full(),
         }),
-        GitError::IndexLocked(path("/r/.git/index.lock")),
+        GitError::Locked(path("/r/.git/index.lock")),
     ];
     all.extend(command().into_iter().map(GitError::Run));
     all

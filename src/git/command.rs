@@ -97,9 +97,9 @@ pub enum GitError {
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Another git holds the index.
+    /// Another git holds a lock.
     #[error("{} exists: another git is at work here, or one crashed", .0.display())]
-    IndexLocked(PathBuf),
+    Locked(PathBuf),
 }
 
 fn quote_words(words: &str) -> String {

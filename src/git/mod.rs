@@ -13,6 +13,7 @@ pub mod index;
 pub mod index_file;
 pub mod layout;
 mod listing;
+pub mod locks;
 mod objects;
 mod operations;
 mod own_config;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::records::Records;
 use super::{
-    ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags, locks, permissions,
-    story_backup, user_refs,
+    Holder, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags, locks,
+    permissions, story_backup, user_refs,
 };
 use crate::events::Notices;
 use crate::fs::file_error;
@@ -64,7 +64,7 @@ impl AttemptRecord<'_> {
             notices.tell("the loop's directory below .git was deleted; it is made anew".to_owned());
         }
         let changed = self.repair_control_files(notices).await?;
-        let removed = locks::remove_stale(self.site, self.change).await?;
+        let removed = locks::remove_stale(self.site, self.change, Holder::Ended).await?;
         if changed {
             self.repair_index(notices).await?;
         } else {
@@ -84,7 +84,7 @@ impl AttemptRecord<'_> {
     pub async fn repair_after_crash(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let changed = self.repair_control_files(notices).await?;
-        locks::remove_stale(self.site, self.change).await?;
+        locks::remove_stale(self.site, self.change, Holder::Ended).await?;
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         Ok(changed)
     }

@@ -46,7 +46,7 @@ pub(crate) use attempt_record::AttemptRecord;
 pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::restore_from_trash;
 pub(crate) use index_flags::hide_again;
-pub(crate) use locks::remove_stale as remove_stale_locks;
+pub(crate) use locks::{Holder, is_locked, remove_stale as remove_stale_locks};
 pub(crate) use repo_link::RepoLink;
 pub(crate) use savepoint::{Moment, Return, Savepoint};
 pub(crate) use user_refs::{RefChange, UserRefs};

@@ -7,7 +7,6 @@
 mod agents;
 mod git;
 mod installation;
-mod locks;
 mod repository;
 
 use std::path::Path;

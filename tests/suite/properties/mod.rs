@@ -15,6 +15,7 @@ mod json;
 mod kept;
 mod lifecycle_hooks;
 mod lifecycle_hooks_found;
+mod locks;
 mod marking;
 mod names;
 mod narration;
