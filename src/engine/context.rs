@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use super::damaged;
 use crate::agent::process_tree;
 use crate::error::Error;
 use crate::events::Observer;
@@ -52,7 +53,12 @@ impl<'o> Context<'o> {
         })?;
         // Git finds the same configuration from here as from the top.
         let here = Git::at(dir);
-        let (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        let (mut found, mut configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        if let Err(GitError::Failed { words, .. }) = &found
+            && damaged::mend(dir, words, observer).await?
+        {
+            (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        }
         let (mut repo, head) = match found {
             Ok(found) => found,
             Err(GitError::Failed { words, .. }) => {

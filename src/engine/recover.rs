@@ -11,7 +11,7 @@ use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::names::Change;
-use crate::protect::{Holder, Site, is_locked, remove_stale_locks, story_backup};
+use crate::protect::{Holder, OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 
 /// Opens a loop for a step: takes its lock, and completes what a crash left.
@@ -27,10 +27,10 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
             known: Vec::new(),
         });
     };
-    let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
+    mend_position(&mut open).await?;
     recover(&mut open).await?;
     if at_rest {
         // No step begins while another git is at work: it could not be taken back half-way.
@@ -38,9 +38,29 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
         if removed > 0 {
             open.tell("a git that was cut off left locks in the repository; they are removed");
         }
-        open.view = View::of_head(&head);
+        open.view = View::of_head(&open.context.head);
     }
     Ok(open)
+}
+
+/// Puts back the loop's branch where it is damaged, or leads to another one.
+async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
+    let (site, state, mut recorder) = open.parts();
+    if !state.is_live() {
+        return Ok(());
+    }
+    let own = OwnPosition {
+        change: &state.change,
+        checkpoint: &state.checkpoint,
+        in_attempt: state.progress.phase == Phase::Running,
+    };
+    if own
+        .mend(site, &site.trash().join("damaged"), &mut recorder)
+        .await?
+    {
+        open.context.head = open.context.repo.head().await?;
+    }
+    Ok(())
 }
 
 /// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command

@@ -1,10 +1,12 @@
 //! What to type next, for every error where there is something to type.
 
+use std::path::Path;
+
 use super::Error;
 use crate::agent::presets;
 use crate::agent::process::ProcessError;
 use crate::async_cmd::{CommandError, quoted};
-use crate::git::{GitError, worktree::WorkTreeError};
+use crate::git::{GitError, RefFile, worktree::WorkTreeError};
 use crate::install::agent_settings::SettingsFileError;
 use crate::protect::ProtectError;
 use crate::settings::SettingsError;
@@ -16,6 +18,7 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::Damaged { git_dir, .. } => damaged_hint(git_dir),
             Self::NoWorkTree(_) => "cd into a repository, or begin one with: git init".to_owned(),
             Self::OtherGitDir { .. } => {
                 "cd into the work tree of that repository, or: unset GIT_DIR".to_owned()
@@ -214,6 +217,24 @@ impl Error {
             }
         };
         Some(hint)
+    }
+}
+
+fn damaged_hint(git_dir: &Path) -> String {
+    let (head, config) = (git_dir.join("HEAD"), git_dir.join("config"));
+    let name = |file: &Path| quoted(&file.to_string_lossy());
+    match RefFile::read(&head) {
+        RefFile::Missing | RefFile::Damaged => {
+            format!(
+                "name the branch that you were on in it: echo 'ref: refs/heads/<branch>' >{}",
+                name(&head)
+            )
+        }
+        _ if config.is_dir() => format!(
+            "make a new file there: mv {0} {0}.damaged && git init",
+            name(&config)
+        ),
+        _ => "repair what git names, then: git ralph status".to_owned(),
     }
 }
 

@@ -66,6 +66,14 @@ pub enum Error {
     /// Not inside a work tree.
     #[error("not inside the work tree of a git repository\n  {0}")]
     NoWorkTree(String),
+    /// A repository that git cannot read.
+    #[error("git cannot read the repository {}\n  {words}", git_dir.display())]
+    Damaged {
+        /// Its git directory.
+        git_dir: PathBuf,
+        /// Git's own words.
+        words: String,
+    },
     /// The environment names another repository than the current directory.
     #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
     OtherGitDir {

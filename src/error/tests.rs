@@ -229,6 +229,10 @@ fn all() -> Vec<Error> {
             what: "find the current directory",
             source: io::ErrorKind::NotFound.into(),
         },
+        Error::Damaged {
+            git_dir: path("/r/.git"),
+            words: "fatal: not a git repository".to_owned(),
+        },
         Error::NoWorkTree("fatal: not a git repository".to_owned()),
         Error::OtherGitDir {
             named: path("/other/.git"),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::own_position::set_aside;
 use super::{ProtectError, Site};
 use crate::fs::remove_file;
 use crate::git::{GitError, index, locks};
@@ -28,6 +29,10 @@ pub(crate) async fn remove_stale(
     holder: Holder,
 ) -> Result<usize, ProtectError> {
     let mut found = all(site, change);
+    for other in found.iter().filter(|lock| !lock.is_file()) {
+        // No git makes such a lock.
+        set_aside(other, &site.trash().join("damaged"))?;
+    }
     index::wait_for_locks(&found).await;
     found.retain(|lock| lock.exists());
     let Some(first) = found.first() else { return Ok(0) };
@@ -58,7 +63,7 @@ fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
         repo.common_dir.join(format!("{}.lock", change.branch_ref())),
     ]);
     collect(&repo.common_dir.join(change.ralph_ref("")), &mut locks);
-    locks.retain(|lock| lock.is_file());
+    locks.retain(|lock| lock.symlink_metadata().is_ok());
     locks
 }
 

@@ -6,7 +6,7 @@
 //! - `trash` holds what git cannot keep; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
-//!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `locks`,
+//!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `own_position`, `locks`,
 //!   `story_backup`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
@@ -22,6 +22,7 @@ mod index_flags;
 mod inventory;
 mod leftovers;
 mod locks;
+mod own_position;
 mod permissions;
 mod records;
 mod renamed;
@@ -47,6 +48,7 @@ pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::restore_from_trash;
 pub(crate) use index_flags::hide_again;
 pub(crate) use locks::{Holder, is_locked, remove_stale as remove_stale_locks};
+pub(crate) use own_position::OwnPosition;
 pub(crate) use repo_link::RepoLink;
 pub(crate) use savepoint::{Moment, Return, Savepoint};
 pub(crate) use user_refs::{RefChange, UserRefs};

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Links, file_error, read_regular_text};
-use crate::git::RefInfo;
+use crate::fs::{FileError, Links, file_error, read_regular_text, remove_file};
+use crate::git::{RefFile, RefInfo, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
@@ -230,6 +230,18 @@ impl RefChange {
     /// Returns the full name of the ref.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Removes the file of a ref that is gone because git cannot read what is in it: git would not write it again.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
+        let file = repo.common_dir.join(&self.name);
+        if self.is.is_none() && RefFile::read(&file) == RefFile::Damaged {
+            return remove_file(&file);
+        }
+        Ok(())
     }
 
     fn is_replacement(&self) -> bool {

@@ -57,6 +57,9 @@ pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
+    for change in &changes {
+        change.clear_damaged(&open.context.repo)?;
+    }
     Ok(changes)
 }
 

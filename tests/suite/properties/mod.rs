@@ -5,6 +5,7 @@ mod bad_input;
 mod completions;
 mod conversions;
 mod crash;
+mod damaged;
 mod driver;
 mod events;
 mod gates;

@@ -1,0 +1,95 @@
+//! HEAD, branches and git's own files that a power cut or an agent left damaged.
+
+use std::fs;
+
+use crate::support::{Sandbox, TASKS};
+
+/// What can be damaged without losing what belongs there.
+const DAMAGES: [&str; 7] = [
+    ": >.git/HEAD",
+    "rm .git/HEAD",
+    "echo 1234 >.git/HEAD",
+    ": >.git/refs/heads/ralph/add-login",
+    "echo 'ref: refs/heads/main' >.git/refs/heads/ralph/add-login",
+    "rm .git/index; mkdir .git/index",
+    "mkdir .git/index.lock",
+];
+
+fn damage(sandbox: &Sandbox, script: &str) {
+    sandbox.cmd("sh").args(["-c", script]).run().exits(0);
+}
+
+#[test]
+fn what_was_damaged_between_steps_is_put_back() {
+    for script in DAMAGES {
+        let sandbox = Sandbox::dirty();
+        let before = sandbox.print();
+        sandbox.start();
+        sandbox
+            .step("next", &sandbox.completing("echo one >one"))
+            .exits(0);
+        sandbox.write("edit", "by hand\n");
+        sandbox.git(&["add", "edit"]);
+        sandbox.git(&["commit", "-qm", "by hand"]);
+        let tip = sandbox.git(&["rev-parse", "HEAD"]);
+        damage(&sandbox, script);
+        sandbox.ralph(&["status"]).exits(0);
+        sandbox.step("next", &sandbox.failing("echo two >two")).exits(3);
+        sandbox.is_at_checkpoint();
+        // The commit that a person made is still below.
+        let below = sandbox.git(&["rev-list", "HEAD"]);
+        assert!(below.contains(&tip), "{script}");
+        sandbox.ralph(&["abort"]).exits(0);
+        let mut after = sandbox.print();
+        after.refs.clone_from(&before.refs);
+        assert_eq!(after, before, "{script}");
+    }
+}
+
+#[test]
+fn what_an_attempt_damaged_is_put_back() {
+    for script in DAMAGES.iter().chain(&[
+        "rm .git/config; mkdir .git/config",
+        ": >.git/refs/heads/main",
+        "echo 1234 >.git/refs/ralph/add-login/start",
+    ]) {
+        let sandbox = Sandbox::started();
+        let refs = sandbox.print().refs;
+        let agent = sandbox.failing(&format!("echo two >two; {script}"));
+        sandbox.step("next", &agent).exits(3);
+        sandbox.is_at_checkpoint();
+        let mut after = sandbox.print().refs;
+        after = after
+            .lines()
+            .filter(|line| !line.contains("/attempts/"))
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n";
+        assert_eq!(after, refs, "{script}");
+        let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:two"]);
+        assert_eq!(kept, "two", "{script}");
+    }
+}
+
+#[test]
+fn a_damaged_head_is_not_guessed() {
+    let sandbox = Sandbox::started();
+    sandbox.git(&["checkout", "-q", "main"]);
+    let before = sandbox.read(TASKS);
+    fs::write(sandbox.top.join(".git/HEAD"), "").unwrap();
+    sandbox
+        .ralph_cmd(&["status"])
+        .run()
+        .exits(1)
+        .says("git cannot read the repository ")
+        .says("hint: name the branch that you were on in it: echo 'ref: refs/heads/<branch>' >");
+    assert_eq!(fs::read(sandbox.top.join(".git/HEAD")).unwrap(), b"");
+    fs::write(sandbox.top.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    assert_eq!(sandbox.read(TASKS), before);
+    fs::remove_file(sandbox.top.join(".git/config")).unwrap();
+    fs::create_dir(sandbox.top.join(".git/config")).unwrap();
+    sandbox
+        .ralph(&["status"])
+        .exits(1)
+        .says("config.damaged && git init");
+}
