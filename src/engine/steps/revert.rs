@@ -53,7 +53,11 @@ pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Posit
 
 /// Returns what the present attempt did to the user's refs, without what is kept of the attempt itself.
 pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
-    let mut changes = open.user_refs().await?.changes(open.site().dir);
+    let (now, dir) = (open.user_refs().await?, open.site().dir);
+    let mut changes = match &open.refs_before {
+        Some(before) if open.state.running.is_some() => now.changes_since(before),
+        _ => now.changes(dir),
+    };
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));

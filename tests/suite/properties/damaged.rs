@@ -72,6 +72,40 @@ fn what_an_attempt_damaged_is_put_back() {
 }
 
 #[test]
+fn what_keeps_the_work_is_made_again_even_if_all_records_are_gone() {
+    let sandbox = Sandbox::dirty();
+    let before = sandbox.print();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+    let refs = sandbox.print().refs;
+    for (step, code, agent) in [
+        ("retry", 3, sandbox.failing("rm -rf .git/ralph .git/refs/ralph")),
+        (
+            "retry",
+            0,
+            sandbox.completing("rm -rf .git/ralph .git/refs/ralph; echo y >y"),
+        ),
+    ] {
+        sandbox
+            .step(step, &agent)
+            .exits(code)
+            .says("the attempt deleted refs/ralph/add-login/start");
+        let now = sandbox.print().refs;
+        let missing: Vec<_> = refs
+            .lines()
+            .filter(|line| !line.contains("heads/") && !now.contains(line))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+    sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    sandbox.ralph(&["abort"]).exits(0);
+    let mut after = sandbox.print();
+    after.refs.clone_from(&before.refs);
+    assert_eq!(after, before);
+}
+
+#[test]
 fn a_damaged_head_is_not_guessed() {
     let sandbox = Sandbox::started();
     sandbox.git(&["checkout", "-q", "main"]);
