@@ -69,6 +69,7 @@ impl<'o> Context<'o> {
         refuse_other_git_dir(&repo, dir)?;
         let configuration = configuration?;
         repo.converts = configuration.converts;
+        repo.ignores_modes = configuration.ignores_modes;
         let has_identity = configuration.has_identity || identity_in_environment();
         repo.git = repo
             .git

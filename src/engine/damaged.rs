@@ -23,6 +23,7 @@ pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -
             git_dir: layout.git_dir.clone(),
             common_dir: layout.common_dir.clone(),
             converts: true,
+            ignores_modes: true,
             oid_length: state.checkpoint.as_str().len() / 2,
         };
         let loop_dir = store.dir();

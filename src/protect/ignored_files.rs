@@ -6,10 +6,10 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::file_modes::Modes;
+use super::file_modes::{Modes, mode_of, set_mode};
 use super::inventory::{Inventory, Kind, holds_no_file};
 use super::records::{Records, make_room};
 use super::savepoint::Moment;
@@ -39,7 +39,7 @@ impl Records {
         for small in choose(&self.top, now, &start) {
             if self.copy(&small)? {
                 let parts = small.parts.into_iter();
-                modes.extend(parts.map(|(path, is)| (path, is.permissions().mode() & 0o777)));
+                modes.extend(parts.map(|(path, is)| (path, mode_of(&is))));
             }
         }
         // An older copy of a directory is not what was there before the attempt.
@@ -242,15 +242,10 @@ impl Records {
     }
 
     fn set_mode(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
-        let to = self.top.join(OsStr::from_bytes(path));
-        let (Some(mode), Ok(is)) = (modes.get(path), to.symlink_metadata()) else {
-            return Ok(());
-        };
-        if is.is_symlink() || is.permissions().mode() & 0o777 == *mode {
-            return Ok(());
+        match modes.get(path) {
+            Some(mode) => set_mode(&self.top.join(OsStr::from_bytes(path)), *mode),
+            None => Ok(()),
         }
-        fs::set_permissions(&to, fs::Permissions::from_mode(*mode))
-            .map_err(|error| file_error("change the mode of", &to, error))
     }
 
     /// Selects those of `paths` that were ignored when the loop began.

@@ -25,6 +25,9 @@ use crate::git::index::Entries;
 /// What git did not track before the last attempt, and, at the start, when the loop began.
 const INVENTORY: &str = "inventory";
 
+/// Is there when git took no notice of executable bits at the start: then each one that is set is recorded.
+pub(super) const IGNORES_MODES: &str = "ignores-modes";
+
 /// Paths relative to the top.
 pub(super) type Paths = BTreeSet<Vec<u8>>;
 
@@ -59,7 +62,11 @@ impl Records {
         inventory.retain(|_, kind| kind != Kind::Untracked);
         self.record_flags(entries)?;
         let top = self.top.clone();
-        let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory), inventory));
+        if site.repo.ignores_modes {
+            self.write(IGNORES_MODES, b"")?;
+        }
+        let usual = self.usual();
+        let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory, &usual), inventory));
         let (found, mut inventory) = walk
             .await
             .map_err(|lost| file_error("look at", &self.top, io::Error::other(lost)))?;

@@ -188,6 +188,8 @@ pub struct Configuration {
     pub has_identity: bool,
     /// Whether a setting can make git convert files.
     pub converts: bool,
+    /// Whether git takes no notice of executable bits (`core.fileMode=false`).
+    pub ignores_modes: bool,
     /// `color.ralph`, else `color.ui`.
     pub colour: Option<Colour>,
     /// Where git looks for hooks; `None` when that has to be read again.
@@ -226,7 +228,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|hookspath)$|^hook\..*\.event$",
+            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath)$|^hook\..*\.event$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -266,6 +268,9 @@ impl Configuration {
                 Some(("core", "hookspath")) => hooks_paths.push((*scope, value.to_owned())),
                 Some(("hook", key)) if key.strip_suffix(".event").is_some() => {
                     hooks.events.insert(value.to_owned());
+                }
+                Some(("core", "filemode")) => {
+                    configuration.ignores_modes = matches!(value, "false" | "no" | "off" | "0");
                 }
                 Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("core", _)) => configuration.converts = true,

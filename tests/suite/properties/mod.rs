@@ -22,6 +22,7 @@ mod names;
 mod narration;
 mod other_file_system;
 mod own_files;
+mod permissions;
 mod planted;
 mod presets;
 mod processes;
