@@ -10,7 +10,8 @@ use super::{Context, Loop};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::{Attempt, What};
-use crate::names::Change;
+use crate::git::RepoLayout;
+use crate::names::{Change, short_branch};
 use crate::protect::{Holder, OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 
@@ -60,7 +61,27 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
     {
         open.context.head = open.context.repo.head().await?;
     }
-    Ok(())
+    refuse_branch_in_the_way(open)
+}
+
+/// Refuses to go on while the loop's branch is gone and a branch is there beside whose name it cannot stand.
+pub(crate) fn refuse_branch_in_the_way(open: &Loop<'_>) -> Result<(), Error> {
+    let repo = &open.context.repo;
+    let layout = RepoLayout {
+        git_dir: repo.git_dir.clone(),
+        common_dir: repo.common_dir.clone(),
+    };
+    let wanted = open.state.change.branch_ref();
+    let Some((above, _)) = wanted.rsplit_once('/') else {
+        return Ok(());
+    };
+    if layout.loose(&wanted).is_some() || layout.loose(above).is_none() {
+        return Ok(());
+    }
+    Err(Error::BranchInTheWay {
+        branch: short_branch(above).to_owned(),
+        wanted: open.state.change.branch(),
+    })
 }
 
 /// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command

@@ -129,6 +129,10 @@ impl Error {
             Self::CheckpointGone { branch, checkpoint } => {
                 format!("git branch rescued {branch} && git reset --keep {checkpoint}")
             }
+            Self::Unfit { change, file, .. } => {
+                let file = quoted(&file.to_string_lossy());
+                format!("mv {file} {file}.damaged && git ralph start {change} --resume")
+            }
             Self::Protect(error) => return protect_hint(error),
             Self::NoChoice(change) => format!("git ralph finish --cleanup {change}")
                 .trim_end()

@@ -269,6 +269,18 @@ pub enum Error {
         /// The checkpoint, abbreviated.
         checkpoint: String,
     },
+    /// The state names a checkpoint that the repository does not have.
+    #[error(
+        "the state of the loop '{change}' does not fit the repository: {checkpoint} is no checkpoint of it"
+    )]
+    Unfit {
+        /// The change.
+        change: String,
+        /// The checkpoint, abbreviated.
+        checkpoint: String,
+        /// The state file.
+        file: PathBuf,
+    },
     /// What an attempt can touch could not be recorded or put back.
     #[error(transparent)]
     Protect(ProtectError),

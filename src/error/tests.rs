@@ -233,6 +233,11 @@ fn all() -> Vec<Error> {
             git_dir: path("/r/.git"),
             words: "fatal: not a git repository".to_owned(),
         },
+        Error::Unfit {
+            change: "add-login".to_owned(),
+            checkpoint: "0123456789".to_owned(),
+            file: path("/r/.git/ralph/add-login.toml"),
+        },
         Error::NoWorkTree("fatal: not a git repository".to_owned()),
         Error::OtherGitDir {
             named: path("/other/.git"),

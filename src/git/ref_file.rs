@@ -29,7 +29,14 @@ impl RefFile {
     pub fn read(path: &Path) -> Self {
         let text = match read_regular_text(path, Links::Followed, MOST) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::Missing,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Self::Missing;
+            }
             Err(_) if path.is_dir() => return Self::Missing,
             Err(_) => return Self::Damaged,
         };

@@ -7,6 +7,7 @@ use super::verdict::Judgement;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
+use crate::engine::recover::refuse_branch_in_the_way;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
@@ -137,7 +138,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;
     }
-    Ok(())
+    refuse_branch_in_the_way(open)
 }
 
 /// Puts back what the attempt did to the refs that keep the loop's work, whatever its outcome.

@@ -127,3 +127,66 @@ fn a_damaged_head_is_not_guessed() {
         .exits(1)
         .says("config.damaged && git init");
 }
+
+#[test]
+fn a_state_that_does_not_fit_the_repository_completes_nothing() {
+    for name in ["checkpoint", "checkpoint_tree"] {
+        let sandbox = Sandbox::started();
+        sandbox.write("work", "mine\n");
+        let before = sandbox.print();
+        let state = fs::read_to_string(sandbox.state_file()).unwrap();
+        let value = sandbox.state()[name].as_str().unwrap().to_owned();
+        let line = format!("\n{name} = \"{value}\"");
+        assert!(state.contains(&line));
+        let damaged = state.replace(&line, &line.replace(&value, &"1".repeat(40)));
+        fs::write(sandbox.state_file(), damaged).unwrap();
+        sandbox
+            .ralph(&["complete"])
+            .exits(1)
+            .says("does not fit the repository")
+            .says("&& git ralph start add-login --resume");
+        assert_eq!(sandbox.print(), before, "{name}");
+        let saved = sandbox.state_file().with_extension("toml.damaged");
+        fs::rename(sandbox.state_file(), saved).unwrap();
+        sandbox.ralph(&["start", "add-login", "--resume"]).exits(0);
+        sandbox.ralph(&["complete"]).exits(0);
+    }
+}
+
+#[test]
+fn a_branch_in_the_way_is_named() {
+    let sandbox = Sandbox::started();
+    let script = "git branch -m ralph/add-login x; git branch ralph";
+    sandbox.cmd("sh").args(["-c", script]).run().exits(0);
+    for verb in [
+        &["next", "--", "true"][..],
+        &["revert"],
+        &["abort"],
+        &["finish", "--cleanup"],
+    ] {
+        sandbox
+            .ralph(verb)
+            .exits(1)
+            .says("the branch ralph is in the way of ralph/add-login")
+            .says("hint: git branch -m ralph ");
+    }
+    sandbox.git(&["branch", "-m", "ralph", "other"]);
+    sandbox.git(&["branch", "-m", "x", "ralph/add-login"]);
+    sandbox.ralph(&["abort"]).exits(0);
+}
+
+#[test]
+fn a_branch_that_an_attempt_put_in_the_way_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.guard", "false");
+    sandbox.start();
+    let agent = sandbox
+        .failing("echo x >x; git checkout -q --detach; git branch -D ralph/add-login; git branch ralph");
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("the branch ralph is in the way of ralph/add-login");
+    sandbox.git(&["branch", "-m", "ralph", "other"]);
+    sandbox.ralph(&["status"]).exits(0).says("was cut off");
+    sandbox.is_at_checkpoint();
+}
