@@ -2,6 +2,7 @@
 
 mod agents;
 mod bad_input;
+mod bare;
 mod completions;
 mod conversions;
 mod crash;
