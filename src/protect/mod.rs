@@ -6,7 +6,7 @@
 //! - `trash` holds what git cannot keep; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
-//!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `own_position`, `locks`,
+//!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_position`, `locks`,
 //!   `story_backup`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
@@ -16,6 +16,7 @@ mod attempt_record;
 mod control_files;
 mod exact_bytes;
 mod file_modes;
+mod fresh_times;
 mod hidden_files;
 mod ignored_files;
 mod index_flags;

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use super::exact_bytes::{self, ExactBytes};
+use super::fresh_times::Times;
 use super::ignored_files::Gone;
 use super::records::Records;
 use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
@@ -253,9 +254,10 @@ impl Savepoint {
         } else {
             now
         };
-        let mut touched = self.converge(site, now, trash, notices).await?;
+        let mut times = Times::default();
+        let mut touched = self.converge(site, now, trash, &mut times, notices).await?;
         Self::install_working_index(site).await?;
-        let gone = self.put_back_unversioned(site, &touched, notices).await?;
+        let gone = self.put_back_unversioned(site, &touched, times, notices).await?;
         let lost = gone.tell(trash, notices);
         touched.extend(gone.all);
         Ok(Return { touched, lost })
@@ -266,6 +268,7 @@ impl Savepoint {
         &self,
         site: Site<'_>,
         touched: &[Vec<u8>],
+        times: Times,
         notices: &mut dyn Notices,
     ) -> Result<Gone, ProtectError> {
         let repo = site.repo;
@@ -283,6 +286,7 @@ impl Savepoint {
                 others => written.extend(others?),
             }
         }
+        written.extend(times.make_distinct(&repo.top));
         if !written.is_empty() {
             // Git takes a file of another size for changed until it has read it again.
             let work = site.work_index();
@@ -307,6 +311,7 @@ impl Savepoint {
         site: Site<'_>,
         mut now: Option<Reading>,
         trash: &Path,
+        times: &mut Times,
         notices: &mut dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
@@ -325,6 +330,10 @@ impl Savepoint {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
                 _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
             };
+            times.note(
+                &repo.top,
+                touched.iter().chain(changes.iter().map(|(_, path)| path)),
+            );
             let came = changes.iter().filter(|(status, _)| *status == b'A');
             added.extend(came.map(|(_, path)| path.clone()));
             // A file that changed meanwhile keeps all from being changed; the next turn sees it.

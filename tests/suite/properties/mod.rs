@@ -33,6 +33,7 @@ mod session_calls;
 mod sources;
 mod submodules;
 mod terminal;
+mod times;
 mod trackers;
 mod undone;
 mod waiting;
