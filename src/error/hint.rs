@@ -127,7 +127,7 @@ impl Error {
             Self::HeadElsewhere { branch, .. } => format!("git checkout {branch}"),
             Self::OtherWorkTree { path, .. } => format!("cd {}", quoted(path)),
             Self::CheckpointGone { branch, checkpoint } => {
-                format!("git branch rescued {branch} && git reset --keep {checkpoint}")
+                format!("git branch rescued {branch} && git reset --soft {checkpoint}")
             }
             Self::Unfit { change, file, .. } => {
                 let file = quoted(&file.to_string_lossy());

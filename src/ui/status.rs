@@ -55,8 +55,13 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     if let Some(session) = status.session.as_ref().and_then(of_session) {
         let _ = writeln!(text, "  {session}");
     }
-    for (command, what) in next_commands(status) {
-        let _ = writeln!(text, "  (use \"git ralph {command}\" {what})");
+    if let Some(command) = &status.way_back {
+        let what = "to go on from the checkpoint, with what came after it as edits";
+        let _ = writeln!(text, "  (use \"{command}\" {what})");
+    } else {
+        for (command, what) in next_commands(status) {
+            let _ = writeln!(text, "  (use \"git ralph {command}\" {what})");
+        }
     }
     wrap(&text, columns)
 }
