@@ -89,7 +89,7 @@ fn what_keeps_the_work_is_made_again_even_if_all_records_are_gone() {
         sandbox
             .step(step, &agent)
             .exits(code)
-            .says("the attempt deleted refs/ralph/add-login/start");
+            .says("refs/ralph/add-login/start was deleted during the attempt");
         let now = sandbox.print().refs;
         let missing: Vec<_> = refs
             .lines()

@@ -22,6 +22,7 @@ mod marking;
 mod names;
 mod narration;
 mod other_file_system;
+mod others;
 mod own_files;
 mod permissions;
 mod planted;
