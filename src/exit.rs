@@ -19,7 +19,7 @@ pub enum Exit {
     Limit,
     /// A person is needed.
     Person,
-    /// Another process holds this loop.
+    /// Another process holds this loop, or another git the repository.
     Busy,
     /// A hook of the guard says no; only the guard's own entries see this.
     Refused,
@@ -73,6 +73,10 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "run the same command later",
     ),
     ("7", "manual intervention needed", "stop, and look at the message"),
-    ("75", "another process holds this loop", "try again later"),
+    (
+        "75",
+        "another process holds this loop, or another git the repository",
+        "try again later",
+    ),
     ("128+n", "ended by signal n", "run the same command to resume"),
 ];

@@ -51,7 +51,7 @@ use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::names::Change;
-use crate::settings::{Colour, Options, Settings, parse_colour, spelled};
+use crate::settings::{Colour, Options, Settings, parse_colour};
 use crate::ui::{self, Narrator, Screen, github};
 
 /// Run a coding agent through the stories of a change, with git as the safety net.
@@ -352,11 +352,9 @@ fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
     }
 }
 
-/// Tells the settings that this version does not act upon.
+/// Tells which settings have no effect.
 fn tell_ignored(context: &mut Context<'_>, change: &Change) {
-    for key in context.configuration.ignored.clone() {
-        let key = spelled(&key);
-        let message = format!("the setting {key} has no effect in this version");
+    for message in context.configuration.ignored.clone() {
         context
             .observer
             .event(&Event::now(change.as_str(), What::Notice { message }));

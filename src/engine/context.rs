@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use super::damaged;
 use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
@@ -53,7 +54,12 @@ impl<'o> Context<'o> {
         })?;
         // Git finds the same configuration from here as from the top.
         let here = Git::at(dir);
-        let (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        let (mut found, mut configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        if let Err(GitError::Failed { words, .. }) = &found
+            && damaged::mend(dir, words, observer).await?
+        {
+            (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        }
         let (mut repo, head) = match found {
             Ok(found) => found,
             Err(GitError::Failed { words, .. }) => {
@@ -64,6 +70,7 @@ impl<'o> Context<'o> {
         refuse_other_git_dir(&repo, dir)?;
         let configuration = configuration?;
         repo.converts = configuration.converts;
+        repo.ignores_modes = configuration.ignores_modes;
         let has_identity = configuration.has_identity || identity_in_environment();
         repo.git = repo
             .git

@@ -14,6 +14,7 @@
 
 pub(crate) mod attempt;
 mod context;
+mod damaged;
 mod guard_rail;
 mod journal;
 pub mod lifecycle_hooks;

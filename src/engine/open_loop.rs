@@ -33,6 +33,8 @@ pub struct Loop<'o> {
     pub(super) view: View,
     /// What happened in this step, for hooks that run when nothing is under way.
     pub(super) due: Vec<Event>,
+    /// The refs before the attempt that this process runs: its record can be deleted.
+    pub(super) refs_before: Option<UserRefs>,
     dir: PathBuf,
     _lock: Lock,
 }
@@ -47,6 +49,7 @@ impl<'o> Loop<'o> {
             store,
             view: View::default(),
             due: Vec::new(),
+            refs_before: None,
             _lock: lock,
         }
     }

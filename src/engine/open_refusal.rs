@@ -1,9 +1,10 @@
 //! Errors of finding what a command is about: the repository, the loop, a kept attempt.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
+use crate::git::RefFile;
 use crate::names::closest;
 
 /// Tells why a repository, a loop or a kept attempt was not opened.
@@ -11,6 +12,9 @@ use crate::names::closest;
 pub enum OpenRefusal {
     #[error("not inside the work tree of a git repository\n  {0}")]
     NoWorkTree(String),
+    /// A repository that git cannot read; in git's own words.
+    #[error("git cannot read the repository {}\n  {words}", git_dir.display())]
+    Damaged { git_dir: PathBuf, words: String },
     #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
     OtherGitDir { named: PathBuf, found: PathBuf },
     #[error("this already is an attempt of a loop: an agent cannot start another one")]
@@ -30,10 +34,28 @@ pub enum OpenRefusal {
     NoAttempt(String),
 }
 
+/// Returns what to type where git cannot read a repository.
+fn repair(git_dir: &Path) -> String {
+    let (head, config) = (git_dir.join("HEAD"), git_dir.join("config"));
+    let name = |file: &Path| quoted(&file.to_string_lossy());
+    match RefFile::read(&head) {
+        RefFile::Missing | RefFile::Damaged => format!(
+            "name the branch that you were on in it: echo 'ref: refs/heads/<branch>' >{}",
+            name(&head)
+        ),
+        _ if config.is_dir() => format!(
+            "make a new file there: mv {0} {0}.damaged && git init",
+            name(&config)
+        ),
+        _ => "repair what git names, then: git ralph status".to_owned(),
+    }
+}
+
 impl Advise for OpenRefusal {
     fn advice(&self) -> Advice {
         match self {
             Self::NoWorkTree(_) => hint("cd into a repository, or create one with: git init"),
+            Self::Damaged { git_dir, .. } => hint(repair(git_dir)),
             Self::OtherGitDir { .. } => hint("cd into the work tree of that repository, or: unset GIT_DIR"),
             Self::InsideAttempt => hint("end the attempt with its promise; the loop then continues"),
             Self::UnknownLoop { name, known } => match closest(name, known) {

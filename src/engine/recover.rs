@@ -9,10 +9,12 @@ use super::steps::{abort, checkpoint, finish, restore, revert, start};
 use super::{Context, Loop};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
 use crate::events::{Attempt, What};
-use crate::names::Change;
-use crate::protect::{remove_stale_locks, story_backup};
+use crate::git::RepoLayout;
+use crate::names::{Change, short_branch};
+use crate::protect::{Holder, OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 
 /// Opens a loop for a step: takes its lock, and completes what a crash left.
@@ -29,13 +31,18 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
         }
         .into());
     };
-    let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
+    mend_position(&mut open).await?;
     recover(&mut open).await?;
     if at_rest {
-        open.view = View::of_head(&head);
+        // No step begins while another git is at work: it could not be taken back half-way.
+        let removed = remove_stale_locks(open.site(), &open.state.change, Holder::Anybody).await?;
+        if removed > 0 {
+            open.tell("a git that was cut off left locks in the repository; they are removed");
+        }
+        open.view = View::of_head(&open.context.head);
     }
     allow_retries(&open.context, &mut open.state);
     Ok(open)
@@ -46,6 +53,47 @@ fn allow_retries(context: &Context<'_>, state: &mut State) {
     let allowed = context.configuration.of_loop(&state.settings).max_retries;
     // In the middle of an attempt, and when the loop is closed, nothing is counted.
     let _ = state.progress.limit(allowed);
+}
+
+/// Puts back the loop's branch where it is damaged, or leads to another one.
+async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
+    let (site, state, mut recorder) = open.parts();
+    if !state.is_live() {
+        return Ok(());
+    }
+    let own = OwnPosition {
+        change: &state.change,
+        checkpoint: &state.checkpoint,
+        in_attempt: state.progress.phase == Phase::Running,
+    };
+    if own
+        .mend(site, &site.trash().join("damaged"), &mut recorder)
+        .await?
+    {
+        open.context.head = open.context.repo.head().await?;
+    }
+    refuse_branch_in_the_way(open)
+}
+
+/// Refuses to go on while the loop's branch is gone and a branch is there beside whose name it cannot stand.
+pub(crate) fn refuse_branch_in_the_way(open: &Loop<'_>) -> Result<(), Error> {
+    let repo = &open.context.repo;
+    let layout = RepoLayout {
+        git_dir: repo.git_dir.clone(),
+        common_dir: repo.common_dir.clone(),
+    };
+    let wanted = open.state.change.branch_ref();
+    let Some((above, _)) = wanted.rsplit_once('/') else {
+        return Ok(());
+    };
+    if layout.loose(&wanted).is_some() || layout.loose(above).is_none() {
+        return Ok(());
+    }
+    Err(StartRefusal::BranchInTheWay {
+        branch: short_branch(above).to_owned(),
+        wanted: open.state.change.branch(),
+    }
+    .into())
 }
 
 /// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command
@@ -70,7 +118,12 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
             |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
         store.lock().is_err_and(|error| busy(&error))
     };
-    if !cut_off || !here || is_held() {
+    let dir = store.dir();
+    let site = Site {
+        repo: &context.repo,
+        dir: &dir,
+    };
+    if !cut_off || !here || is_held() || is_locked(site, change) {
         return Ok((context, state));
     }
     let open = open(context, change).await?;
@@ -82,7 +135,7 @@ async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(intent) = open.state.intent.clone() {
         let step = intent.step();
         end_orphans(open).await?;
-        remove_stale_locks(open.site(), &open.state.change).await?;
+        remove_stale_locks(open.site(), &open.state.change, Holder::Ended).await?;
         apply(open, intent).await?;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"

@@ -40,7 +40,7 @@ impl Advise for RepositoryRefusal {
             }
             Self::HeadElsewhere { branch, .. } => hint(format!("git checkout {branch}")).exit(Exit::Person),
             Self::CheckpointGone { branch, checkpoint } => hint(format!(
-                "git branch rescued {branch} && git reset --keep {checkpoint}"
+                "git branch rescued {branch} && git reset --soft {checkpoint}"
             ))
             .exit(Exit::Person),
             Self::NotAtCheckpoint(change) => hint(format!(

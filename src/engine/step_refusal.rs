@@ -1,5 +1,7 @@
 //! Errors of steps that the progress of the loop does not allow.
 
+use std::path::PathBuf;
+
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
@@ -23,6 +25,16 @@ pub enum StepRefusal {
     /// `prune` of a loop that is not closed.
     #[error("loop '{0}' is still active: nothing was removed")]
     LoopLive(String),
+    #[error(
+        "the state of loop '{change}' does not fit the repository: {checkpoint} is not one of its checkpoints"
+    )]
+    Unfit {
+        change: String,
+        /// Abbreviated.
+        checkpoint: String,
+        /// The state file.
+        file: PathBuf,
+    },
     /// A defect of git-ralph.
     #[error("loop '{0}' is not in a state that allows this")]
     WrongPhase(String),
@@ -44,6 +56,12 @@ impl Advise for StepRefusal {
             Self::NothingFailed(change) => hint(format!("git ralph next {change}")),
             Self::LoopFinished(change) => hint(format!("git ralph start {change}")),
             Self::LoopLive(change) => hint(format!("git ralph finish {change}")),
+            Self::Unfit { change, file, .. } => {
+                let file = quoted(&file.to_string_lossy());
+                hint(format!(
+                    "mv {file} {file}.damaged && git ralph start {change} --resume"
+                ))
+            }
             Self::WrongPhase(change) => hint(format!("git ralph status {change}")),
         }
     }

@@ -132,7 +132,7 @@ fn git() -> Vec<GitError> {
             answer: "?".to_owned(),
         },
         GitError::File(file("write", "/r/.git/index")),
-        GitError::IndexLocked(path("/r/.git/index.lock")),
+        GitError::Locked(path("/r/.git/index.lock")),
     ];
     all.extend(command().into_iter().map(GitError::Run));
     all
@@ -288,6 +288,10 @@ fn agent_settings() -> Vec<SettingsFileError> {
 
 fn open() -> Vec<OpenRefusal> {
     vec![
+        OpenRefusal::Damaged {
+            git_dir: path("/r/.git"),
+            words: "fatal: not a git repository".to_owned(),
+        },
         OpenRefusal::NoWorkTree("fatal: not a git repository".to_owned()),
         OpenRefusal::OtherGitDir {
             named: path("/other/.git"),
@@ -380,6 +384,11 @@ fn step() -> Vec<StepRefusal> {
         StepRefusal::LoopFinished(change()),
         StepRefusal::WrongPhase(change()),
         StepRefusal::LoopLive(change()),
+        StepRefusal::Unfit {
+            change: change(),
+            checkpoint: "0123456789".to_owned(),
+            file: path("/r/.git/ralph/add-login.toml"),
+        },
     ]
 }
 

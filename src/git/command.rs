@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::async_cmd::{self, Command, CommandError, Output, quoted};
 use crate::error::{Advice, Advise, hint};
+use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::names::Oid;
 
@@ -98,18 +99,19 @@ pub enum GitError {
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Another git holds the index.
+    /// Another git holds a lock.
     #[error("{} exists: another git process is running here, or one crashed", .0.display())]
-    IndexLocked(PathBuf),
+    Locked(PathBuf),
 }
 
 impl Advise for GitError {
     fn advice(&self) -> Advice {
         match self {
-            Self::IndexLocked(path) => hint(format!(
+            Self::Locked(path) => hint(format!(
                 "if no other git process is running: rm {}",
                 quoted(&path.to_string_lossy())
-            )),
+            ))
+            .exit(Exit::Busy),
             Self::Failed { .. } | Self::Answer { .. } => {
                 hint("run the same command with -v to see each git command")
             }

@@ -27,6 +27,8 @@ pub struct Repo {
     pub common_dir: PathBuf,
     /// Whether the configuration can make git convert files between the work tree and its objects.
     pub converts: bool,
+    /// Whether git takes no notice of executable bits.
+    pub ignores_modes: bool,
     /// The length of an object id in bytes.
     pub oid_length: usize,
 }
@@ -96,6 +98,7 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
         common_dir: PathBuf::from(common_dir),
         // Until the configuration has been read.
         converts: true,
+        ignores_modes: true,
         oid_length: if format == "sha256" { 32 } else { 20 },
     };
     if !repo.git_dir.is_absolute() || !repo.common_dir.is_absolute() || !repo.top.is_absolute() {

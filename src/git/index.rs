@@ -347,7 +347,7 @@ async fn open_lock(path: &Path) -> Result<File, GitError> {
             Ok(file) => return Ok(file),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if tokio::time::Instant::now() >= deadline {
-                    return Err(GitError::IndexLocked(path.to_owned()));
+                    return Err(GitError::Locked(path.to_owned()));
                 }
                 tokio::time::sleep(LOCK_POLL).await;
             }

@@ -214,6 +214,19 @@ impl RepoLayout {
     }
 }
 
+/// Finds the git directories around `dir`, and the top of their work tree, whether or not git can read them: where
+/// refs and objects are.
+#[must_use]
+pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
+    let real = dir.canonicalize();
+    real.as_deref().unwrap_or(dir).ancestors().find_map(|top| {
+        let git_dir = top.join(git_dir_at(&top.join(".git"))?);
+        let common_dir = common_dir_of(&git_dir);
+        let is_one = common_dir.join("objects").is_dir() && common_dir.join("refs").is_dir();
+        is_one.then(|| (top.to_owned(), RepoLayout { git_dir, common_dir }))
+    })
+}
+
 /// Returns whether a file belongs to the user that we are, or that has become root by sudo, as git sees it.
 fn is_ours(path: &Path) -> bool {
     let we = geteuid().as_raw();

@@ -1,5 +1,6 @@
 //! Refs: reading many at once, moving many in one transaction, and HEAD.
 
+use std::fs;
 use std::path::Path;
 
 use super::command::{Git, GitError};
@@ -20,6 +21,19 @@ pub struct RefInfo {
     pub checked_out: Option<String>,
     /// Whether HEAD of this work tree points to it.
     pub is_head: bool,
+}
+
+/// Returns whether this is a repository without a work tree of its own: git names it as the place where what its HEAD
+/// says is checked out.
+fn is_bare(path: &Path) -> bool {
+    let is_repository = |dir: &Path| dir.join("HEAD").is_file() && dir.join("objects").is_dir();
+    let link = path.join(".git");
+    if link.symlink_metadata().is_err() {
+        return is_repository(path);
+    }
+    let config = fs::read(link.join("config")).unwrap_or_default();
+    let mut lines = config.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    is_repository(&link) && lines.any(|line| matches!(line, b"bare = true" | b"bare=true" | b"bare"))
 }
 
 impl Git {
@@ -49,7 +63,7 @@ impl Git {
                 name: (*name).to_owned(),
                 oid,
                 commit,
-                checked_out: (!path.is_empty()).then(|| (*path).to_owned()),
+                checked_out: (!path.is_empty() && !is_bare(Path::new(path))).then(|| (*path).to_owned()),
                 is_head: *star == "*",
             });
         }

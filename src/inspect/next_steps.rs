@@ -49,6 +49,15 @@ impl Status {
             ..on(format!("diff {change} {attempt}"), "to see what was tried")
         });
         let mut steps = Vec::new();
+        if let Some(command) = &self.way_back {
+            return vec![NextStep {
+                command: command.clone(),
+                ..on(
+                    String::new(),
+                    "to continue from the checkpoint, with what came after it as edits",
+                )
+            }];
+        }
         if self.restored.is_some() && self.is_at_rest() {
             return vec![
                 on(

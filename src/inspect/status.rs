@@ -5,6 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
@@ -52,6 +53,9 @@ pub struct Status {
     pub away: Option<String>,
     /// Why no story can be named, where that has a reason: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
+    /// What can be typed to go on from the last checkpoint, where the branch no longer contains it.
+    #[serde(skip)]
+    pub way_back: Option<String>,
 }
 
 /// The current story in a status.
@@ -159,6 +163,20 @@ impl SessionStatus {
     }
 }
 
+/// Returns the error for a branch of a loop at rest that no longer contains its checkpoint; `head` is on it.
+async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Error> {
+    let (tip, checkpoint) = (head.oid.as_ref()?, &state.checkpoint);
+    let at_rest = state.is_live() && state.progress.phase != Phase::Running && state.intent.is_none();
+    if !at_rest || !matches!(repo.git.is_ancestor(checkpoint, tip).await, Ok(false)) {
+        return None;
+    }
+    let gone = RepositoryRefusal::CheckpointGone {
+        branch: state.branch.clone(),
+        checkpoint: checkpoint.short().to_owned(),
+    };
+    Some(gone.into())
+}
+
 impl Status {
     /// Returns the status of a loop of this repository. Its story list is the one in its own work tree, and only while
     /// its branch is checked out there: another branch has another list.
@@ -179,6 +197,16 @@ impl Status {
         }
         let branch = state.change.branch_ref();
         let is_there = |head: &Head| head.branch.as_ref() == Some(&branch);
+        if is_there(head)
+            && let Some(gone) = checkpoint_gone(repo, head, state).await
+        {
+            let told = Self::of(state, top).await;
+            return Ok(Self {
+                problem: Some(gone.to_string()),
+                way_back: gone.hint(),
+                ..told
+            });
+        }
         // HEAD may have been put back since the command began.
         if !state.is_live() || is_there(head) || is_there(&repo.head().await?) {
             return Ok(Self::of(state, top).await);
@@ -267,6 +295,7 @@ impl Status {
                 Phase::Finished => "start",
             },
             problem,
+            way_back: None,
             commits_by_hand: noted::commits(state),
             away: if state.is_live() { noted::away(state) } else { None },
         }

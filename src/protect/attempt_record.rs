@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::records::Records;
 use super::{
-    ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags, locks, permissions,
-    story_backup, user_refs,
+    Holder, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags,
+    locks, permissions, story_backup, user_refs,
 };
 use crate::events::Notices;
 use crate::fs::file_error;
@@ -63,8 +63,9 @@ impl AttemptRecord<'_> {
             }
             notices.tell("the loop's directory below .git was deleted; it is made anew".to_owned());
         }
+        self.mend_position(notices).await?;
         let changed = self.repair_control_files(notices).await?;
-        let removed = locks::remove_stale(self.site, self.change).await?;
+        let removed = locks::remove_stale(self.site, self.change, Holder::Ended).await?;
         if changed {
             self.repair_index(notices).await?;
         } else {
@@ -76,6 +77,16 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
+    /// Writes HEAD and the loop's branch again where git cannot read them.
+    async fn mend_position(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+        let own = OwnPosition {
+            change: self.change,
+            checkpoint: &self.checkpoint.commit,
+            in_attempt: true,
+        };
+        own.mend(self.site, &self.control_trash(), notices).await
+    }
+
     /// Repairs what an attempt whose git-ralph died left, so that git can run. Returns whether control files had
     /// changed.
     ///
@@ -83,8 +94,9 @@ impl AttemptRecord<'_> {
     /// As [`AttemptRecord::repair`].
     pub async fn repair_after_crash(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
+        self.mend_position(notices).await?;
         let changed = self.repair_control_files(notices).await?;
-        locks::remove_stale(self.site, self.change).await?;
+        locks::remove_stale(self.site, self.change, Holder::Ended).await?;
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         Ok(changed)
     }

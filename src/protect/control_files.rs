@@ -2,13 +2,13 @@
 //! rules, hooks, the list of a shallow repository. They are put back after an attempt, and what was there instead goes
 //! to the trash. A damaged index is replaced.
 
-use std::fs;
 use std::path::Path;
 
+use super::own_position::set_aside;
 use super::trash::free_name;
 use super::{ProtectError, Savepoint, Site, hidden_files};
 use crate::events::Notices;
-use crate::fs::file_error;
+use crate::fs::remove_file;
 use crate::git::{OwnFiles, PutBack, Shallow, is_intact};
 
 /// The copy of git's own files, in the loop's directory.
@@ -121,8 +121,11 @@ pub(super) async fn mend_index(
 ) -> Result<(), ProtectError> {
     let (real, saved) = (site.repo.index(), checkpoint.index(site));
     let oid = site.repo.oid_length;
-    if !real.is_file() || is_intact(&real, oid) {
+    if real.symlink_metadata().is_err() || (real.is_file() && is_intact(&real, oid)) {
         return Ok(());
+    }
+    if !real.is_file() {
+        set_aside(&real, &site.trash().join("damaged"))?;
     }
     if is_intact(&saved, oid) {
         site.repo.install_index(&saved).await?;
@@ -130,5 +133,5 @@ pub(super) async fn mend_index(
         return Ok(());
     }
     // Where there is none, one is made from the checkpoint.
-    Ok(fs::remove_file(&real).map_err(|error| file_error("remove", &real, error))?)
+    Ok(remove_file(&real)?)
 }

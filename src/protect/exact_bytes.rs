@@ -3,15 +3,18 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use super::records::make_room;
 use super::savepoint::Moment;
-use super::stat_changes::{parents, tracked_paths};
+use super::stat_changes::tracked_paths;
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{copy_file, file_error, remove_dir};
+use crate::fs::{Durability, copy_file, file_error, remove_dir, write_atomically};
 use crate::git::Repo;
 use crate::git::index_file::Index;
 
@@ -40,37 +43,44 @@ impl ExactBytes {
         }
     }
 
-    /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write differently. `index`
-    /// describes the work tree.
-    pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
-        let oid = repo.oid_length;
-        if !repo.may_convert(index, oid).await? {
-            return Ok(());
-        }
+    /// Writes to the scratch directory what git would make of those of `paths` that it converts. `index` describes the
+    /// work tree.
+    async fn smudge(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         // What a story deleted, or made git forget, has no content that git could write.
         let bytes = fs::read(index).unwrap_or_default();
-        let known = Index::parse(&bytes, oid);
+        let known = Index::parse(&bytes, repo.oid_length);
         let is_known = |path: &&Vec<u8>| {
             let entries = known.as_ref().map(|index| &index.entries);
             entries.is_none_or(|entries| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok())
         };
-        let is_file = |path: &&Vec<u8>| {
-            let file = repo.top.join(OsStr::from_bytes(path)).symlink_metadata();
-            file.is_ok_and(|metadata| metadata.is_file())
-        };
         // Named twice, a file would be in its own way.
-        let known: BTreeSet<&Vec<u8>> = paths.iter().filter(is_known).filter(is_file).collect();
+        let known: BTreeSet<&Vec<u8>> = paths
+            .iter()
+            .filter(is_known)
+            .filter(|path| is_regular(&repo.top, path))
+            .collect();
         let known: Vec<Vec<u8>> = known.into_iter().cloned().collect();
         let converted = repo.converted_paths(index, &known).await?;
         remove_dir(&self.scratch)?;
-        repo.write_copies(index, &converted, &self.scratch).await?;
+        Ok(repo.write_copies(index, &converted, &self.scratch).await?)
+    }
+
+    /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write differently. `index`
+    /// describes the work tree.
+    pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
+        if !repo.may_convert(index, repo.oid_length).await? {
+            return Ok(());
+        }
+        self.smudge(repo, index, paths).await?;
         for path in paths {
             let name = OsStr::from_bytes(path);
             let (file, kept) = (repo.top.join(name), self.kept.join(name));
-            let is_regular = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
             let smudged = self.scratch.join(name);
-            if is_regular && smudged.is_file() && fs::read(&file).ok() != fs::read(&smudged).ok() {
-                self.make_room(path)?;
+            if is_regular(&repo.top, path)
+                && smudged.is_file()
+                && fs::read(&file).ok() != fs::read(&smudged).ok()
+            {
+                make_room(&self.kept, path)?;
                 copy_file(&file, &kept)?;
             } else if kept.is_file() {
                 fs::remove_file(&kept).map_err(|error| file_error("remove", &kept, error))?;
@@ -118,22 +128,6 @@ impl ExactBytes {
         found
     }
 
-    /// Removes copies that stand where the copy of `path` goes: a file is a directory now, or the other
-    /// way round.
-    fn make_room(&self, path: &[u8]) -> Result<(), ProtectError> {
-        for dir in parents(path) {
-            let dir = self.kept.join(OsStr::from_bytes(dir));
-            if dir.is_file() {
-                fs::remove_file(&dir).map_err(|error| file_error("remove", &dir, error))?;
-            }
-        }
-        let kept = self.kept.join(OsStr::from_bytes(path));
-        if kept.is_dir() {
-            remove_dir(&kept)?;
-        }
-        Ok(())
-    }
-
     /// Writes the kept bytes back where `paths` have others; returns the paths that it wrote.
     pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
         let mut written = Vec::new();
@@ -143,14 +137,52 @@ impl ExactBytes {
         for path in paths {
             let name = OsStr::from_bytes(path);
             let (file, kept) = (top.join(name), self.kept.join(name));
-            let is_regular = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-            if is_regular && kept.is_file() && fs::read(&file).ok() != fs::read(&kept).ok() {
+            if is_regular(top, path) && kept.is_file() && fs::read(&file).ok() != fs::read(&kept).ok() {
                 copy_file(&kept, &file)?;
+                // A build must see that it changed.
+                let _ = File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
                 written.push(path.clone());
             }
         }
         Ok(written)
     }
+
+    /// Writes what git makes of `paths` where no bytes are kept and the files have others: an attempt changed what git
+    /// does not see. Returns the paths that it wrote. `index` describes the savepoint.
+    pub async fn restore_as_git_writes(
+        &self,
+        repo: &Repo,
+        index: &Path,
+        paths: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let mut written = Vec::new();
+        if paths.is_empty() || !repo.may_convert(index, repo.oid_length).await? {
+            return Ok(written);
+        }
+        let unkept = |path: &&Vec<u8>| !self.kept.join(OsStr::from_bytes(path)).is_file();
+        let unkept: Vec<Vec<u8>> = paths.iter().filter(unkept).cloned().collect();
+        self.smudge(repo, index, &unkept).await?;
+        for path in unkept {
+            let name = OsStr::from_bytes(&path);
+            let (file, smudged) = (repo.top.join(name), self.scratch.join(name));
+            if smudged.is_file() && fs::read(&file).ok() != fs::read(&smudged).ok() {
+                // The time is that of now: a build must see it.
+                let bytes = fs::read(&smudged).map_err(|error| file_error("read", &smudged, error))?;
+                let mode = file
+                    .metadata()
+                    .map_or(0o644, |found| found.permissions().mode() & 0o777);
+                write_atomically(&file, &bytes, mode, Durability::Atomic)?;
+                written.push(path);
+            }
+        }
+        remove_dir(&self.scratch)?;
+        Ok(written)
+    }
+}
+
+fn is_regular(top: &Path, path: &[u8]) -> bool {
+    let file = top.join(OsStr::from_bytes(path)).symlink_metadata();
+    file.is_ok_and(|file| file.is_file())
 }
 
 /// Keeps in the trash, before files are overwritten, the bytes of those that git has only in another form. `work`
@@ -163,10 +195,7 @@ pub(super) async fn keep_in_trash(
     notices: &mut dyn Notices,
 ) -> Result<(), ProtectError> {
     let top = &site.repo.top;
-    let is_there = |path: &&Vec<u8>| {
-        let file = top.join(OsStr::from_bytes(path)).symlink_metadata();
-        file.is_ok_and(|file| file.is_file())
-    };
+    let is_there = |path: &&Vec<u8>| is_regular(top, path);
     let touched: Vec<Vec<u8>> = touched.iter().filter(is_there).cloned().collect();
     if touched.is_empty() {
         return Ok(());

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
-use super::records::Records;
+use super::records::{IGNORES_MODES, Records};
 use super::savepoint::Moment;
 use super::stat_changes::directories;
 use crate::fs::{FileError, file_error, umask_now};
@@ -14,7 +15,7 @@ use crate::fs::{FileError, file_error, umask_now};
 /// The record of unusual permissions; that of the start of the loop is beside it.
 pub(super) const MODES: &str = "modes";
 
-/// Permissions by path, in no more than nine bits.
+/// Permissions by path; those of files with their set-id and sticky bits.
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 
 impl Records {
@@ -39,7 +40,7 @@ impl Records {
             return Ok(());
         }
         let odd = self.modes(moment)?;
-        let usual = Usual::now();
+        let usual = self.usual();
         // What had unusual ones may have lost them without being touched otherwise.
         let unusual = odd.keys().map(Vec::as_slice);
         let touched = touched.iter().map(Vec::as_slice);
@@ -48,37 +49,30 @@ impl Records {
             let Ok(metadata) = file.symlink_metadata() else {
                 continue;
             };
-            if metadata.is_symlink() {
-                continue;
-            }
-            let mode = metadata.permissions().mode() & 0o777;
             let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
-            if mode != wanted {
-                let kept = metadata.permissions().mode() & 0o7000;
-                fs::set_permissions(&file, fs::Permissions::from_mode(wanted | kept))
-                    .map_err(|error| file_error("change the mode of", &file, error))?;
-            }
+            set_mode(&file, wanted)?;
         }
         Ok(())
     }
 
+    /// Returns what permissions are usual here.
+    pub(super) fn usual(&self) -> Usual {
+        Usual::now(self.knows(IGNORES_MODES))
+    }
+
     /// Brings the permissions of `paths` and of their directories up to date in `modes`: only unusual ones stay.
     fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Modes {
-        let usual = Usual::now();
+        let usual = self.usual();
         let dirs = directories(paths.iter().map(Vec::as_slice));
         for path in paths.iter().map(Vec::as_slice).chain(dirs) {
             let metadata = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
             match metadata {
-                Ok(metadata)
-                    if !metadata.is_symlink()
-                        && metadata.permissions().mode() & 0o777 != usual.of(&metadata) =>
-                {
-                    modes.insert(path.to_vec(), metadata.permissions().mode() & 0o777);
-                }
-                _ => {
-                    modes.remove(path);
-                }
-            }
+                Ok(metadata) if !metadata.is_symlink() => match usual.unusual(&metadata) {
+                    Some(mode) => modes.insert(path.to_vec(), mode),
+                    None => modes.remove(path),
+                },
+                _ => modes.remove(path),
+            };
         }
         modes
     }
@@ -117,21 +111,60 @@ impl Records {
 }
 
 /// Permissions that git gives new files under the present umask.
-pub(super) struct Usual(u32);
+pub(super) struct Usual {
+    umask: u32,
+    /// Whether git takes no notice of executable bits: each one that is set is unusual then.
+    ignores_modes: bool,
+}
 
 impl Usual {
     /// Reads the umask.
-    pub fn now() -> Self {
-        Self(umask_now())
+    pub fn now(ignores_modes: bool) -> Self {
+        Self {
+            umask: umask_now(),
+            ignores_modes,
+        }
     }
 
     /// Returns the usual permissions of a file like this one.
     pub fn of(&self, metadata: &fs::Metadata) -> u32 {
-        let all = if metadata.is_dir() || metadata.permissions().mode() & 0o100 != 0 {
+        let is_executable = metadata.permissions().mode() & 0o100 != 0 && !self.ignores_modes;
+        let all = if metadata.is_dir() || is_executable {
             0o777
         } else {
             0o666
         };
-        all & !self.0
+        all & !self.umask
     }
+
+    /// Returns the permissions of a file if they are not the usual ones.
+    pub fn unusual(&self, metadata: &fs::Metadata) -> Option<u32> {
+        let mode = mode_of(metadata);
+        (mode != self.of(metadata)).then_some(mode)
+    }
+}
+
+/// Returns the permissions of a file, with its set-id and sticky bits; those of a directory are inherited.
+pub(super) fn mode_of(metadata: &fs::Metadata) -> u32 {
+    let bits = if metadata.is_dir() { 0o777 } else { 0o7777 };
+    metadata.permissions().mode() & bits
+}
+
+/// Gives a file these permissions, unless it has another name as well: that may be a file of somebody else, or outside
+/// of the work tree.
+pub(super) fn set_mode(file: &Path, mode: u32) -> Result<(), FileError> {
+    let Ok(found) = file.symlink_metadata() else {
+        return Ok(());
+    };
+    let is_shared = found.is_file() && found.nlink() > 1;
+    if found.is_symlink() || is_shared || mode_of(&found) == mode {
+        return Ok(());
+    }
+    let kept = if found.is_dir() {
+        found.permissions().mode() & 0o7000
+    } else {
+        0
+    };
+    fs::set_permissions(file, fs::Permissions::from_mode(mode | kept))
+        .map_err(|error| file_error("change the mode of", file, error))
 }

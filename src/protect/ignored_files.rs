@@ -1,55 +1,56 @@
-//! Files that git ignores before an attempt: those that were there at the beginning never enter a checkpoint, and the
-//! small ones come back when an attempt deletes them.
+//! Files that git ignores before an attempt: those that were there at the beginning never enter a checkpoint, and small
+//! ones, with small directories, come back when an attempt deletes them.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::file_modes::Modes;
-use super::inventory::Inventory;
-use super::records::Records;
+use super::file_modes::{Modes, mode_of, set_mode};
+use super::inventory::{Inventory, Kind, holds_no_file};
+use super::records::{Records, make_room};
 use super::savepoint::Moment;
+use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{FileError, copy_file, file_error};
+use crate::fs::{FileError, copy_file, file_error, remove};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
 
-/// Ignored files up to this size are copied.
-const SMALL: u64 = 1024 * 1024;
-/// The record of the permissions of those that are copied.
+/// The record of the permissions of what is copied. Directories that are copied as a whole are in it, with all that is
+/// in them.
 const IGNORED_MODES: &str = "ignored-modes";
-/// At most this many of them are copied.
-const MANY: usize = 1000;
 
 impl Records {
-    /// Copies the small ignored files that have changed since the last copy, and keeps the inventory of what is there
-    /// now: what a complete story or a person deleted does not come back.
+    /// Copies the small ignored files and directories that have changed since the last copy, and keeps the inventory of
+    /// what is there now: what a complete story or a person deleted does not come back.
     fn copy_ignored(&self, now: &Inventory) -> Result<(), FileError> {
         if self.inventory_before_attempt()?.as_ref() != Some(now) {
             self.save_inventory(Moment::Checkpoint, now)?;
         }
-        let mut modes = Modes::new();
-        for (path, is) in self.to_copy(now)? {
-            modes.insert(path.clone(), is.permissions().mode() & 0o777);
-            let from = self.top.join(OsStr::from_bytes(path));
-            let to = self.copy_of(path);
-            let same = to
-                .metadata()
-                .is_ok_and(|copy| copy.len() == is.len() && copy.modified().ok() == is.modified().ok());
-            if !same {
-                match copy_file(&from, &to) {
-                    // What we may not read the agent may not read either; it can still be somebody else's.
-                    Err(FileError { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {}
-                    copied => copied?,
-                }
+        let start = self.inventory_of_start()?.unwrap_or_default();
+        let before = self.read_modes(IGNORED_MODES)?;
+        // Where they were at the start and are gone by now, the beginning of the loop has them.
+        let mut modes = before.clone();
+        modes.retain(|path, _| now.kind_of(path).is_none() && start.kind_of(path).is_some());
+        for small in choose(&self.top, now, &start) {
+            if self.copy(&small)? {
+                let parts = small.parts.into_iter();
+                modes.extend(parts.map(|(path, is)| (path, mode_of(&is))));
+            }
+        }
+        // An older copy of a directory is not what was there before the attempt.
+        for path in before.keys().filter(|path| !modes.contains_key(*path)) {
+            let copy = self.copy_of(path);
+            if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                remove(&copy, true)?;
             }
         }
         // An attempt may change the permissions of the copies too (`chmod -R`).
-        if self.read_modes(IGNORED_MODES)? != modes {
+        if before != modes {
             self.write_modes(IGNORED_MODES, &modes)?;
         }
         Ok(())
@@ -59,21 +60,71 @@ impl Records {
         self.dir.join("files").join(OsStr::from_bytes(path))
     }
 
-    /// Selects the small files of the inventory that are copied.
-    fn to_copy<'i>(&self, now: &'i Inventory) -> Result<Vec<(&'i Vec<u8>, Metadata)>, FileError> {
-        let start = self.inventory_of_start()?.unwrap_or_default();
-        // Those that were there at the beginning come first: many later ones must not take their places.
-        let (first, later): (Vec<_>, Vec<_>) = now.files().partition(|path| start.kind_of(path).is_some());
-        let small = |path: &'i Vec<u8>| {
-            let is = self.top.join(OsStr::from_bytes(path)).symlink_metadata().ok()?;
-            (is.is_file() && is.len() <= SMALL).then_some((path, is))
-        };
-        let all = first.into_iter().chain(later);
-        Ok(all.filter_map(small).take(MANY).collect())
+    /// Copies a file, or a directory with all that is in it; returns whether all of it could be copied.
+    fn copy(&self, small: &Small) -> Result<bool, FileError> {
+        for (path, is) in &small.parts {
+            match self.copy_part(path, is) {
+                // What we may not read the agent may not read either, and somebody else may be at work in it.
+                Err(FileError { source, .. })
+                    if matches!(
+                        source.kind(),
+                        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
+                    ) =>
+                {
+                    return Ok(false);
+                }
+                copied => copied?,
+            }
+        }
+        if small.is_dir() {
+            let wanted: BTreeSet<&[u8]> = small.parts.iter().map(|(path, _)| path.as_slice()).collect();
+            let mut open = vec![small.path().to_vec()];
+            while let Some(dir) = open.pop() {
+                let entries = fs::read_dir(self.copy_of(&dir)).into_iter().flatten();
+                for entry in entries.filter_map(Result::ok) {
+                    let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
+                    let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                    if !wanted.contains(path.as_slice()) {
+                        remove(&entry.path(), is_dir)?;
+                    } else if is_dir {
+                        open.push(path);
+                    }
+                }
+            }
+        }
+        Ok(true)
     }
 
-    /// Puts back the copies of ignored files that were there at that moment and are gone, and the permissions of the
-    /// others. Returns the paths that were gone, and of these the ones of which there is no copy.
+    fn copy_part(&self, path: &[u8], is: &Metadata) -> Result<(), FileError> {
+        let from = self.top.join(OsStr::from_bytes(path));
+        let to = self.copy_of(path);
+        let copy = to.symlink_metadata().ok();
+        if is.is_dir() {
+            if !copy.is_some_and(|copy| copy.is_dir()) {
+                make_room(&self.dir.join("files"), path)?;
+                fs::create_dir_all(&to).map_err(|error| file_error("make", &to, error))?;
+            }
+            return Ok(());
+        }
+        let same = copy.is_some_and(|copy| {
+            copy.len() == is.len()
+                && copy.file_type() == is.file_type()
+                && (is.is_symlink() || copy.modified().ok() == is.modified().ok())
+        });
+        if is.is_symlink() {
+            if !same || fs::read_link(&from).ok() != fs::read_link(&to).ok() {
+                make_room(&self.dir.join("files"), path)?;
+                copy_link(&from, &to)?;
+            }
+        } else if !same {
+            make_room(&self.dir.join("files"), path)?;
+            copy_file(&from, &to)?;
+        }
+        Ok(())
+    }
+
+    /// Puts back the copies of what was ignored and there at that moment and is gone, and the permissions of the other
+    /// files. Where a directory is gone for good, what was made with it does not come back without it.
     pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<Gone, FileError> {
         let before = match moment {
             Moment::Start => None,
@@ -83,41 +134,118 @@ impl Records {
             Some(before) => before,
             None => self.inventory_of_start()?.unwrap_or_default(),
         };
+        let modes = self.read_modes(IGNORED_MODES)?;
         let mut gone = Gone::default();
+        let mut directories = Vec::new();
         let unkept = inventory
             .iter()
             .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
-        gone.all.extend(
-            unkept
-                .map(|(path, _)| path.clone())
-                .filter(|path| self.is_gone(path)),
-        );
-        let modes = self.read_modes(IGNORED_MODES)?;
-        for path in inventory.files() {
-            let to = self.top.join(OsStr::from_bytes(path));
-            let copy = self.copy_of(path);
-            let Ok(kept) = copy.symlink_metadata() else {
-                continue;
+        for (path, item) in unkept {
+            let copies = match item.kind {
+                Kind::IgnoredDirectory | Kind::SelfIgnored => self.copies_in(path, &modes),
+                _ => Vec::new(),
             };
-            if !kept.is_file() || !self.has_only_directories_above(path) {
-                continue;
-            }
-            let is = match to.symlink_metadata() {
-                Ok(is) => is,
-                Err(_) => {
-                    copy_file(&copy, &to)?;
-                    kept
+            let is_gone = self.is_gone(path);
+            let is_emptied = || copies.len() > 1 && holds_no_file(&self.top.join(OsStr::from_bytes(path)));
+            if is_gone || is_emptied() {
+                gone.all.push(path.clone());
+                if !copies.is_empty() {
+                    directories.push(copies);
+                } else if item.kind != Kind::IgnoredFile {
+                    gone.without.push(path.clone());
                 }
-            };
-            let mode = modes.get(path).copied();
-            if let Some(mode) = mode.filter(|mode| is.is_file() && is.permissions().mode() & 0o777 != *mode) {
-                fs::set_permissions(&to, fs::Permissions::from_mode(mode))
-                    .map_err(|error| file_error("change the mode of", &to, error))?;
+            } else if let Some(rules) = rules_of(path, item.kind).filter(|rules| self.is_gone(rules)) {
+                self.put_back_file(&rules, &modes)?;
             }
         }
-        gone.for_good
-            .extend(gone.all.iter().filter(|path| self.is_gone(path)).cloned());
+        let is_whole = gone.without.is_empty();
+        for copies in directories {
+            let mut files = copies.iter().filter(|path| !self.copy_of(path).is_dir());
+            let is_made =
+                files.clone().any(|path| is_built(path)) || files.all(|path| self.is_empty_copy(path));
+            if is_whole || !is_made {
+                self.put_back_directory(&copies, &modes)?;
+            } else {
+                gone.held_back.extend(copies.first().map(|path| (*path).clone()));
+            }
+        }
+        for path in inventory.files() {
+            if !is_whole && self.is_gone(path) && (is_built(path) || self.is_empty_copy(path)) {
+                if self.copy_of(path).is_file() {
+                    gone.held_back.push(path.clone());
+                }
+                continue;
+            }
+            self.put_back_file(path, &modes)?;
+        }
+        let is_held_back = |path: &Vec<u8>| gone.held_back.contains(path);
+        let for_good = gone
+            .all
+            .iter()
+            .filter(|path| self.is_gone(path) && !is_held_back(path));
+        gone.for_good = for_good.cloned().collect();
+        built_last(&mut gone.for_good);
         Ok(gone)
+    }
+
+    /// Returns the directory and all that was copied with it, in order; nothing where any of it is lost.
+    fn copies_in<'m>(&self, dir: &[u8], modes: &'m Modes) -> Vec<&'m Vec<u8>> {
+        let below = [dir, b"/"].concat();
+        let parts = modes.range(dir.to_vec()..).map(|(path, _)| path);
+        let parts = parts.take_while(|path| path.starts_with(dir));
+        let parts: Vec<_> = parts
+            .filter(|path| path.as_slice() == dir || path.starts_with(&below))
+            .collect();
+        let is_whole = parts.first().is_some_and(|first| first.as_slice() == dir)
+            && parts
+                .iter()
+                .all(|path| self.copy_of(path).symlink_metadata().is_ok());
+        if is_whole { parts } else { Vec::new() }
+    }
+
+    fn is_empty_copy(&self, path: &[u8]) -> bool {
+        let copy = self.copy_of(path).symlink_metadata();
+        copy.is_ok_and(|copy| copy.is_file() && copy.len() == 0)
+    }
+
+    fn put_back_directory(&self, copies: &[&Vec<u8>], modes: &Modes) -> Result<(), FileError> {
+        for path in copies {
+            let (to, copy) = (self.top.join(OsStr::from_bytes(path)), self.copy_of(path));
+            if !self.has_only_directories_above(path) {
+                return Ok(());
+            }
+            if copy.is_symlink() {
+                copy_link(&copy, &to)?;
+            } else if copy.is_dir() {
+                fs::create_dir_all(&to).map_err(|error| file_error("make", &to, error))?;
+            } else {
+                self.put_back_file(path, modes)?;
+            }
+        }
+        // A directory may be one that its owner cannot write to.
+        for path in copies.iter().rev().filter(|path| self.copy_of(path).is_dir()) {
+            self.set_mode(path, modes)?;
+        }
+        Ok(())
+    }
+
+    fn put_back_file(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
+        let (to, copy) = (self.top.join(OsStr::from_bytes(path)), self.copy_of(path));
+        let kept = copy.symlink_metadata();
+        if !kept.is_ok_and(|kept| kept.is_file()) || !self.has_only_directories_above(path) {
+            return Ok(());
+        }
+        if to.symlink_metadata().is_err() {
+            copy_file(&copy, &to)?;
+        }
+        self.set_mode(path, modes)
+    }
+
+    fn set_mode(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
+        match modes.get(path) {
+            Some(mode) => set_mode(&self.top.join(OsStr::from_bytes(path)), *mode),
+            None => Ok(()),
+        }
     }
 
     /// Selects those of `paths` that were ignored when the loop began.
@@ -134,6 +262,16 @@ impl Records {
     }
 }
 
+fn copy_link(from: &Path, to: &Path) -> Result<(), FileError> {
+    let link = fs::read_link(from).map_err(|error| file_error("read", from, error))?;
+    let error = |error| file_error("write", to, error);
+    fs::create_dir_all(to.parent().unwrap_or(Path::new("."))).map_err(error)?;
+    if to.symlink_metadata().is_ok() {
+        remove(to, false)?;
+    }
+    symlink(link, to).map_err(error)
+}
+
 /// Ignored paths, and repositories of their own, that were gone when the work tree was put back.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
@@ -141,9 +279,37 @@ pub(super) struct Gone {
     pub all: Vec<Vec<u8>>,
     /// Those of which there is no copy.
     pub for_good: Vec<Vec<u8>>,
+    /// Of these the directories.
+    without: Vec<Vec<u8>>,
+    /// Those that a build made and would take for the whole without these directories.
+    held_back: Vec<Vec<u8>>,
 }
 
-/// Takes the inventory before an attempt, and copies the small ignored files. One scan of the work tree.
+impl Gone {
+    /// Tells what could not be put back; returns its paths. What was moved along may be in `trash`.
+    pub fn tell(&self, trash: &Path, notices: &mut dyn Notices) -> Vec<Vec<u8>> {
+        if !self.for_good.is_empty() {
+            let mut told = format!(
+                "what git does not track is gone from its place, and there is no copy to put back: {}",
+                first_few(&self.for_good).join(", ")
+            );
+            if trash.exists() {
+                told.push_str(&format!("; what was moved along may be in {}", trash.display()));
+            }
+            notices.tell(told);
+        }
+        if !self.held_back.is_empty() {
+            notices.tell(format!(
+                "not put back without {}, which may be what it was made with: {}",
+                first_few(&self.without).join(", "),
+                first_few(&self.held_back).join(", ")
+            ));
+        }
+        self.for_good.iter().chain(&self.held_back).cloned().collect()
+    }
+}
+
+/// Takes the inventory before an attempt, and copies what is small of it. One scan of the work tree.
 pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let now = records.take_inventory(site, &site.repo.index()).await?;

@@ -10,6 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use super::stat_changes::parents;
+use crate::fs::{Links, read_regular};
 use crate::git::{GitError, Repo};
 
 /// What a path is that git does not track.
@@ -21,6 +23,8 @@ pub(crate) enum Kind {
     IgnoredFile,
     /// A directory that an ignore rule matches itself, or an ignored repository; what is in it is not listed.
     IgnoredDirectory,
+    /// A directory whose own rules ignore all that is in it, themselves included; what is in it is not listed.
+    SelfIgnored,
     /// A repository of its own that is not ignored.
     NestedRepository,
     /// A pipe, a socket or a device: git does not list these.
@@ -31,10 +35,11 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Each with the letter that stands for it in a record.
-    const ALL: [(u8, Self); 6] = [
+    const ALL: [(u8, Self); 7] = [
         (b'u', Self::Untracked),
         (b'f', Self::IgnoredFile),
         (b'd', Self::IgnoredDirectory),
+        (b'i', Self::SelfIgnored),
         (b'n', Self::NestedRepository),
         (b's', Self::Special),
         (b'e', Self::EmptyDirectory),
@@ -42,12 +47,18 @@ impl Kind {
 
     /// Returns whether all that is below such a path belongs to it.
     pub fn is_whole(self) -> bool {
-        matches!(self, Self::IgnoredDirectory | Self::NestedRepository)
+        matches!(
+            self,
+            Self::IgnoredDirectory | Self::SelfIgnored | Self::NestedRepository
+        )
     }
 
     /// Returns whether an ignore rule covers it.
     pub fn is_ignored(self) -> bool {
-        matches!(self, Self::IgnoredFile | Self::IgnoredDirectory)
+        matches!(
+            self,
+            Self::IgnoredFile | Self::IgnoredDirectory | Self::SelfIgnored
+        )
     }
 }
 
@@ -132,7 +143,18 @@ impl Inventory {
             };
             inventory.insert(&repo.top, path, kind);
         }
+        let own_rules: BTreeSet<&[u8]> = outside
+            .ignored
+            .iter()
+            .filter_map(|path| ignoring_itself(&repo.top, path))
+            .collect();
         for path in &outside.ignored {
+            if let Some(dir) = parents(path).find(|dir| own_rules.contains(dir)) {
+                if !inventory.0.contains_key(dir) {
+                    inventory.insert(&repo.top, dir, Kind::SelfIgnored);
+                }
+                continue;
+            }
             let kind = if path.ends_with(b"/") {
                 Kind::IgnoredDirectory
             } else {
@@ -308,6 +330,16 @@ impl Inventory {
     }
 }
 
+/// Returns the directory of an ignored `.gitignore` that says nothing but to ignore everything.
+fn ignoring_itself<'p>(top: &Path, path: &'p [u8]) -> Option<&'p [u8]> {
+    let dir = path.strip_suffix(b"/.gitignore")?;
+    let rules = read_regular(&top.join(OsStr::from_bytes(path)), Links::Refused, 1024).ok()?;
+    let mut lines = rules.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    // A comment, as virtualenv writes one, is no rule.
+    let is_rule = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
+    (lines.by_ref().find(is_rule) == Some(b"*") && !lines.any(|line| is_rule(&line))).then_some(dir)
+}
+
 /// Returns a path without the final `/` of a directory.
 fn bare(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
@@ -349,7 +381,7 @@ mod tests {
             inventory.insert(top.path(), path.as_bytes(), *kind);
         }
         assert_eq!(Inventory::from_bytes(&inventory.to_bytes()), inventory);
-        assert_eq!(inventory.iter().count(), 7);
+        assert_eq!(inventory.iter().count(), 8);
         let identity = inventory.iter().find_map(|(_, item)| item.identity);
         assert!(identity.is_some());
         assert_eq!(
@@ -427,7 +459,7 @@ mod tests {
             .iter()
             .filter(|(path, _)| inventory.holds_back(path.as_bytes()));
         let held: String = held.map(|(path, _)| path.as_str()).collect();
-        assert_eq!(held, "ufd");
+        assert_eq!(held, "ufdi");
         assert!(inventory.holds_back(b"d/below"));
         assert!(!inventory.holds_back(b"f/below"));
     }

@@ -1,34 +1,70 @@
-//! Locks that a killed git left behind.
+//! Locks of git: those that nobody holds are removed, and a git that somebody runs is left alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::own_position::set_aside;
 use super::{ProtectError, Site};
 use crate::fs::remove_file;
-use crate::git::index;
+use crate::git::{GitError, index, locks};
 use crate::names::Change;
 
-/// Removes locks that a killed git left; returns how many there were. Only called when no process of the attempt, or of
-/// the step that was cut off, is alive; a git that the user runs in another window gets a moment to finish.
-pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
-    let repo = site.repo;
-    let branch = change.branch_ref();
-    let mut locks = vec![
-        index::lock_of(&repo.index()),
-        index::lock_of(&site.work_index()),
-        repo.git_dir.join("HEAD.lock"),
-        repo.common_dir.join("packed-refs.lock"),
-        repo.common_dir.join(format!("{branch}.lock")),
-    ];
-    collect(&repo.common_dir.join(change.ralph_ref("")), &mut locks);
-    locks.retain(|lock| lock.exists());
-    index::wait_for_locks(&locks).await;
-    let mut removed = 0;
-    for lock in locks {
-        removed += usize::from(lock.exists());
-        remove_file(&lock)?;
+/// Who may have left a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// A process of an attempt, or of a step that was cut off; none of them is alive any more.
+    Ended,
+    /// Anybody.
+    Anybody,
+}
+
+/// Removes the locks that nobody holds; returns how many there were. A git that somebody runs in another window gets a
+/// moment to finish.
+///
+/// # Errors
+/// When somebody's git may hold a lock; nothing is removed then.
+pub(crate) async fn remove_stale(
+    site: Site<'_>,
+    change: &Change,
+    holder: Holder,
+) -> Result<usize, ProtectError> {
+    let mut found = all(site, change);
+    for other in found.iter().filter(|lock| !lock.is_file()) {
+        // No git makes such a lock.
+        set_aside(other, &site.trash().join("damaged"))?;
     }
-    Ok(removed)
+    index::wait_for_locks(&found).await;
+    found.retain(|lock| lock.exists());
+    let Some(first) = found.first() else { return Ok(0) };
+    let is_stale = match locks::git_at_work(site.repo) {
+        Some(at_work) => !at_work,
+        None => holder == Holder::Ended,
+    };
+    if !is_stale {
+        return Err(GitError::Locked(first.clone()).into());
+    }
+    for lock in &found {
+        remove_file(lock)?;
+    }
+    Ok(found.len())
+}
+
+/// Returns whether somebody's git holds a lock now.
+pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
+    !all(site, change).is_empty() && locks::git_at_work(site.repo) == Some(true)
+}
+
+/// Lists the locks that are there and could stop a step.
+fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
+    let repo = site.repo;
+    let mut locks = locks::of_git(repo);
+    locks.extend([
+        index::lock_of(&site.work_index()),
+        repo.common_dir.join(format!("{}.lock", change.branch_ref())),
+    ]);
+    collect(&repo.common_dir.join(change.ralph_ref("")), &mut locks);
+    locks.retain(|lock| lock.symlink_metadata().is_ok());
+    locks
 }
 
 fn collect(dir: &Path, locks: &mut Vec<PathBuf>) {

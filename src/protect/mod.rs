@@ -4,9 +4,9 @@
 //!   `Savepoint` is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
 //! - `trash` holds what git cannot keep; nothing is deleted.
-//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files`, `renamed`,
+//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
-//!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `permissions`, `repo_link`, `locks`,
+//!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_position`, `locks`,
 //!   `story_backup`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
@@ -16,18 +16,21 @@ mod attempt_record;
 mod control_files;
 mod exact_bytes;
 mod file_modes;
+mod fresh_times;
 mod hidden_files;
 mod ignored_files;
 mod index_flags;
 mod inventory;
 mod leftovers;
 mod locks;
+mod own_position;
 mod permissions;
 mod records;
 mod renamed;
 mod repo_link;
 mod savepoint;
 mod scan;
+mod small_ignored;
 mod stat_changes;
 pub(crate) mod story_backup;
 mod submodules;
@@ -47,9 +50,10 @@ pub(crate) use attempt_record::AttemptRecord;
 pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::restore_from_trash;
 pub(crate) use index_flags::hide_again;
-pub(crate) use locks::remove_stale as remove_stale_locks;
+pub(crate) use locks::{Holder, is_locked, remove_stale as remove_stale_locks};
+pub(crate) use own_position::OwnPosition;
 pub(crate) use repo_link::RepoLink;
-pub(crate) use savepoint::{Moment, Savepoint};
+pub(crate) use savepoint::{Moment, Return, Savepoint};
 pub(crate) use user_refs::{RefChange, UserRefs};
 
 /// A repository, and the directory of a loop in it.

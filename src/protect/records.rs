@@ -16,12 +16,17 @@ use super::inventory::{Inventory, Kind};
 use super::savepoint::Moment;
 use super::scan::scan;
 use super::stat_changes::parents;
-use crate::fs::{Durability, FileError, Links, file_error, read_regular, remove_dir, write_atomically};
+use crate::fs::{
+    Durability, FileError, Links, file_error, read_regular, remove, remove_dir, write_atomically,
+};
 use crate::git::GitError;
 use crate::git::index::Entries;
 
 /// What git did not track before the last attempt, and, at the start, when the loop began.
 const INVENTORY: &str = "inventory";
+
+/// Is there when git took no notice of executable bits at the start: then each one that is set is recorded.
+pub(super) const IGNORES_MODES: &str = "ignores-modes";
 
 /// Paths relative to the top.
 pub(super) type Paths = BTreeSet<Vec<u8>>;
@@ -57,7 +62,11 @@ impl Records {
         inventory.retain(|_, kind| kind != Kind::Untracked);
         self.record_flags(entries)?;
         let top = self.top.clone();
-        let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory), inventory));
+        if site.repo.ignores_modes {
+            self.write(IGNORES_MODES, b"")?;
+        }
+        let usual = self.usual();
+        let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory, &usual), inventory));
         let (found, mut inventory) = walk
             .await
             .map_err(|lost| file_error("look at", &self.top, io::Error::other(lost)))?;
@@ -198,4 +207,20 @@ impl Records {
         fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
         write_atomically(&self.dir.join(name), bytes, 0o600, Durability::Atomic)
     }
+}
+
+/// Removes copies below `dir` that stand where the copy of the file `path` goes: a file is a directory now, or the other
+/// way round.
+pub(super) fn make_room(dir: &Path, path: &[u8]) -> Result<(), FileError> {
+    for above in parents(path) {
+        let above = dir.join(OsStr::from_bytes(above));
+        if above.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+            remove(&above, false)?;
+        }
+    }
+    let copy = dir.join(OsStr::from_bytes(path));
+    if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        remove(&copy, true)?;
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use super::exact_bytes::{self, ExactBytes};
+use super::fresh_times::Times;
 use super::ignored_files::Gone;
 use super::records::Records;
 use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
@@ -64,6 +65,15 @@ pub(crate) struct Savepoint {
     pub since: Timestamp,
     /// Whether an inventory was taken before what would be undone: nobody takes one when a person starts to work.
     pub has_own_inventory: bool,
+}
+
+/// What going back to a savepoint came to.
+#[derive(Debug)]
+pub(crate) struct Return {
+    /// The paths that were touched since that state, or by going back.
+    pub touched: Vec<Vec<u8>>,
+    /// What git does not track and could not be put back.
+    pub lost: Vec<Vec<u8>>,
 }
 
 impl Savepoint {
@@ -224,8 +234,7 @@ impl Savepoint {
 
     /// Goes back to this state: submodules, files, index, and what git does not keep. `now` is the work tree when the
     /// working index was just read from it. What has to go is in the directory `trash`; what was in submodules is kept
-    /// under the ref `kept`. What cannot be put back is told. Returns the paths that were touched since that state, or
-    /// now.
+    /// under the ref `kept`. What cannot be put back is told.
     ///
     /// # Errors
     /// When the work tree does not come to rest, or something cannot be put back. Doing it again goes on.
@@ -236,7 +245,7 @@ impl Savepoint {
         trash: &Path,
         kept: &str,
         notices: &mut dyn Notices,
-    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+    ) -> Result<Return, ProtectError> {
         // Who reads a failed attempt does so before it is read.
         let is_unread = self.moment == Moment::Start || now.is_none();
         let is_other = is_unread && self.rename_back(site, notices)?;
@@ -245,30 +254,39 @@ impl Savepoint {
         } else {
             now
         };
-        let mut touched = self.converge(site, now, trash, notices).await?;
+        let mut times = Times::default();
+        let mut touched = self.converge(site, now, trash, &mut times, notices).await?;
         Self::install_working_index(site).await?;
-        let gone = self.put_back_unversioned(site, &touched).await?;
+        let gone = self.put_back_unversioned(site, &touched, times, notices).await?;
+        let lost = gone.tell(trash, notices);
         touched.extend(gone.all);
-        if !gone.for_good.is_empty() {
-            let mut told = format!(
-                "what git does not track is gone from its place, and there is no copy to put back: {}",
-                first_few(&gone.for_good).join(", ")
-            );
-            if trash.exists() {
-                told.push_str(&format!("; what was moved along may be in {}", trash.display()));
-            }
-            notices.tell(told);
-        }
-        Ok(touched)
+        Ok(Return { touched, lost })
     }
 
     /// Brings back what git does not keep. Called with the savepoint's index in place.
-    async fn put_back_unversioned(&self, site: Site<'_>, touched: &[Vec<u8>]) -> Result<Gone, ProtectError> {
+    async fn put_back_unversioned(
+        &self,
+        site: Site<'_>,
+        touched: &[Vec<u8>],
+        times: Times,
+        notices: &mut dyn Notices,
+    ) -> Result<Gone, ProtectError> {
         let repo = site.repo;
         let records = Records::of(site);
         let gone = records.put_back_ignored(self.moment)?;
         records.put_back_directories()?;
-        let written = ExactBytes::of(site, self.moment).restore(&repo.top, touched)?;
+        let exact = ExactBytes::of(site, self.moment);
+        let mut written = exact.restore(&repo.top, touched)?;
+        // Where the record is lost, nobody knows of which files it had other bytes than git would write.
+        if records.knows_modes(self.moment) {
+            match exact.restore_as_git_writes(repo, &repo.index(), touched).await {
+                Err(ProtectError::Git(error)) => notices.tell(format!(
+                    "git cannot convert files as it should, so what it does not see in them stays: {error}"
+                )),
+                others => written.extend(others?),
+            }
+        }
+        written.extend(times.make_distinct(&repo.top));
         if !written.is_empty() {
             // Git takes a file of another size for changed until it has read it again.
             let work = site.work_index();
@@ -293,6 +311,7 @@ impl Savepoint {
         site: Site<'_>,
         mut now: Option<Reading>,
         trash: &Path,
+        times: &mut Times,
         notices: &mut dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
@@ -311,6 +330,10 @@ impl Savepoint {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
                 _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
             };
+            times.note(
+                &repo.top,
+                touched.iter().chain(changes.iter().map(|(_, path)| path)),
+            );
             let came = changes.iter().filter(|(status, _)| *status == b'A');
             added.extend(came.map(|(_, path)| path.clone()));
             // A file that changed meanwhile keeps all from being changed; the next turn sees it.

@@ -4,7 +4,6 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::file_modes::{Modes, Usual};
@@ -24,8 +23,7 @@ pub(super) struct Found {
 
 /// Walks over everything below `top` except for what is `ignored`, nested repositories and git's own directory. What
 /// cannot be read is passed over.
-pub(super) fn scan(top: &Path, ignored: &Inventory) -> Found {
-    let usual = Usual::now();
+pub(super) fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
     let mut found = Found::default();
     let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);
     let mut open = vec![Vec::new()];
@@ -53,8 +51,7 @@ pub(super) fn scan(top: &Path, ignored: &Inventory) -> Found {
                 found.special.insert(path);
                 continue;
             }
-            let mode = metadata.permissions().mode() & 0o777;
-            if mode != usual.of(&metadata) {
+            if let Some(mode) = usual.unusual(&metadata) {
                 found.modes.insert(path, mode);
             }
         }

@@ -10,13 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Links, file_error, read_regular_text};
-use crate::git::RefInfo;
+use crate::fs::{FileError, Links, file_error, read_regular_text, remove_file};
+use crate::git::{Git, RefFile, RefInfo, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
 /// Below it are the refs that keep the work of loops; those of other loops belong to those loops.
 const LOOPS: &str = "refs/ralph/";
+/// Below it are their branches.
+const BRANCHES: &str = "refs/heads/ralph/";
+/// Below it is what is known of other repositories: whoever fetches moves it.
+const REMOTES: &str = "refs/remotes/";
 /// Below it are refs that make git show other objects than the named ones (git-replace(1)).
 const REPLACEMENTS: &str = "refs/replace/";
 /// Refs of operations in one work tree (gitglossary(7), "per-worktree ref").
@@ -201,6 +205,7 @@ pub(crate) async fn put_back(
         // Somebody may work on other branches meanwhile: what this HEAD was never at belongs to them.
         let ours =
             !elsewhere.contains(&change.name) && change.is.as_ref().is_none_or(|is| visited.contains(is));
+        let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
             notices.tell(change.told(ATTEMPT));
             continue;
@@ -226,10 +231,35 @@ pub(crate) async fn put_back(
     Ok(updates)
 }
 
+/// Returns whether the branch of another loop is gone because that loop was finished or aborted, and keeps its work.
+async fn is_finished(git: &Git, change: &RefChange) -> Result<bool, ProtectError> {
+    let (Some(was), None, Some(name)) = (&change.was, &change.is, change.name.strip_prefix(BRANCHES)) else {
+        return Ok(false);
+    };
+    let name = format!("{LOOPS}{name}/finished");
+    let kept = git.refs(&[&name]).await?;
+    match kept.into_iter().find(|found| found.name == name) {
+        Some(kept) => Ok(git.is_ancestor(was, &kept.oid).await?),
+        None => Ok(false),
+    }
+}
+
 impl RefChange {
     /// Returns the full name of the ref.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Removes the file of a ref that is gone because git cannot read what is in it: git would not write it again.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
+        let file = repo.common_dir.join(&self.name);
+        if self.is.is_none() && RefFile::read(&file) == RefFile::Damaged {
+            return remove_file(&file);
+        }
+        Ok(())
     }
 
     fn is_replacement(&self) -> bool {
@@ -252,7 +282,7 @@ impl RefChange {
         }
     }
 
-    /// Says what was done to it, by `who`.
+    /// Says what was done to it while `who` ran: it may have been somebody else.
     fn told(&self, who: &str) -> String {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),
@@ -263,9 +293,9 @@ impl RefChange {
             None => self.name.clone(),
         };
         match (&self.was, &self.is) {
-            (Some(was), None) => format!("{who} deleted {name} (it was at {})", was.short()),
-            (None, _) => format!("{who} made {name}"),
-            (Some(_), Some(is)) => format!("{who} moved {name} to {}", is.short()),
+            (Some(was), None) => format!("{name} was deleted during {who} (it was at {})", was.short()),
+            (None, _) => format!("{name} was made during {who}"),
+            (Some(_), Some(is)) => format!("{name} was moved to {} during {who}", is.short()),
         }
     }
 }
@@ -299,9 +329,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                "the attempt moved the branch b to 4444444444",
-                "the attempt deleted the tag t (it was at 3333333333)",
-                "the attempt made the stash",
+                "the branch b was moved to 4444444444 during the attempt",
+                "the tag t was deleted during the attempt (it was at 3333333333)",
+                "the stash was made during the attempt",
             ]
         );
         let dir = tempfile::tempdir().unwrap();
@@ -319,7 +349,10 @@ mod tests {
         assert!(judge(&stashed, &mut told).is_err());
         let dropped = UserRefs::default().changes_since(&refs(&[(STASH, '5')]));
         assert_eq!(judge(&dropped, &mut told), Ok(()));
-        assert_eq!(told, ["the attempt deleted the stash (it was at 5555555555)"]);
+        assert_eq!(
+            told,
+            ["the stash was deleted during the attempt (it was at 5555555555)"]
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::agent::Pieces;
 use crate::error::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
+use crate::names::closest;
 
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
@@ -188,7 +189,7 @@ impl Default for Settings {
 }
 
 /// Keys that this version does not act upon, each with the values that ask for nothing.
-const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointhooks", &["false", "no", "off", "0"])];
+const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
 
 /// The configuration as far as git-ralph uses it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -199,11 +200,13 @@ pub struct Configuration {
     pub has_identity: bool,
     /// Whether a setting can make git convert files.
     pub converts: bool,
+    /// Whether git takes no notice of executable bits (`core.fileMode=false`).
+    pub ignores_modes: bool,
     /// `color.ralph`, else `color.ui`.
     pub colour: Option<Colour>,
     /// Where git looks for hooks; `None` when that has to be read again.
     pub hooks: Option<Hooks>,
-    /// Settings that are set but not acted upon, to be reported.
+    /// What a person should know about settings that have no effect.
     pub ignored: Vec<String>,
     /// What was given with `git -c`, which goes before the options that a loop was begun with.
     given: Vec<(String, String)>,
@@ -251,7 +254,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|hookspath)$|^hook\..*\.event$",
+            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath)$|^hook\..*\.event$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -279,8 +282,8 @@ impl Configuration {
             let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
             match key.split_once('.') {
                 Some(("ralph", _)) => {
-                    if !set(&mut configuration.settings, key, value)? && asks_for_something(key, value) {
-                        configuration.ignored.push(key.to_owned());
+                    if !set(&mut configuration.settings, key, value)? {
+                        configuration.ignored.extend(why_ignored(key, value));
                     }
                     if *scope == b"command" {
                         configuration.given.push((key.to_owned(), value.to_owned()));
@@ -291,6 +294,9 @@ impl Configuration {
                 Some(("core", "hookspath")) => hooks_paths.push((*scope, value.to_owned())),
                 Some(("hook", key)) if key.strip_suffix(".event").is_some() => {
                     hooks.events.insert(value.to_owned());
+                }
+                Some(("core", "filemode")) => {
+                    configuration.ignores_modes = matches!(value, "false" | "no" | "off" | "0");
                 }
                 Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("core", _)) => configuration.converts = true,
@@ -408,10 +414,17 @@ fn set_piece(
     Ok(true)
 }
 
-fn asks_for_something(key: &str, value: &str) -> bool {
-    NOT_YET
-        .iter()
-        .any(|(name, nothing)| *name == key && !nothing.contains(&value))
+/// Says why a setting has no effect; `None` where it asks for nothing.
+fn why_ignored(key: &str, value: &str) -> Option<String> {
+    if let Some((key, nothing)) = NOT_YET.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
+        return (!nothing.contains(&value))
+            .then(|| format!("the setting {key} has no effect in this version"));
+    }
+    let known: Vec<String> = TABLE.iter().map(|(key, ..)| key.to_lowercase()).collect();
+    Some(match closest(key, &known) {
+        Some(meant) => format!("there is no setting {key}; did you mean {}?", spelled(meant)),
+        None => format!("there is no setting {key}; for those there are: git ralph help"),
+    })
 }
 
 #[cfg(test)]
@@ -476,13 +489,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_told_only_when_it_asks_for_something() {
-        let ignored = |value: &str| {
-            let configured = local(&[&format!("ralph.checkpointhooks\n{value}")]);
-            Configuration::parse(&configured).unwrap().ignored
-        };
-        assert_eq!(ignored("true"), ["ralph.checkpointhooks"]);
-        assert!(ignored("false").is_empty());
+    fn what_has_no_effect_is_told_where_it_asks_for_something() {
+        let ignored = |entry: &str| Configuration::parse(&local(&[entry])).unwrap().ignored;
+        let why = "the setting ralph.checkpointHooks has no effect in this version";
+        assert_eq!(ignored("ralph.checkpointhooks\ntrue"), [why]);
+        assert!(ignored("ralph.checkpointhooks\nfalse").is_empty());
+        let why = "there is no setting ralph.verfy; did you mean ralph.verify?";
+        assert_eq!(ignored("ralph.verfy\nmake"), [why]);
+        let why = "there is no setting ralph.maxretry; did you mean ralph.maxRetries?";
+        assert_eq!(ignored("ralph.maxretry\n2"), [why]);
+        assert!(ignored("ralph.sandbox\nyes")[0].contains("there is no setting ralph.sandbox; for"));
+        assert!(ignored("ralph.agent.claude.comand\nx")[0].contains("no setting"));
     }
 
     #[test]

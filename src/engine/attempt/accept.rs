@@ -8,6 +8,7 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
+use crate::engine::recover::refuse_branch_in_the_way;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
@@ -147,7 +148,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;
     }
-    Ok(())
+    refuse_branch_in_the_way(open)
 }
 
 /// Puts back what the attempt did to the refs that keep the loop's work, whatever its outcome.

@@ -112,7 +112,9 @@ pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
     open.view.at_checkpoint = false;
     let refs = open.user_refs().await?;
     let (record, _) = open.attempt_record();
-    Ok(record.take(&refs).await?)
+    record.take(&refs).await?;
+    open.refs_before = Some(refs);
+    Ok(())
 }
 
 /// Reads the list and finds the story that this step is about. What is complete has to be marked as complete first;

@@ -4,11 +4,13 @@ use super::revert::{Undoing, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers};
 use crate::error::Error;
 use crate::fs::write_private;
+use crate::git::GitError;
 use crate::protect::story_backup;
 use crate::settings::Settings;
 use crate::state::Verdict;
@@ -19,6 +21,7 @@ use crate::stories::{Listing, Story};
 /// # Errors
 /// As [`attempt`](crate::engine::attempt()).
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
+    refuse_unfit(open).await?;
     let (listing, story, begun) = begin(open, &options.settings).await?;
     let (site, state, _) = open.parts();
     story_backup::take_judged(site, &state.source)?;
@@ -38,6 +41,21 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
         ..Judgement::bare(Verdict::Failed)
     });
     conclude_by_hand(open, &story, &listing, outcome, &settings, begun).await
+}
+
+/// Refuses a state whose checkpoint is not one of the repository, before the story is marked.
+async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
+    let state = &open.state;
+    match open.context.repo.git.tree_of(&state.checkpoint).await {
+        Ok(tree) if tree == state.checkpoint_tree => Ok(()),
+        Ok(_) | Err(GitError::Failed { .. }) => Err(StepRefusal::Unfit {
+            change: state.change.to_string(),
+            checkpoint: state.checkpoint.short().to_owned(),
+            file: open.store.state_file(),
+        }
+        .into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story, Begun), Error> {

@@ -11,7 +11,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, agent_of};
 use crate::error::Error;
 use crate::git::index::{self, Entries};
-use crate::git::{GitError, RefInfo, operations_in_progress};
+use crate::git::{GitError, RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::prompt::{self, Template};
@@ -73,9 +73,9 @@ pub(super) async fn check(
     if let Some(operation) = operations_in_progress(repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
-    let lock = index::lock_of(&repo.index());
-    if lock.exists() {
-        return Err(GitError::IndexLocked(lock).into());
+    index::wait_for_locks(&locks::of_git(repo)).await;
+    if let Some(lock) = locks::of_git(repo).into_iter().next() {
+        return Err(GitError::Locked(lock).into());
     }
     if let Some(branch) = &context.head.branch {
         if *branch == change.branch_ref() {

@@ -9,7 +9,8 @@ use crate::events::What;
 use crate::git::worktree::Reading;
 use crate::git::{Head, clear_operations};
 use crate::names::{Oid, ref_component};
-use crate::protect::{RefChange, UserRefs, story_backup, user_refs};
+use crate::paths::first_few;
+use crate::protect::{RefChange, Return, UserRefs, story_backup, user_refs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::state::{Intent, RevertPlan, Verdict};
 
@@ -52,10 +53,17 @@ pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Posit
 
 /// Returns what the present attempt did to the user's refs, without what is kept of the attempt itself.
 pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
-    let mut changes = open.user_refs().await?.changes(open.site().dir);
+    let (now, dir) = (open.user_refs().await?, open.site().dir);
+    let mut changes = match &open.refs_before {
+        Some(before) if open.state.running.is_some() => now.changes_since(before),
+        _ => now.changes(dir),
+    };
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
+    for change in &changes {
+        change.clear_damaged(&open.context.repo)?;
+    }
     Ok(changes)
 }
 
@@ -128,13 +136,16 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
     };
     let (site, state, mut recorder) = open.parts();
     let trash = site.trash().join(&plan.trash);
-    let touched = checkpoint.go_to(site, now, &trash, &name, &mut recorder).await?;
+    let Return { touched, lost } = checkpoint.go_to(site, now, &trash, &name, &mut recorder).await?;
     story_backup::put_back(site, &checkpoint, &state.source)?;
     user_refs::forget(site.dir);
     let changed = was_cut_off || moved || !touched.is_empty() || kept.len() > 1 || trash.exists();
     open.state.running = None;
     let outlook = match plan.verdict {
-        Some(verdict) => open.advance(|progress| progress.end(verdict, plan.reason))?,
+        Some(verdict) => {
+            let reason = with_lost(plan.reason, &lost);
+            open.advance(|progress| progress.end(verdict, reason))?
+        }
         None => Outlook::Uncounted,
     };
     journal::end(open)?;
@@ -153,6 +164,18 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
         });
     }
     Ok(())
+}
+
+/// Returns what the next attempt learns, with what the last one took away and could not be put back.
+fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
+    if lost.is_empty() {
+        return reason;
+    }
+    let told = format!(
+        "During that attempt files that git does not track were deleted, and they could not be put back: {}",
+        first_few(lost).join(", ")
+    );
+    Some(reason.map_or_else(|| told.clone(), |reason| format!("{reason}\n\n{told}")))
 }
 
 /// Keeps what is to be kept under names that are free, and moves the other refs and HEAD in the same transaction;

@@ -7,7 +7,6 @@
 mod agents;
 mod git;
 mod installation;
-mod locks;
 mod repository;
 
 use std::path::Path;
@@ -85,6 +84,12 @@ pub async fn examine(dir: &Path) -> Result<Examination, Error> {
     let mut notes = Notes::default();
     let asked = agents::ask(dir);
     let configuration = Configuration::read(&Git::at(dir)).await?;
+    for ignored in &configuration.ignored {
+        notes.advice(
+            ignored,
+            "to see where it is set: git config --show-origin --get-regexp '^ralph'",
+        );
+    }
     let git = git::examine(dir, &mut notes).await;
     let (agent, agents) = agents::examine(dir, asked, &configuration.settings, &mut notes).await;
     let repository = repository::examine(dir, &configuration.settings, &mut notes).await;

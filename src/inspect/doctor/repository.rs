@@ -1,16 +1,18 @@
 //! The repository around the current directory: its loops, what they left, and the story lists of its changes.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Notes, locks};
+use super::Notes;
 use crate::engine::outdated;
 use crate::engine::stories::{progress_of, wanted};
 use crate::error::Error;
 use crate::git::index::wait_for_locks;
-use crate::git::{Head, RefInfo, Repo, discover};
+use crate::git::{Head, RefInfo, Repo, discover, locks};
 use crate::install::repository_hooks;
 use crate::names::Change;
 use crate::settings::{Settings, to_std};
@@ -111,6 +113,24 @@ fn note(error: &Error, notes: &mut Notes) {
     );
 }
 
+/// Returns whether a process holds the `flock` of this file; `None` where that cannot be seen.
+fn is_held(file: &Path) -> Option<bool> {
+    let Ok(metadata) = file.metadata() else {
+        return Some(false);
+    };
+    // Of the device only the inode is compared: not every file system reports the same device in both places.
+    let ours = metadata.ino().to_string();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let held = locks.lines().any(|line| {
+        let is_flock = line.split_whitespace().any(|word| word == "FLOCK");
+        is_flock
+            && line
+                .split_whitespace()
+                .any(|word| word.rsplit_once(':').is_some_and(|(_, inode)| inode == ours))
+    });
+    Some(held)
+}
+
 async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     let mut locks = locks::of_git(repo);
     // Most are gone in a moment.
@@ -135,7 +155,7 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
 
 async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: &mut Notes) -> FoundLoop {
     let store = Store::new(&repo.common_dir, change);
-    let busy = locks::is_held(&store.lock_path());
+    let busy = is_held(&store.lock_path());
     let mut found = FoundLoop {
         change: change.clone(),
         phase: None,

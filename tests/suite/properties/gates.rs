@@ -200,8 +200,8 @@ fn a_gate_that_the_agent_wrote_runs_in_the_guard_and_is_looked_after() {
         .exits(0)
         .says("refused: a gate tried to push")
         .says("refused: a gate tried to move refs/heads/main")
-        .says("a gate deleted refs/ralph/add-login/start")
-        .says("a gate made the tag planted")
+        .says("refs/ralph/add-login/start was deleted during a gate")
+        .says("the tag planted was made during a gate")
         .says("config was changed during a gate; it is put back");
     for name in ["push", "main", "start"] {
         assert_eq!(sandbox.noted(name), "refused\n", "{}", sandbox.noted("words"));
@@ -260,7 +260,7 @@ git config core.fsmonitor /tmp/x",
     let output = sandbox
         .step("next", &sandbox.completing("echo x >x"))
         .exits(0)
-        .says("a hook deleted refs/ralph/add-login/start")
+        .says("refs/ralph/add-login/start was deleted during a hook")
         .says("config was changed during a hook; it is put back");
     assert!(!output.stderr.contains("refs/remotes"), "{}", output.stderr);
     assert!(sandbox.git(&["ls-remote", "origin"]).ends_with("refs/heads/work"));

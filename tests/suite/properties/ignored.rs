@@ -2,7 +2,8 @@
 //! an attempt.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use crate::support::Sandbox;
 
@@ -70,6 +71,7 @@ fn a_failed_attempt_leaves_ignored_files_where_they_are() {
 #[test]
 fn ignored_files_that_an_attempt_deleted_come_back_or_are_named() {
     let sandbox = with_ignored();
+    sandbox.write("only/target/large", &"x".repeat(LARGE));
     let before = sandbox.files();
     sandbox.start();
     let output = sandbox
@@ -89,7 +91,13 @@ fn ignored_files_that_an_attempt_deleted_come_back_or_are_named() {
     let missing: Vec<_> = missing.map(|path| path.to_str().unwrap()).collect();
     assert_eq!(
         missing,
-        ["data/large.log", "only", "only/target", "only/target/built"]
+        [
+            "data/large.log",
+            "only",
+            "only/target",
+            "only/target/built",
+            "only/target/large"
+        ]
     );
 }
 
@@ -275,4 +283,109 @@ fn ignored_files_of_a_submodule_stay() {
             .step("next", &sandbox.failing("echo x >lib/new; echo x >lib/logs/new"))
             .exits(3);
     });
+}
+
+/// What `git clean -fdxq` takes in a repository with settings, an environment and what was built.
+fn with_built() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let ignore = "*.local\n*.o\n*.tsbuildinfo\n.installed\n.idea/\n.deps/\ndist/\nenv/\n";
+    sandbox.write(".gitignore", ignore);
+    sandbox.git(&["commit", "-qam", "ignore"]);
+    for (path, text) in [
+        ("src/settings.local", "SECRET=1\n"),
+        ("src/main.o", "object\n"),
+        ("main.tsbuildinfo", "{}\n"),
+        (".installed", ""),
+        (".idea/workspace.xml", "<x/>\n"),
+        (".idea/codeStyles/Project.xml", "<y/>\n"),
+        (".deps/main.d", "main.o: main.h\n"),
+        ("dist/main.js", "js\n"),
+        ("env/bin/python", "python\n"),
+    ] {
+        sandbox.write(path, text);
+    }
+    symlink("python", sandbox.top.join("env/bin/python3")).unwrap();
+    symlink("workspace.xml", sandbox.top.join(".idea/link")).unwrap();
+    for path in [".idea/workspace.xml", ".idea/codeStyles"] {
+        fs::set_permissions(sandbox.top.join(path), Permissions::from_mode(0o700)).unwrap();
+    }
+    sandbox
+}
+
+#[test]
+fn small_ignored_directories_come_back() {
+    let sandbox = with_built();
+    let mut before = sandbox.files();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("chmod -R go+rwx .; git clean -fdxq"))
+        .exits(3)
+        .says("there is no copy to put back: main.tsbuildinfo, src/main.o");
+    for built in ["main.tsbuildinfo", "src/main.o"] {
+        before.remove(Path::new(built));
+    }
+    assert_eq!(sandbox.files(), before);
+    // What is there, and what a complete story deleted, is left alone.
+    let agent = sandbox.completing("rm -r .deps; rm .idea/codeStyles/Project.xml");
+    sandbox.step("retry", &agent).exits(0);
+    sandbox.step("next", &sandbox.failing("rm .idea/link")).exits(3);
+    assert!(!sandbox.top.join(".deps").exists() && !sandbox.top.join(".idea/link").exists());
+    sandbox.step("retry", &sandbox.failing("rm -r .idea")).exits(3);
+    assert!(!sandbox.top.join(".idea/codeStyles/Project.xml").exists());
+    assert_eq!(sandbox.read(".idea/workspace.xml"), "<x/>\n");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.read(".deps/main.d"), "main.o: main.h\n");
+}
+
+#[test]
+fn what_a_build_tool_would_take_for_the_whole_is_not_put_back() {
+    let sandbox = with_built();
+    sandbox.write("env/large", &"x".repeat(LARGE));
+    sandbox.start();
+    let output = sandbox
+        .step("next", &sandbox.failing("git clean -fdxq; echo x >src/main.o"))
+        .exits(3);
+    output
+        .says("there is no copy to put back: env, main.tsbuildinfo")
+        .says("not put back without env, which may be what it was made with: .deps, .installed");
+    let left = |name: &str| sandbox.top.join(name).exists();
+    assert_eq!(
+        [".installed", ".deps", "env", "dist", ".idea"].map(left),
+        [false, false, false, true, true]
+    );
+    assert_eq!(sandbox.read("src/settings.local"), "SECRET=1\n");
+    let agent = sandbox.failing("cat >\"$notes/prompt\"");
+    sandbox.step("retry", &agent).exits(3);
+    let prompt = sandbox.noted("prompt");
+    assert!(prompt.contains("it is red"), "{prompt}");
+    assert!(
+        prompt.contains("could not be put back: env, main.tsbuildinfo, .deps, .installed"),
+        "{prompt}"
+    );
+}
+
+#[test]
+fn many_ignored_files_do_not_take_the_place_of_a_small_one() {
+    let sandbox = with_built();
+    for number in 0..1100 {
+        sandbox.write(&format!("src/a{number}.local"), "some generated thing\n");
+    }
+    sandbox.start();
+    let agent = sandbox.failing("rm src/*.local");
+    let output = sandbox.step("next", &agent).exits(3);
+    assert!(!output.stderr.contains("no copy"), "{}", output.stderr);
+    assert_eq!(sandbox.read("src/settings.local"), "SECRET=1\n");
+    assert_eq!(sandbox.read("src/a1099.local"), "some generated thing\n");
+}
+
+#[test]
+fn a_directory_that_ignores_itself_is_one_thing() {
+    let sandbox = with_ignored();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("rm -r .venv .husky"))
+        .exits(3)
+        .says("there is no copy to put back: .venv\n");
+    assert_eq!(sandbox.read(".husky/_/pre-commit"), "hook\n");
+    assert!(!sandbox.top.join(".venv").exists());
 }

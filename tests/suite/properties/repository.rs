@@ -43,9 +43,9 @@ fn branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back() {
     sandbox
         .step("next", &sandbox.failing(mess))
         .exits(3)
-        .says("the attempt moved the branch main")
-        .says("the attempt deleted the branch other")
-        .says("the attempt deleted the tag v1");
+        .says("the branch main was moved to ")
+        .says("the branch other was deleted during the attempt")
+        .says("the tag v1 was deleted during the attempt");
     assert_eq!(refs("refs/heads") + &refs("refs/tags"), before);
     let kept = sandbox.git(&[
         "for-each-ref",
@@ -282,7 +282,7 @@ fn refs_that_keep_the_work_of_loops_are_put_back_whatever_comes_of_the_attempt()
     let before = refs();
     let harm =
         "rm -rf .git/refs/ralph; git pack-refs --all; sed -i /refs.ralph/d .git/packed-refs; echo y >y";
-    let says = "attempts/1/1 (it was at";
+    let says = "attempts/1/1 was deleted during the attempt (it was at";
     sandbox
         .step("retry", &sandbox.completing(harm))
         .exits(0)

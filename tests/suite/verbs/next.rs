@@ -172,6 +172,12 @@ fn head_elsewhere_needs_a_person() {
         .step("next", &agent)
         .exits(7)
         .says("no longer contains its checkpoint");
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("ralph/add-login no longer contains its checkpoint"),
+        "{status}"
+    );
+    assert!(!status.contains("git ralph next"), "{status}");
 }
 
 #[test]
@@ -343,4 +349,30 @@ fn what_git_writes_for_us_is_on_disk_before_it_is_relied_upon() {
             }
         }
     }
+}
+
+#[test]
+fn an_amended_checkpoint_is_left_with_the_edit_in_the_work_tree() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .step("next", &sandbox.completing("echo one >one"))
+        .exits(0);
+    sandbox.write("one", "one\nand mine\n");
+    sandbox.git(&["commit", "-q", "-a", "--amend", "-m", "mine"]);
+    let refused = sandbox
+        .step("next", &sandbox.completing("echo two >two"))
+        .exits(7);
+    let hint = refused
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("hint: "))
+        .unwrap();
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(status.contains(&format!("(use \"{hint}\" ")), "{status}");
+    sandbox.cmd("sh").args(["-c", hint]).run().exits(0);
+    assert_eq!(sandbox.read("one"), "one\nand mine\n");
+    sandbox
+        .step("next", &sandbox.completing("echo two >two"))
+        .exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:one"]), "one\nand mine");
 }

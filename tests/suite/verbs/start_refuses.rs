@@ -68,7 +68,7 @@ fn unmerged_paths_are_refused() {
 fn a_locked_index_is_refused() {
     let sandbox = Sandbox::dirty();
     fs::write(sandbox.top.join(".git/index.lock"), "").unwrap();
-    refuses(&sandbox, 1, "index.lock exists");
+    refuses(&sandbox, 75, "index.lock exists");
 }
 
 #[test]

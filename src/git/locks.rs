@@ -1,14 +1,15 @@
-//! Whether somebody is at work: what keeps a lock from being stale. Looks at `/proc`; takes no lock itself.
+//! Locks of git, and whether somebody's git is at work: what keeps a lock from being stale. Looks at `/proc`; takes no
+//! lock itself.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::git::Repo;
-use crate::git::index::lock_of;
+use super::discover::Repo;
+use super::index::lock_of;
 
 /// Returns the locks of git that are there, other than those of single refs.
-pub(super) fn of_git(repo: &Repo) -> Vec<PathBuf> {
+#[must_use]
+pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
     let mut locks = vec![
         lock_of(&repo.index()),
         repo.git_dir.join("HEAD.lock"),
@@ -19,26 +20,9 @@ pub(super) fn of_git(repo: &Repo) -> Vec<PathBuf> {
     locks
 }
 
-/// Returns whether a process holds the `flock` of this file; `None` where that cannot be seen.
-pub(super) fn is_held(file: &Path) -> Option<bool> {
-    let Ok(metadata) = file.metadata() else {
-        return Some(false);
-    };
-    // Of the device only the inode is compared: not every file system reports the same device in both places.
-    let ours = metadata.ino().to_string();
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let held = locks.lines().any(|line| {
-        let is_flock = line.split_whitespace().any(|word| word == "FLOCK");
-        is_flock
-            && line
-                .split_whitespace()
-                .any(|word| word.rsplit_once(':').is_some_and(|(_, inode)| inode == ours))
-    });
-    Some(held)
-}
-
 /// Returns whether somebody's git is at work in the repository; `None` where that cannot be seen.
-pub(super) fn git_at_work(repo: &Repo) -> Option<bool> {
+#[must_use]
+pub fn git_at_work(repo: &Repo) -> Option<bool> {
     let processes = fs::read_dir("/proc").ok()?;
     let ours = ancestors();
     let places = [&repo.top, &repo.git_dir, &repo.common_dir].map(|place| real(place));
@@ -53,7 +37,7 @@ pub(super) fn git_at_work(repo: &Repo) -> Option<bool> {
         };
         found.get_or_insert(false);
         let is_ours = ours.contains(&pid) || parent_of(pid) == Some(std::process::id());
-        if !name.starts_with("git") || is_ours {
+        if !name.starts_with("git") || is_ours || waits_for_others(&dir) {
             continue;
         }
         let here =
@@ -63,6 +47,14 @@ pub(super) fn git_at_work(repo: &Repo) -> Option<bool> {
         }
     }
     found
+}
+
+/// Returns whether this is a git that only serves others, such as `git fsmonitor--daemon`, or a git-ralph: they hold no
+/// lock of git for longer than a moment.
+fn waits_for_others(dir: &Path) -> bool {
+    let words = fs::read(dir.join("cmdline")).unwrap_or_default();
+    let mut words = words.split(|byte| *byte == 0).take(3);
+    words.any(|word| word.ends_with(b"-daemon") || word.ends_with(b"git-ralph") || word == b"ralph")
 }
 
 /// Lists this process and those that started it: `git ralph` waits for us as a git of its own.

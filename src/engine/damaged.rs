@@ -1,0 +1,68 @@
+//! A repository that git cannot read: HEAD and the loop's branch are put back where the state says what belongs there.
+
+use std::path::{Path, PathBuf};
+
+use crate::engine::open_refusal::OpenRefusal;
+use crate::error::Error;
+use crate::events::{Event, Observer, What};
+use crate::git::{Git, Repo, git_directories};
+use crate::protect::{OwnPosition, Site};
+use crate::state::{self, Phase, State, Store};
+
+/// Puts HEAD and the branch of the only live loop of the work tree around `dir` back where they are damaged; returns
+/// whether they were. `words` are git's, for the error where nothing can be done.
+pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -> Result<bool, Error> {
+    let not_here = || OpenRefusal::NoWorkTree(words.trim().to_owned());
+    let (top, layout) = git_directories(dir).ok_or_else(not_here)?;
+    let live = live_loops(&top, &layout.common_dir);
+    if let [state] = live.as_slice() {
+        let store = Store::new(&layout.common_dir, &state.change);
+        let _lock = store.lock()?;
+        let repo = Repo {
+            git: Git::at_top(&top),
+            top,
+            git_dir: layout.git_dir.clone(),
+            common_dir: layout.common_dir.clone(),
+            converts: true,
+            ignores_modes: true,
+            oid_length: state.checkpoint.as_str().len() / 2,
+        };
+        let loop_dir = store.dir();
+        let site = Site {
+            repo: &repo,
+            dir: &loop_dir,
+        };
+        let own = OwnPosition {
+            change: &state.change,
+            checkpoint: &state.checkpoint,
+            in_attempt: state.progress.phase == Phase::Running,
+        };
+        let mut told: Vec<String> = Vec::new();
+        let mended = own.mend(site, &site.trash().join("damaged"), &mut told).await?;
+        for message in told {
+            observer.event(&Event::now(state.change.as_str(), What::Notice { message }));
+        }
+        if mended {
+            return Ok(true);
+        }
+    }
+    if words.contains("not a git repository") || words.contains("HEAD") || words.contains("config") {
+        return Err(OpenRefusal::Damaged {
+            git_dir: layout.git_dir,
+            words: words.trim().to_owned(),
+        }
+        .into());
+    }
+    Err(not_here().into())
+}
+
+fn live_loops(top: &Path, common_dir: &Path) -> Vec<State> {
+    let changes = state::changes(common_dir).unwrap_or_default();
+    let states = changes
+        .iter()
+        .filter_map(|change| Store::new(common_dir, change).load().ok().flatten());
+    let top: PathBuf = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+    states
+        .filter(|state| state.is_live() && state.worktree.as_path() == top)
+        .collect()
+}

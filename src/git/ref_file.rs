@@ -1,0 +1,98 @@
+//! HEAD and refs as files: a power cut or an agent can leave one empty, or with something that git cannot read, and git
+//! then finds no repository, or no branch.
+
+use std::io;
+use std::path::Path;
+
+use crate::fs::{Durability, FileError, Links, read_regular_text, write_atomically};
+use crate::names::Oid;
+
+/// How much of a ref's file or log is read.
+const MOST: u64 = 1 << 26;
+
+/// What the file of HEAD or of a ref says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefFile {
+    /// There is none, or a directory of refs.
+    Missing,
+    /// An object id.
+    Oid(Oid),
+    /// The name of another ref.
+    Symbolic(String),
+    /// Nothing that git can read.
+    Damaged,
+}
+
+impl RefFile {
+    /// Reads such a file.
+    #[must_use]
+    pub fn read(path: &Path) -> Self {
+        let text = match read_regular_text(path, Links::Followed, MOST) {
+            Ok(text) => text,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Self::Missing;
+            }
+            Err(_) if path.is_dir() => return Self::Missing,
+            Err(_) => return Self::Damaged,
+        };
+        match text.strip_prefix("ref:") {
+            Some(name) if name.trim().starts_with("refs/") => Self::Symbolic(name.trim().to_owned()),
+            Some(_) => Self::Damaged,
+            None => Oid::parse(&text).map_or(Self::Damaged, Self::Oid),
+        }
+    }
+
+    /// Writes such a file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+        let text = match self {
+            Self::Oid(oid) => format!("{oid}\n"),
+            Self::Symbolic(name) => format!("ref: {name}\n"),
+            Self::Missing | Self::Damaged => return Ok(()),
+        };
+        write_atomically(path, text.as_bytes(), 0o644, Durability::Synced)
+    }
+}
+
+/// Returns the last value that the log of HEAD or of a ref has ("<old> <new> <who> <when>\t<why>").
+#[must_use]
+pub fn last_logged(log: &Path) -> Option<Oid> {
+    let text = read_regular_text(log, Links::Followed, MOST).ok()?;
+    let line = text.lines().rfind(|line| !line.is_empty())?;
+    Oid::parse(line.split(' ').nth(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_ref_file_says_what_git_reads_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("HEAD");
+        assert_eq!(RefFile::read(&file), RefFile::Missing);
+        assert_eq!(RefFile::read(dir.path()), RefFile::Missing);
+        for damaged in ["", "\n", "1234\n", "ref: \n", "ref: nothing\n", "\0\0\0"] {
+            fs::write(&file, damaged).unwrap();
+            assert_eq!(RefFile::read(&file), RefFile::Damaged, "{damaged:?}");
+        }
+        for sound in [
+            RefFile::Symbolic("refs/heads/main".to_owned()),
+            RefFile::Oid(Oid::parse(&"1".repeat(40)).unwrap()),
+        ] {
+            sound.write(&file).unwrap();
+            assert_eq!(RefFile::read(&file), sound);
+        }
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        fs::write(&file, format!("{one} {two} A <a@b> 1 +0000\tcommit\n")).unwrap();
+        assert_eq!(last_logged(&file), Oid::parse(&two));
+    }
+}

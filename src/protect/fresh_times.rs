@@ -1,0 +1,52 @@
+//! Times of files that are put back. Build tools that know whole seconds (bytecode of Python) take a file of the same
+//! size for unchanged when it was changed and put back within one second: it then gets the second after it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Modification times before files are put back: seconds, nanoseconds and inode, by path.
+#[derive(Debug, Default)]
+pub(super) struct Times(BTreeMap<Vec<u8>, (i64, i64, u64)>);
+
+impl Times {
+    /// Notes the times of files that may be put back; the first time that was noted of a file stays.
+    pub fn note<'p>(&mut self, top: &Path, paths: impl Iterator<Item = &'p Vec<u8>>) {
+        for path in paths {
+            if let Some(time) = time_of(top, path) {
+                self.0.entry(path.clone()).or_insert(time);
+            }
+        }
+    }
+
+    /// Gives the next second to files that were written since in the second from which their content was before. Returns
+    /// their paths.
+    pub fn make_distinct(self, top: &Path) -> Vec<Vec<u8>> {
+        let mut changed = Vec::new();
+        for (path, was) in self.0 {
+            let is_in_same_second = |is: &(i64, i64, u64)| is.0 == was.0 && *is != was;
+            if time_of(top, &path).is_none_or(|time| !is_in_same_second(&time)) {
+                continue;
+            }
+            let file = top.join(OsStr::from_bytes(&path));
+            let next = u64::try_from(was.0).unwrap_or_default() + 1;
+            let next = SystemTime::UNIX_EPOCH + Duration::from_secs(next);
+            // What cannot be opened, nothing is built of.
+            if File::open(&file).and_then(|file| file.set_modified(next)).is_ok() {
+                changed.push(path);
+            }
+        }
+        changed
+    }
+}
+
+fn time_of(top: &Path, path: &[u8]) -> Option<(i64, i64, u64)> {
+    let found = top.join(OsStr::from_bytes(path)).symlink_metadata().ok()?;
+    found
+        .is_file()
+        .then(|| (found.mtime(), found.mtime_nsec(), found.ino()))
+}

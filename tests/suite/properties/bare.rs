@@ -1,0 +1,33 @@
+//! A bare repository with work trees beside it: nothing is checked out in the repository itself.
+
+use crate::support::Sandbox;
+
+#[test]
+fn a_loop_in_a_work_tree_of_a_bare_repository_ends_in_both_ways() {
+    // As its own directory, hidden in a project, and as the `.git` of a project.
+    for place in ["p.git", "p/.bare", "p/.git"] {
+        let mut sandbox = Sandbox::new();
+        let bare = sandbox.outside(place);
+        let top = sandbox.outside("tree");
+        let name = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+        sandbox.git(&["clone", "-q", "--bare", ".", &name(&bare)]);
+        sandbox.git(&["-C", &name(&bare), "worktree", "add", "-q", &name(&top), "main"]);
+        sandbox.top = top;
+        sandbox.configure("user.name", "A User");
+        sandbox.configure("user.email", "user@example.org");
+        let before = sandbox.print();
+        sandbox.start();
+        sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.print().files, before.files, "{place}");
+        sandbox.start();
+        sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+        sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+        assert_eq!(
+            sandbox.git(&["symbolic-ref", "HEAD"]),
+            "refs/heads/main",
+            "{place}"
+        );
+        assert_eq!(sandbox.read("x"), "x\n");
+    }
+}

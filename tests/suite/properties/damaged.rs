@@ -1,0 +1,192 @@
+//! HEAD, branches and git's own files that a power cut or an agent left damaged.
+
+use std::fs;
+
+use crate::support::{Sandbox, TASKS};
+
+/// What can be damaged without losing what belongs there.
+const DAMAGES: [&str; 7] = [
+    ": >.git/HEAD",
+    "rm .git/HEAD",
+    "echo 1234 >.git/HEAD",
+    ": >.git/refs/heads/ralph/add-login",
+    "echo 'ref: refs/heads/main' >.git/refs/heads/ralph/add-login",
+    "rm .git/index; mkdir .git/index",
+    "mkdir .git/index.lock",
+];
+
+fn damage(sandbox: &Sandbox, script: &str) {
+    sandbox.cmd("sh").args(["-c", script]).run().exits(0);
+}
+
+#[test]
+fn what_was_damaged_between_steps_is_put_back() {
+    for script in DAMAGES {
+        let sandbox = Sandbox::dirty();
+        let before = sandbox.print();
+        sandbox.start();
+        sandbox
+            .step("next", &sandbox.completing("echo one >one"))
+            .exits(0);
+        sandbox.write("edit", "by hand\n");
+        sandbox.git(&["add", "edit"]);
+        sandbox.git(&["commit", "-qm", "by hand"]);
+        let tip = sandbox.git(&["rev-parse", "HEAD"]);
+        damage(&sandbox, script);
+        sandbox.ralph(&["status"]).exits(0);
+        sandbox.step("next", &sandbox.failing("echo two >two")).exits(3);
+        sandbox.is_at_checkpoint();
+        // The commit that a person made is still below.
+        let below = sandbox.git(&["rev-list", "HEAD"]);
+        assert!(below.contains(&tip), "{script}");
+        sandbox.ralph(&["abort"]).exits(0);
+        let mut after = sandbox.print();
+        after.refs.clone_from(&before.refs);
+        assert_eq!(after, before, "{script}");
+    }
+}
+
+#[test]
+fn what_an_attempt_damaged_is_put_back() {
+    for script in DAMAGES.iter().chain(&[
+        "rm .git/config; mkdir .git/config",
+        ": >.git/refs/heads/main",
+        "echo 1234 >.git/refs/ralph/add-login/start",
+    ]) {
+        let sandbox = Sandbox::started();
+        let refs = sandbox.print().refs;
+        let agent = sandbox.failing(&format!("echo two >two; {script}"));
+        sandbox.step("next", &agent).exits(3);
+        sandbox.is_at_checkpoint();
+        let mut after = sandbox.print().refs;
+        after = after
+            .lines()
+            .filter(|line| !line.contains("/attempts/"))
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n";
+        assert_eq!(after, refs, "{script}");
+        let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:two"]);
+        assert_eq!(kept, "two", "{script}");
+    }
+}
+
+#[test]
+fn what_keeps_the_work_is_made_again_even_if_all_records_are_gone() {
+    let sandbox = Sandbox::dirty();
+    let before = sandbox.print();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+    let refs = sandbox.print().refs;
+    for (step, code, agent) in [
+        ("retry", 3, sandbox.failing("rm -rf .git/ralph .git/refs/ralph")),
+        (
+            "retry",
+            0,
+            sandbox.completing("rm -rf .git/ralph .git/refs/ralph; echo y >y"),
+        ),
+    ] {
+        sandbox
+            .step(step, &agent)
+            .exits(code)
+            .says("refs/ralph/add-login/start was deleted during the attempt");
+        let now = sandbox.print().refs;
+        let missing: Vec<_> = refs
+            .lines()
+            .filter(|line| !line.contains("heads/") && !now.contains(line))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+    sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    sandbox.ralph(&["abort"]).exits(0);
+    let mut after = sandbox.print();
+    after.refs.clone_from(&before.refs);
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_damaged_head_is_not_guessed() {
+    let sandbox = Sandbox::started();
+    sandbox.git(&["checkout", "-q", "main"]);
+    let before = sandbox.read(TASKS);
+    fs::write(sandbox.top.join(".git/HEAD"), "").unwrap();
+    sandbox
+        .ralph_cmd(&["status"])
+        .run()
+        .exits(1)
+        .says("git cannot read the repository ")
+        .says("hint: name the branch that you were on in it: echo 'ref: refs/heads/<branch>' >");
+    assert_eq!(fs::read(sandbox.top.join(".git/HEAD")).unwrap(), b"");
+    fs::write(sandbox.top.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    assert_eq!(sandbox.read(TASKS), before);
+    fs::remove_file(sandbox.top.join(".git/config")).unwrap();
+    fs::create_dir(sandbox.top.join(".git/config")).unwrap();
+    sandbox
+        .ralph(&["status"])
+        .exits(1)
+        .says("config.damaged && git init");
+}
+
+#[test]
+fn a_state_that_does_not_fit_the_repository_completes_nothing() {
+    for name in ["checkpoint", "checkpoint_tree"] {
+        let sandbox = Sandbox::started();
+        sandbox.write("work", "mine\n");
+        let before = sandbox.print();
+        let state = fs::read_to_string(sandbox.state_file()).unwrap();
+        let value = sandbox.state()[name].as_str().unwrap().to_owned();
+        let line = format!("\n{name} = \"{value}\"");
+        assert!(state.contains(&line));
+        let damaged = state.replace(&line, &line.replace(&value, &"1".repeat(40)));
+        fs::write(sandbox.state_file(), damaged).unwrap();
+        sandbox
+            .ralph(&["complete"])
+            .exits(1)
+            .says("does not fit the repository")
+            .says("&& git ralph start add-login --resume");
+        assert_eq!(sandbox.print(), before, "{name}");
+        let saved = sandbox.state_file().with_extension("toml.damaged");
+        fs::rename(sandbox.state_file(), saved).unwrap();
+        sandbox.ralph(&["start", "add-login", "--resume"]).exits(0);
+        sandbox.ralph(&["complete"]).exits(0);
+    }
+}
+
+#[test]
+fn a_branch_in_the_way_is_named() {
+    let sandbox = Sandbox::started();
+    let script = "git branch -m ralph/add-login x; git branch ralph";
+    sandbox.cmd("sh").args(["-c", script]).run().exits(0);
+    for verb in [
+        &["next", "--", "true"][..],
+        &["revert"],
+        &["abort"],
+        &["finish", "--cleanup"],
+    ] {
+        sandbox
+            .ralph(verb)
+            .exits(1)
+            .says("the branch ralph is in the way of ralph/add-login")
+            .says("hint: git branch -m ralph ");
+    }
+    sandbox.git(&["branch", "-m", "ralph", "other"]);
+    sandbox.git(&["branch", "-m", "x", "ralph/add-login"]);
+    sandbox.ralph(&["abort"]).exits(0);
+}
+
+#[test]
+fn a_branch_that_an_attempt_put_in_the_way_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.guard", "false");
+    sandbox.start();
+    let agent = sandbox
+        .failing("echo x >x; git checkout -q --detach; git branch -D ralph/add-login; git branch ralph");
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("the branch ralph is in the way of ralph/add-login");
+    sandbox.git(&["branch", "-m", "ralph", "other"]);
+    sandbox.ralph(&["status"]).exits(0).says("was cut off");
+    sandbox.is_at_checkpoint();
+}

@@ -1,0 +1,84 @@
+//! A git that somebody else runs in the same repository: it is waited for, never broken.
+
+use std::fs;
+
+use crate::support::{Sandbox, wait_for};
+
+/// Where the lock of a living git is: a `git commit -a` that waits for its editor.
+fn with_commit_in_editor<T>(sandbox: &Sandbox, meanwhile: impl FnOnce() -> T) -> T {
+    let editor =
+        sandbox.agent("touch \"$notes/editor\"; until [ -e \"$notes/enough\" ]; do sleep 0.05; done; exit 1");
+    let commit = sandbox
+        .git_cmd(&["commit", "-q", "-a"])
+        .env("GIT_EDITOR", editor)
+        .start();
+    wait_for(&sandbox.notes.join("editor"));
+    assert!(sandbox.top.join(".git/index.lock").exists());
+    let came = meanwhile();
+    assert!(
+        sandbox.top.join(".git/index.lock").exists(),
+        "the lock was broken"
+    );
+    fs::write(sandbox.notes.join("enough"), "").unwrap();
+    commit.wait_for_its_end();
+    for name in ["editor", "enough"] {
+        fs::remove_file(sandbox.notes.join(name)).unwrap();
+    }
+    came
+}
+
+#[test]
+fn nothing_is_changed_while_another_git_holds_the_index() {
+    for verb in [
+        &["complete"][..],
+        &["fail"],
+        &["revert"],
+        &["abort"],
+        &["finish", "--cleanup"],
+        &["start", "add-login", "--restart"],
+        &["next", "--", "false"],
+    ] {
+        let sandbox = Sandbox::started();
+        sandbox.write("README.md", "mine\n");
+        let state = fs::read_to_string(sandbox.state_file()).unwrap();
+        with_commit_in_editor(&sandbox, || {
+            let before = sandbox.print();
+            let output = sandbox.ralph(verb).exits(75);
+            output.says("index.lock").says("another git is at work");
+            assert_eq!(sandbox.print(), before, "{verb:?}");
+            assert_eq!(
+                fs::read_to_string(sandbox.state_file()).unwrap(),
+                state,
+                "{verb:?}"
+            );
+            sandbox.ralph(&["status"]).exits(0);
+        });
+        assert_eq!(sandbox.read("README.md"), "mine\n");
+        sandbox.ralph(&["revert"]).exits(0);
+    }
+}
+
+#[test]
+fn a_lock_that_nobody_holds_is_removed() {
+    let sandbox = Sandbox::started();
+    fs::write(sandbox.top.join(".git/HEAD.lock"), "").unwrap();
+    fs::write(sandbox.top.join(".git/index.lock"), "").unwrap();
+    let agent = sandbox.completing("echo x >x");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("a git that was cut off left locks in the repository; they are removed");
+    assert!(!sandbox.top.join(".git/HEAD.lock").exists());
+}
+
+#[test]
+fn status_leaves_a_step_that_was_cut_off_to_others_while_a_git_is_at_work() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("echo x >>README.md; kill -9 $PPID");
+    sandbox.step("next", &agent);
+    with_commit_in_editor(&sandbox, || {
+        sandbox.ralph(&["status"]).exits(0);
+        sandbox.ralph(&["next", "--", "true"]).exits(75);
+    });
+    sandbox.ralph(&["status"]).exits(0).says("was cut off");
+}

@@ -1,0 +1,61 @@
+//! What others do in the repository while an attempt runs: nobody can know who it was, and it is not undone where it
+//! belongs to somebody else.
+
+use std::fs;
+
+use crate::support::{Sandbox, wait_for};
+
+/// An agent that waits until something was done meanwhile, and fails.
+fn meanwhile(sandbox: &Sandbox, act: impl FnOnce()) -> String {
+    let script = "touch \"$notes/begun\"; until [ -e \"$notes/enough\" ]; do sleep 0.05; done";
+    let agent = sandbox.failing(script);
+    let running = sandbox.ralph_cmd(&["next", "add-login", "--", &agent]).start();
+    wait_for(&sandbox.notes.join("begun"));
+    act();
+    fs::write(sandbox.notes.join("enough"), "").unwrap();
+    running.end().exits(3).stderr
+}
+
+#[test]
+fn a_loop_that_was_finished_in_another_work_tree_stays_finished() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.outside("other");
+    sandbox.git(&["worktree", "add", "-q", other.to_str().unwrap(), "-b", "theirs"]);
+    fs::write(other.join("plan.md"), "- [ ] 1 One\n").unwrap();
+    let there = |args: &[&str]| sandbox.ralph_cmd(args).dir(&other).run().exits(0);
+    there(&["start", "e", "--stories", "plan.md"]);
+    there(&["complete", "e"]);
+    sandbox.start();
+    let told = meanwhile(&sandbox, || {
+        there(&["finish", "--cleanup", "e"]);
+    });
+    assert!(
+        told.contains("the branch ralph/e was deleted during the attempt (it was at "),
+        "{told}"
+    );
+    assert!(!told.contains("put back"), "{told}");
+    let branches = sandbox.git(&["branch", "--format=%(refname:short)"]);
+    assert!(!branches.contains("ralph/e"), "{branches}");
+}
+
+#[test]
+fn what_is_known_of_a_remote_is_not_undone() {
+    let sandbox = Sandbox::new();
+    for name in ["gone", "moved"] {
+        sandbox.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "HEAD"]);
+    }
+    sandbox.start();
+    let told = meanwhile(&sandbox, || {
+        sandbox.git(&["update-ref", "-d", "refs/remotes/origin/gone"]);
+        sandbox.git(&["update-ref", "refs/remotes/origin/moved", "main"]);
+        sandbox.git(&["update-ref", "refs/remotes/origin/new", "main"]);
+        sandbox.git(&["tag", "v9"]);
+    });
+    assert!(
+        told.contains("refs/remotes/origin/gone was deleted during the attempt"),
+        "{told}"
+    );
+    assert!(told.contains("the tag v9 was made during the attempt"), "{told}");
+    let remotes = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/remotes"]);
+    assert_eq!(remotes, "refs/remotes/origin/moved\nrefs/remotes/origin/new");
+}

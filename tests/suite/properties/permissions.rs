@@ -1,0 +1,75 @@
+//! Permissions that git does not keep, and files whose permissions are not ours to change.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::Sandbox;
+
+fn mode(sandbox: &Sandbox, path: &str) -> u32 {
+    sandbox.top.join(path).metadata().unwrap().permissions().mode() & 0o7777
+}
+
+fn set(sandbox: &Sandbox, path: &str, mode: u32) {
+    fs::set_permissions(sandbox.top.join(path), Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn executable_bits_that_git_ignores_come_back() {
+    let sandbox = Sandbox::dirty();
+    sandbox.configure("core.fileMode", "false");
+    set(&sandbox, "README.md", 0o755);
+    set(&sandbox, "tool", 0o644);
+    let before = sandbox.files();
+    sandbox.start();
+    let script = "echo x >>README.md; chmod +x src/lib.txt tool; rm old.txt; chmod -x notes/untracked.txt";
+    sandbox.step("next", &sandbox.failing(script)).exits(3);
+    assert_eq!(sandbox.files(), before);
+    let agent = sandbox.completing("chmod -x README.md; chmod +x src/lib.txt; echo x >new; chmod +x new");
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(
+        ["README.md", "src/lib.txt", "new"].map(|path| mode(&sandbox, path)),
+        [0o644, 0o755, 0o755]
+    );
+    let now = sandbox.files();
+    sandbox
+        .step(
+            "next",
+            &sandbox.failing("echo y >>new; chmod +x README.md; chmod 600 src/lib.txt"),
+        )
+        .exits(3);
+    assert_eq!(sandbox.files(), now);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn set_id_bits_come_back() {
+    let sandbox = Sandbox::dirty();
+    set(&sandbox, "tool", 0o4755);
+    let before = sandbox.files();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("rm tool; chmod 4755 README.md"))
+        .exits(3);
+    assert_eq!(sandbox.files(), before);
+    sandbox
+        .step("retry", &sandbox.completing("rm tool; chmod 6755 README.md"))
+        .exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn the_mode_of_a_file_outside_is_not_changed_through_another_name() {
+    let sandbox = Sandbox::dirty();
+    set(&sandbox, ".env", 0o600);
+    let outside = sandbox.outside("theirs");
+    fs::write(&outside, "SECRET=1\n").unwrap();
+    fs::set_permissions(&outside, Permissions::from_mode(0o644)).unwrap();
+    sandbox.start();
+    let script = format!("ln -f '{0}' .env; ln -f '{0}' README.md", outside.display());
+    sandbox.step("next", &sandbox.failing(&script)).exits(3);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(outside.metadata().unwrap().permissions().mode() & 0o7777, 0o644);
+    assert_eq!(sandbox.read("README.md"), "# Edited\n");
+}
