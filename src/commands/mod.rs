@@ -23,6 +23,7 @@ pub mod hooks;
 pub mod install;
 pub mod log;
 mod next;
+mod notify;
 pub mod prompt;
 pub mod prune;
 pub mod restore;

@@ -2,6 +2,7 @@
 
 use super::choose::{choose, closes};
 use super::finish::by_flag;
+use super::notify::notify;
 use super::{context, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
@@ -24,6 +25,7 @@ use crate::ui::choice::{Choice, forget_typed};
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use std::ffi::OsString;
+use std::time::Instant;
 
 /// What is asked when a run has come to its end.
 pub(super) const QUESTION: &str = "what should happen to the work?";
@@ -105,8 +107,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
     let given = by_flag(args.choice);
     let exit = loop {
+        let begun = Instant::now();
         let end = match Box::pin(engine::run(&mut open, &step)).await {
-            Ok(stopped) => conclude(screen, &mut open, stopped, given, &step).await,
+            Ok(stopped) => conclude(screen, &mut open, stopped, given, &step, begun).await,
             Err(error) => Err(error),
         };
         match end {
@@ -132,6 +135,7 @@ async fn conclude(
     stopped: Stopped,
     given: Option<Finish>,
     step: &AttemptOptions,
+    begun: Instant,
 ) -> Result<Option<Exit>, Error> {
     let settings = &step.settings;
     let summary = Summary::of(open, Driver::Run).await?;
@@ -158,6 +162,7 @@ async fn conclude(
         ..summary.clone()
     };
     screen.say(&ui::summary::of(&shown, why(&stopped).as_deref()));
+    notify(screen, open, begun, &message(&stopped, open)).await;
     if asks {
         forget_typed();
         let possible: &[Choice] = match stopped {
@@ -202,6 +207,17 @@ async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Er
     once.settings.max_retries = failures;
     engine::attempt(open, Step::Retry, &once).await?;
     Ok(())
+}
+
+/// Says in one line what a run came to.
+fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
+    let change = open.change();
+    match (stopped, &open.state.progress.story) {
+        (Stopped::Complete, _) => format!("{change}: nothing is left to do"),
+        (Stopped::RetriesSpent, Some(story)) => format!("{change}: story {} failed", story.id),
+        (Stopped::RetriesSpent, None) => format!("{change}: a story failed"),
+        (other, _) => format!("{change}: {}", why(other).unwrap_or_default()),
+    }
 }
 
 /// Says why a run ended, where no story is the reason.

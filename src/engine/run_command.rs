@@ -147,7 +147,6 @@ impl Listener for CommandListener<'_> {
     }
 
     fn stopping(&mut self) {
-        self.observer
-            .activity("asked it to stop; once more (Ctrl-C) kills it");
+        self.observer.stopping();
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod log;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -278,6 +279,17 @@ pub enum Stream {
     Stderr,
 }
 
+/// What the attempts of a command are held to, for whoever shows them while they run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watching {
+    /// The top directory of the work tree.
+    pub top: PathBuf,
+    /// How long an attempt may print nothing.
+    pub idle: Option<Duration>,
+    /// What all of them may cost, in US dollars.
+    pub max_cost: Option<f64>,
+}
+
 /// Who watches a loop: the only way from the engine to a screen.
 pub trait Observer {
     /// Takes an event.
@@ -288,6 +300,17 @@ pub trait Observer {
 
     /// Takes what the agent did, as a readable line; for agents whose raw output is not made for people.
     fn activity(&mut self, line: &str);
+
+    /// Learns what the attempts that follow are held to.
+    fn watch(&mut self, _watching: Watching) {}
+
+    /// Learns what is done now, before it prints anything.
+    fn doing(&mut self, what: &str) {
+        self.activity(what);
+    }
+
+    /// Learns that what runs is asked to end, because somebody asked git-ralph to stop.
+    fn stopping(&mut self) {}
 
     /// Learns that another second of an attempt has passed.
     fn tick(&mut self) {}

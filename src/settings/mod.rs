@@ -22,7 +22,7 @@ use crate::names::closest;
 
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
-use values::{days, dollars, duration, finish_choice, mark, number, text, truth, wait, wrong};
+use values::{days, dollars, duration, finish_choice, mark, notify, number, text, truth, wait, wrong};
 pub use values::{parse_colour, parse_duration, parse_on_failure, to_std};
 
 /// What `run` does when the loop has come to its end.
@@ -36,6 +36,19 @@ pub enum FinishChoice {
     Cleanup,
     /// Stay on the loop's branch.
     Keep,
+}
+
+/// How a person hears that a long run has ended, or asks something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Notify {
+    /// By the bell of the terminal.
+    #[default]
+    Bell,
+    /// Not at all.
+    Off,
+    /// By a shell command.
+    Command(String),
 }
 
 /// What `run` does when a story has no retries left.
@@ -124,6 +137,8 @@ pub struct Settings {
     pub max_cost: Option<f64>,
     /// What `run` does when a story has no retries left.
     pub on_failure: OnFailure,
+    /// How a person hears of the end of a long run.
+    pub notify: Notify,
     /// What `run` does at the end.
     pub finish: FinishChoice,
     /// Time limit of one git command.
@@ -172,6 +187,7 @@ impl Default for Settings {
             max_attempts: None,
             max_cost: None,
             on_failure: OnFailure::Stop,
+            notify: Notify::Bell,
             finish: FinishChoice::Ask,
             command_timeout: SignedDuration::from_mins(10),
             keep_attempts: Some(SignedDuration::from_hours(90 * 24)),
@@ -366,6 +382,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.onfailure" => {
             settings.on_failure = parse_on_failure(value).map_err(|wanted| wrong(key, value, wanted))?;
         }
+        "ralph.notify" => settings.notify = notify(value),
         "ralph.finish" => settings.finish = finish_choice(key, value)?,
         "ralph.commandtimeout" => {
             settings.command_timeout = duration(key, value)?.unwrap_or(SignedDuration::MAX);

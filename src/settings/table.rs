@@ -110,6 +110,11 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "what git ralph run does when the loop is complete: ask, cleanup or keep",
     ),
     (
+        "ralph.notify",
+        "bell",
+        "what happens when a run of over a minute ends or asks: bell, off, or a shell command that gets RALPH_CHANGE and RALPH_MESSAGE",
+    ),
+    (
         "ralph.commandTimeout",
         "10m",
         "time limit of one git or adapter command, and of one lifecycle hook",

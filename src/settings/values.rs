@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{Colour, FinishChoice, Mark, OnFailure, SettingsError};
+use super::{Colour, FinishChoice, Mark, Notify, OnFailure, SettingsError};
 
 /// Returns a limit in the type that the runtime takes.
 #[must_use]
@@ -56,6 +56,14 @@ pub fn parse_on_failure(value: &str) -> Result<OnFailure, &'static str> {
         "skip" => Ok(OnFailure::Skip),
         "finish" => Ok(OnFailure::Finish),
         _ => Err("stop, skip or finish"),
+    }
+}
+
+pub(super) fn notify(value: &str) -> Notify {
+    match value {
+        "" | "bell" => Notify::Bell,
+        "off" => Notify::Off,
+        command => Notify::Command(command.to_owned()),
     }
 }
 

@@ -1,28 +1,51 @@
-//! The one line that is written over and over at the bottom of a terminal: what goes on, and for how long. It is
-//! never there when anything else is printed.
+//! The one line at the bottom of a terminal that is written over and over while an attempt runs: which story, for how
+//! long, what it does now. It is taken away before anything else is printed, and comes back after that.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
-use super::narration::time;
+use super::narration::{dollars, time};
 use super::shown::plain;
 use super::width::{columns, cut};
+use crate::events::Watching;
 
 /// To the first column, and nothing left behind it.
 const ERASE: &[u8] = b"\r\x1b[K";
+/// How often the line is drawn again at most while output flows.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often something is said where there is no such line and nothing else is printed.
+const HEARTBEAT: Duration = Duration::from_secs(300);
+/// For how long nothing is printed before that is said.
+const QUIET: u64 = 5;
 
 /// The line, as far as it is there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Live {
     /// Whether there is a terminal that can do it, and somebody who wants it.
     wanted: bool,
-    /// What goes on, and since when.
-    work: Option<(String, Instant)>,
-    drawn: bool,
+    /// Since when this command runs.
+    begun: Instant,
+    work: Option<Work>,
+    watching: Watching,
+    /// What the attempts of this command have cost so far, in US dollars.
+    cost: f64,
+    drawn: Option<Instant>,
     /// Something was printed that has not ended its line.
     inside_line: bool,
+}
+
+/// The attempt that is running.
+#[derive(Debug)]
+struct Work {
+    heading: String,
+    since: Instant,
+    /// What it does now; empty where that is unknown.
+    doing: String,
+    printed: Instant,
+    /// When that it is still running was last said, where there is no line.
+    said: Instant,
 }
 
 impl Live {
@@ -31,25 +54,75 @@ impl Live {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
             wanted: wanted && !dumb && io::stderr().is_terminal(),
-            ..Self::default()
+            begun: Instant::now(),
+            work: None,
+            watching: Watching::default(),
+            cost: 0.0,
+            drawn: None,
+            inside_line: false,
         }
     }
 
+    /// Whether the line can be drawn.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// Takes what the attempts are held to.
+    pub fn watch(&mut self, watching: Watching) {
+        self.watching = watching;
+    }
+
     /// This goes on from now.
-    pub fn begin(&mut self, work: String) {
-        self.work = Some((work, Instant::now()));
+    pub fn begin(&mut self, heading: String) {
+        let now = Instant::now();
+        self.work = Some(Work {
+            heading,
+            since: now,
+            doing: String::new(),
+            printed: now,
+            said: now,
+        });
     }
 
-    /// It is over.
-    pub fn end(&mut self) {
+    /// This is done now.
+    pub fn doing(&mut self, what: &str) {
+        if let Some(work) = &mut self.work {
+            what.clone_into(&mut work.doing);
+            work.printed = Instant::now();
+        }
+    }
+
+    /// It is over, and has cost so much.
+    pub fn end(&mut self, cost: Option<f64>) {
         self.work = None;
+        self.cost += cost.unwrap_or_default();
     }
 
-    /// A second has passed.
-    pub fn tick(&mut self) {
-        if let Some((work, since)) = &self.work {
-            let time = time(since.elapsed().as_secs_f64());
-            let line = format!("{}, {time}", cut(work, width().saturating_sub(time.len() + 2)));
+    /// A second has passed. Returns what to say where no line can be drawn and nothing was said for long.
+    pub fn tick(&mut self) -> Option<String> {
+        let now = Instant::now();
+        if self.wanted {
+            self.draw_work(now);
+            return None;
+        }
+        let work = self.work.as_mut()?;
+        if now.duration_since(work.said.max(work.printed)) < HEARTBEAT {
+            return None;
+        }
+        work.said = now;
+        let ago = |since| time(now.duration_since(since).as_secs_f64());
+        Some(format!(
+            "still at {}, {}, last output {} ago",
+            work.heading,
+            ago(work.since),
+            ago(work.printed)
+        ))
+    }
+
+    fn draw_work(&mut self, now: Instant) {
+        if let Some(work) = &self.work {
+            let line = work.line(now, self.begun, self.cost, &self.watching);
             self.draw(&line);
         }
     }
@@ -66,21 +139,33 @@ impl Live {
         let mut err = anstream::stderr().lock();
         let _ = write!(err, "{style}{}{style:#}", cut(&line, width()));
         let _ = err.flush();
-        self.drawn = !line.is_empty();
+        self.drawn = (!line.is_empty()).then(Instant::now);
     }
 
     /// Makes room for something that is printed next.
     pub fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
+        if self.drawn.take().is_some() {
             let _ = io::stderr().lock().write_all(ERASE);
         }
     }
 
-    /// Somebody else's bytes were printed.
-    pub fn printed(&mut self, bytes: &[u8]) {
+    /// Somebody else's bytes were printed; the line comes back below them.
+    pub fn printed(&mut self, bytes: &[u8], last_drawn: Option<Instant>) {
+        let now = Instant::now();
+        if let Some(work) = &mut self.work {
+            work.printed = now;
+        }
         if let Some(last) = bytes.last() {
             self.inside_line = *last != b'\n';
         }
+        if last_drawn.is_some_and(|drawn| now.duration_since(drawn) >= PAUSE) {
+            self.draw_work(now);
+        }
+    }
+
+    /// Returns when the line was drawn that is there now.
+    pub fn drawn(&self) -> Option<Instant> {
+        self.drawn
     }
 
     /// Makes room for words that begin a line of their own.
@@ -92,7 +177,90 @@ impl Live {
     }
 }
 
+impl Work {
+    /// Returns the line: what matters most comes first, because the end is cut off.
+    fn line(&self, now: Instant, begun: Instant, cost: f64, watching: &Watching) -> String {
+        let since = |then: Instant| now.saturating_duration_since(then);
+        let words = |time_since: Duration| time(time_since.as_secs_f64());
+        let mut parts = vec![self.heading.clone(), words(since(self.since))];
+        let quiet = since(self.printed);
+        if quiet.as_secs() >= QUIET {
+            let limit = watching
+                .idle
+                .map_or_else(String::new, |limit| format!(" of {}", words(limit)));
+            parts.push(format!("quiet {}{limit}", words(quiet)));
+        } else if !self.doing.is_empty() {
+            parts.push(self.doing.clone());
+        }
+        let before = since(begun).saturating_sub(since(self.since));
+        if before.as_secs() > 0 {
+            parts.push(format!("run {}", words(since(begun))));
+        }
+        match watching.max_cost {
+            Some(most) => parts.push(format!("{} of {}", dollars(cost), dollars(most))),
+            None if cost > 0.0 => parts.push(dollars(cost)),
+            None => {}
+        }
+        parts.join(", ")
+    }
+}
+
 /// What fits a line without going on to the next.
 fn width() -> usize {
     columns(io::stderr()).map_or(80, |columns| columns - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(begun: Instant) -> Work {
+        Work {
+            heading: "[2/7] 2. Check".to_owned(),
+            since: begun + Duration::from_secs(60),
+            doing: "Bash: cargo test".to_owned(),
+            printed: begun + Duration::from_secs(100),
+            said: begun,
+        }
+    }
+
+    #[test]
+    fn the_line_says_what_it_does_and_how_quiet_it_is() {
+        let begun = Instant::now();
+        let at = |seconds: u64, cost, watching: &Watching| {
+            let now = begun + Duration::from_secs(seconds);
+            work(begun).line(now, begun, cost, watching)
+        };
+        let free = Watching::default();
+        assert_eq!(
+            at(102, 0.0, &free),
+            "[2/7] 2. Check, 42s, Bash: cargo test, run 1m 42s"
+        );
+        let held = Watching {
+            idle: Some(Duration::from_secs(1800)),
+            max_cost: Some(5.0),
+            ..Watching::default()
+        };
+        assert_eq!(
+            at(160, 0.42, &held),
+            "[2/7] 2. Check, 1m 40s, quiet 1m 00s of 30m 00s, run 2m 40s, $0.42 of $5.00"
+        );
+    }
+
+    #[test]
+    fn without_a_line_a_long_silence_is_broken() {
+        let Some(before) = Instant::now().checked_sub(Duration::from_secs(600)) else {
+            return;
+        };
+        let mut live = Live::new(false);
+        live.begin("2. Check".to_owned());
+        assert_eq!(live.tick(), None);
+        let work = live.work.as_mut().unwrap();
+        (work.since, work.printed, work.said) = (before, before, before);
+        assert_eq!(
+            live.tick().as_deref(),
+            Some("still at 2. Check, 10m 00s, last output 10m 00s ago")
+        );
+        assert_eq!(live.tick(), None);
+    }
 }

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod github;
 mod live;
 pub mod log;
+mod margin;
 mod narration;
 mod narrator;
 pub mod pager;
@@ -123,6 +124,13 @@ impl Screen {
         }
         if let Some(hint) = hint {
             loud.say(&format!("{}: {hint}\n", narration::yellow("hint")));
+        }
+    }
+
+    /// Rings the bell of the terminal, where there is one.
+    pub fn bell(self) {
+        if !self.quiet && io::stderr().is_terminal() {
+            let _ = io::stderr().lock().write_all(b"\x07");
         }
     }
 

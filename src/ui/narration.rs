@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use jiff::tz::TimeZone;
 
 use super::shown::styled;
 use super::summary::far;
@@ -86,11 +87,18 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 counted(*max_retries, "retry", "retries")
             ),
         ),
-        What::Waiting { reason, seconds, .. } => {
+        What::Waiting {
+            reason,
+            seconds,
+            until,
+        } => {
             let wait = SignedDuration::from_secs(i64::try_from(*seconds).unwrap_or(i64::MAX));
+            let at = until.to_zoned(TimeZone::system()).strftime("%H:%M");
             line(
                 &mut text,
-                &format!("the agent's service cannot answer now ({reason}); trying again in {wait:#}"),
+                &format!(
+                    "the agent's service cannot answer now ({reason}); trying again in {wait:#}, at {at}"
+                ),
             );
         }
         What::StoryProgress { done, total } => {

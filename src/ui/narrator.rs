@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use super::shown::AgentOutput;
-use super::{Screen, github, live::Live, narration};
-use crate::events::{Event, Observer, Stream, What};
+use super::margin::{self, Margin};
+use super::shown::{AgentOutput, shown};
+use super::{Screen, github, live::Live, narration, styles};
+use crate::events::{Event, Observer, Stream, Watching, What};
 
 /// Watches a loop for a [`Screen`].
 #[derive(Debug)]
@@ -16,6 +17,10 @@ pub struct Narrator {
     agent: AgentOutput,
     /// What ends the agent's words in the log of a GitHub workflow, where nothing among them is a command.
     pause: Option<github::Pause>,
+    /// Sets the agent's lines off from ours.
+    margin: Margin,
+    /// The top directory of the work tree, with a slash at its end; empty when it is unknown.
+    top: String,
     /// Why the last attempt failed.
     reason: Option<String>,
     /// Whether what is said is folded, as the log of a GitHub workflow can.
@@ -31,6 +36,8 @@ impl Narrator {
             live: Live::new(!screen.quiet && !screen.verbose),
             agent: AgentOutput::new(io::stderr().is_terminal()),
             pause: None,
+            margin: Margin::default(),
+            top: String::new(),
             reason: None,
             folds: github::is_there() && !screen.quiet,
         }
@@ -57,8 +64,17 @@ impl Narrator {
     fn begin_words(&mut self) {
         self.settle_colours();
         self.live.break_line();
+        self.margin = Margin::default();
         if let Some(pause) = self.pause.take() {
             let _ = io::stderr().lock().write_all(pause.end().as_bytes());
+        }
+    }
+
+    /// Returns a line in which paths below the work tree begin at its top.
+    fn from_the_top(&self, line: &str) -> String {
+        match self.top.as_str() {
+            "" | "/" => line.to_owned(),
+            top => line.replace(top, ""),
         }
     }
 
@@ -74,7 +90,7 @@ impl Observer for Narrator {
         }
         let heading = narration::attempt_heading(&event.what);
         if let What::AttemptEnded(attempt) = &event.what {
-            self.live.end();
+            self.live.end(attempt.cost_usd);
             self.reason.clone_from(&attempt.reason);
             if self.folds {
                 self.command(github::END_GROUP);
@@ -107,6 +123,7 @@ impl Observer for Narrator {
         if self.screen.quiet {
             return;
         }
+        let drawn = self.live.drawn();
         self.live.clear();
         let mut err = io::stderr().lock();
         if self.folds && self.pause.is_none() {
@@ -115,17 +132,50 @@ impl Observer for Narrator {
         }
         // With its colours: it is its terminal as much as ours.
         let safe = self.agent.take(bytes);
-        let _ = err.write_all(&safe);
-        self.live.printed(&safe);
+        if self.live.is_wanted() {
+            let _ = err.write_all(&self.margin.put(
+                &safe,
+                &shown(&margin::mark(), styles(anstream::stderr().current_choice())),
+            ));
+        } else {
+            let _ = err.write_all(&safe);
+        }
+        drop(err);
+        self.live.printed(&safe, drawn);
     }
 
     fn activity(&mut self, line: &str) {
-        self.say(&format!("  {line}\n"));
+        let line = self.from_the_top(line);
+        self.live.doing(&line);
+        if self.live.is_wanted() {
+            self.say(&format!("{}{line}\n", margin::mark()));
+        } else {
+            self.say(&format!("  {line}\n"));
+        }
+    }
+
+    fn watch(&mut self, watching: Watching) {
+        self.top = format!("{}/", watching.top.display());
+        self.live.watch(watching);
+    }
+
+    fn doing(&mut self, what: &str) {
+        self.live.doing(what);
+        // A terminal shows it in the last line.
+        if !self.live.is_wanted() {
+            self.say(&format!("  {what}\n"));
+        }
+    }
+
+    fn stopping(&mut self) {
+        self.say("  stopping it; press Ctrl-C again to kill it\n");
     }
 
     fn tick(&mut self) {
         self.settle_colours();
-        self.live.tick();
+        if let Some(words) = self.live.tick() {
+            self.say(&format!("{words}\n"));
+        }
     }
 
     fn countdown(&mut self, left: Duration) {

@@ -249,8 +249,7 @@ impl Listener for AgentListener<'_> {
     }
 
     fn stopping(&mut self) {
-        self.observer
-            .activity("asked it to stop; once more (Ctrl-C) kills it");
+        self.observer.stopping();
     }
 
     fn made_progress(&mut self) -> bool {

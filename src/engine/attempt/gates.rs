@@ -88,7 +88,7 @@ pub(crate) async fn run_gate(
     log: File,
     settings: &Settings,
 ) -> Result<Passed, Error> {
-    open.context.observer.activity(&format!("gate: {gate}"));
+    open.context.observer.doing(&format!("gate: {gate}"));
     let since = Instant::now();
     let job = Job {
         argv: ["sh", "-c", gate].map(OsString::from).into(),

@@ -31,9 +31,9 @@ use super::{Loop, Step, numbers, refuse_inside_attempt, stories, unmarked_storie
 use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{Watching, What};
 use crate::fs::file_error;
-use crate::settings::Settings;
+use crate::settings::{Settings, to_std};
 use crate::state::{Phase, Running};
 use crate::stories::{Listing, Story};
 
@@ -61,6 +61,11 @@ pub struct AttemptOptions {
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
+    open.context.observer.watch(Watching {
+        top: open.context.repo.top.clone(),
+        idle: options.settings.idle_timeout.map(to_std),
+        max_cost: options.settings.max_cost,
+    });
     let mut backoff = Backoff::default();
     loop {
         let unavailable = match Box::pin(attempt_once(open, step, options)).await? {

@@ -44,9 +44,7 @@ fn the_second_request_kills_what_does_not_listen() {
     wait_for(&sandbox.notes.join("there"));
     running.signal(Signal::SIGINT);
     // Of two at once either may be the first.
-    wait_until("the first is told", || {
-        running.seen().contains("asked it to stop")
-    });
+    wait_until("the first is told", || running.seen().contains("stopping it;"));
     running.signal(Signal::SIGTERM);
     running.end().exits(130);
     assert_eq!(sandbox.verdict(), "interrupted");
