@@ -18,7 +18,7 @@ pub(super) struct Margin {
 impl Margin {
     /// Returns the piece with the mark before each line that begins in it.
     pub fn put<'a>(&mut self, piece: &'a [u8], mark: &str) -> Cow<'a, [u8]> {
-        let ends = piece.iter().filter(|byte| **byte == b'\n').count();
+        let ends = memchr::memchr_iter(b'\n', piece).count();
         if self.inside_line && ends == 0 {
             return Cow::Borrowed(piece);
         }

@@ -71,7 +71,7 @@ impl Narrator {
     }
 
     /// Returns a line in which paths below the work tree begin at its top.
-    fn from_the_top(&self, line: &str) -> String {
+    fn below_top(&self, line: &str) -> String {
         match self.top.as_str() {
             "" | "/" => line.to_owned(),
             top => line.replace(top, ""),
@@ -145,7 +145,7 @@ impl Observer for Narrator {
     }
 
     fn activity(&mut self, line: &str) {
-        let line = self.from_the_top(line);
+        let line = self.below_top(line);
         self.live.doing(&line);
         if self.live.is_wanted() {
             self.say(&format!("{}{line}\n", margin::mark()));
