@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 use clap_complete::CompleteEnv;
 use git_ralph::commands::groups::grouped;
-use git_ralph::commands::{self, Cli, git_hook, guard, hook, to_complete};
+use git_ralph::commands::{self, Cli, git_hook, guard, hook, to_complete, usage};
 use git_ralph::exit::Exit;
 use git_ralph::trace;
 
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let typed = grouped().try_get_matches();
     let cli = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
         Ok(cli) => cli,
-        Err(asked) => return told(&asked),
+        Err(asked) => return told(&usage::explained(asked)),
     };
     trace::begin(cli.verbose);
     with_runtime(commands::run(cli))

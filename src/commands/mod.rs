@@ -24,6 +24,7 @@ pub mod install;
 pub mod log;
 mod next;
 mod notify;
+mod pick;
 pub mod prompt;
 pub mod prune;
 pub mod restore;
@@ -34,6 +35,7 @@ pub mod skip;
 pub mod start;
 pub mod status;
 pub mod stories;
+pub mod usage;
 
 use std::env;
 use std::path::{Path, PathBuf};

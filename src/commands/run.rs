@@ -3,6 +3,7 @@
 use super::choose::{choose, closes};
 use super::finish::by_flag;
 use super::notify::notify;
+use super::pick::change_to_run;
 use super::{context, put_stories_in, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
@@ -75,15 +76,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
     let mut context = context(&mut narrator).await?;
-    let change = match &args.change {
-        Some(name) => Change::new(name)?,
-        None => context.resolve_change(None)?,
-    };
-    tell_ignored(&mut context, &change);
     let mut settings = context.configuration.settings.clone();
     let typed = Options::from(&args.settings);
     typed.apply(&mut settings);
     put_stories_in(&mut settings, &args.stories);
+    let change = match &args.change {
+        Some(name) => Change::new(name)?,
+        None => change_to_run(screen, &context, &settings).await?,
+    };
+    tell_ignored(&mut context, &change);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
         // A name that was mistyped is not repeated in the hint.
         Source::resolve(&context.repo.top, change.as_str(), &wanted(&settings, &change))?;

@@ -1,6 +1,7 @@
 //! `git ralph start`.
 
 use super::{context, put_stories_in, tell_ignored};
+use crate::async_cmd::quoted;
 use crate::cli;
 use crate::cli::complete::changes;
 use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
@@ -13,6 +14,7 @@ use crate::settings::Options;
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use std::ffi::OsString;
 
 /// The arguments of `git ralph start`.
 #[derive(Debug, clap::Args)]
@@ -42,6 +44,15 @@ pub struct Args {
     /// Print events as JSON, one per line (git ralph help events); with --dry-run one document
     #[arg(long)]
     pub json: bool,
+    /// The agent's command, for the whole loop; it reads the prompt from standard input
+    #[arg(last = true, value_name = "AGENT", conflicts_with = "agent_line")]
+    pub agent: Vec<OsString>,
+}
+
+/// Returns a command as a line that a shell takes apart into the same words.
+fn shell_line(words: &[OsString]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    words.join(" ")
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -50,7 +61,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut context = context(&mut narrator).await?;
     tell_ignored(&mut context, &change);
     let mut settings = context.configuration.settings.clone();
-    let typed = Options::from(&args.settings);
+    let mut typed = Options::from(&args.settings);
+    if !args.agent.is_empty() {
+        typed.agent = Some(shell_line(&args.agent));
+    }
     typed.apply(&mut settings);
     put_stories_in(&mut settings, &args.stories);
     let options = StartOptions {

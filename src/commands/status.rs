@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::inspect::status::Status;
 use crate::inspect::status_line;
 use crate::state::{self, Store};
+use crate::stories;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -65,7 +66,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if args.json {
         screen.document(&all);
     } else if all.is_empty() && exit == Exit::Done {
-        screen.say("there is no loop here; to begin one: git ralph start <change>\n");
+        let changes = stories::changes(&context.repo.top);
+        screen.say(&match changes.as_slice() {
+            [] => "there is no loop here; to begin one: git ralph start <change>\n".to_owned(),
+            [only] => format!("there is no loop here; to begin one: git ralph start {only}\n"),
+            several => format!(
+                "there is no loop here; to begin one: git ralph start <change> ({})\n",
+                several.join(", ")
+            ),
+        });
     } else {
         let columns = screen.columns();
         let texts = all.iter().map(|status| ui::status::table(status, columns));

@@ -13,6 +13,7 @@ use crate::names::Change;
 use crate::settings::{Configuration, to_std};
 use crate::signal::Stop;
 use crate::state::{self, Store};
+use crate::stories;
 
 /// How `git hook run` of this git is called: it is there since 2.36, and since 2.54, where configuration can name hooks
 /// too, it needs an option for a name unknown to git.
@@ -125,7 +126,11 @@ impl<'o> Context<'o> {
         let names = |changes: &[Change]| changes.iter().map(ToString::to_string).collect();
         match (live.as_slice(), known.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one.clone()),
-            ([], finished) => Err(OpenRefusal::NoLoop(names(finished)).into()),
+            ([], finished) => Err(OpenRefusal::NoLoop {
+                finished: names(finished),
+                changes: stories::changes(&self.repo.top),
+            }
+            .into()),
             (several, _) => Err(OpenRefusal::SeveralLoops(names(several)).into()),
         }
     }

@@ -22,8 +22,15 @@ pub enum OpenRefusal {
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
     UnknownLoop { name: String, known: Vec<String> },
     /// No live loop; several that are finished, or none.
-    #[error("there is no {}loop here{}", if .0.is_empty() { "" } else { "active " }, list(" (finished: ", .0, ")"))]
-    NoLoop(Vec<String>),
+    #[error("there is no {}loop here{}", if finished.is_empty() { "" } else { "active " }, list(" (finished: ", finished, ")"))]
+    NoLoop {
+        finished: Vec<String>,
+        /// The changes that a loop could be started for.
+        changes: Vec<String>,
+    },
+    /// Several changes with open stories, none named.
+    #[error("there are several changes with open stories{}", list(": ", .0, ""))]
+    SeveralChanges(Vec<String>),
     #[error("there are several loops here{}", list(": ", .0, ""))]
     SeveralLoops(Vec<String>),
     #[error("loop '{change}' belongs to the work tree {path}")]
@@ -67,7 +74,12 @@ impl Advise for OpenRefusal {
                     "name one of them, or start another: git ralph start {name}"
                 )),
             },
-            Self::NoLoop(_) => hint("git ralph start <change>"),
+            Self::NoLoop { changes, .. } => hint(match changes.as_slice() {
+                [] => "git ralph start <change>".to_owned(),
+                [only] => format!("git ralph start {only}"),
+                several => format!("git ralph start <change> ({})", several.join(", ")),
+            }),
+            Self::SeveralChanges(_) => hint("name one of them: git ralph run <change>"),
             Self::SeveralLoops(_) => hint("name one of them, or see: git ralph status"),
             Self::OtherWorkTree { path, .. } => hint(format!("cd {}", quoted(path))),
             Self::UnknownAttempt { change, .. } => hint(format!("git ralph log {change}")),

@@ -306,8 +306,15 @@ fn open() -> Vec<OpenRefusal> {
             name: "tidy-up".to_owned(),
             known: words(&["add-login"]),
         },
-        OpenRefusal::NoLoop(Vec::new()),
-        OpenRefusal::NoLoop(words(&["add-login"])),
+        OpenRefusal::NoLoop {
+            finished: Vec::new(),
+            changes: words(&["add-login"]),
+        },
+        OpenRefusal::NoLoop {
+            finished: words(&["add-login"]),
+            changes: words(&["add-login", "tidy-up"]),
+        },
+        OpenRefusal::SeveralChanges(words(&["add-login", "tidy-up"])),
         OpenRefusal::SeveralLoops(words(&["add-login", "tidy-up"])),
         OpenRefusal::OtherWorkTree {
             change: change(),

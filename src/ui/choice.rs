@@ -90,6 +90,33 @@ pub async fn ask(screen: Screen, question: &str, possible: &[Choice], stop: &Sto
     }
 }
 
+/// Has a person pick one of several by its number or its name; `None` when none is.
+pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop) -> Option<usize> {
+    let screen = Screen {
+        quiet: false,
+        ..screen
+    };
+    for (at, name) in names.iter().enumerate() {
+        screen.say(&format!("{:3}  {name}\n", at + 1));
+    }
+    screen.say(&format!("{question} [1-{}]: ", names.len()));
+    let mut interrupted = stop.from_now();
+    let answer = tokio::select! {
+        answer = tokio::task::spawn_blocking(read_line) => answer.ok().flatten(),
+        _ = interrupted.asked(1) => None,
+    };
+    let answer = answer.unwrap_or_default();
+    let answer = answer.trim();
+    let by_name = names.iter().position(|name| name == answer);
+    by_name.or_else(|| {
+        answer
+            .parse::<usize>()
+            .ok()?
+            .checked_sub(1)
+            .filter(|at| *at < names.len())
+    })
+}
+
 /// Reads one line of standard input; `None` at its end.
 fn read_line() -> Option<String> {
     let mut line = String::new();

@@ -16,7 +16,7 @@ fn names_that_cannot_be_a_branch_are_refused() {
             output.stderr
         );
     }
-    sandbox.ralph(&["start", "--", "-x"]).exits(1);
+    sandbox.ralph(&["stories", "--", "-x"]).exits(1);
     sandbox.ralph(&["run", "a/b", "--", "true"]).exits(1);
     assert_eq!(sandbox.print(), print);
     assert!(!sandbox.top.join(".git/ralph").exists());
@@ -49,7 +49,7 @@ fn an_unknown_loop_is_told_with_those_there_are() {
         .ralph(&["next"])
         .exits(1)
         .says("there is no loop here")
-        .says("hint: git ralph start <change>");
+        .says("hint: git ralph start add-login");
     sandbox.ralph(&["finish", "--cleanup"]).exits(1);
     sandbox.start();
     sandbox

@@ -312,3 +312,24 @@ fn a_loop_that_failed_is_closed_only_when_that_is_asked_for() {
         .exits(2)
         .says("stop, skip or finish");
 }
+
+#[test]
+fn without_a_name_the_only_change_with_open_stories_is_run() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo x >>work");
+    sandbox.write("openspec/changes/done/tasks.md", "- [x] 1. All is done\n");
+    sandbox
+        .ralph(&["run", "--keep", "--", &agent])
+        .exits(0)
+        .says("change: add-login");
+    sandbox.git(&["checkout", "-q", "main"]);
+    for change in ["b", "c"] {
+        let path = format!("openspec/changes/{change}/tasks.md");
+        sandbox.write(&path, "- [ ] 1. More\n");
+    }
+    let several = sandbox.ralph(&["run", "--keep", "--", &agent]).exits(1);
+    several.says("there are several changes with open stories: add-login, b, c");
+    let cmd = sandbox.ralph_cmd(&["run", "--keep", "--", &agent]);
+    let seen = cmd.answering(&[("which change? [1-3]: ", "2\n")]).exits(0).stdout;
+    assert!(seen.contains("started on ralph/b"), "{seen}");
+}

@@ -390,3 +390,14 @@ fn on_the_branch_of_a_finished_loop_another_branch_comes_first() {
     sandbox.git(&["checkout", "-q", "main"]);
     sandbox.start();
 }
+
+#[test]
+fn the_agent_of_the_whole_loop_can_be_given_as_words() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo \"$1\" >\"$notes/word\"; echo x >x");
+    sandbox
+        .ralph(&["start", CHANGE, "--", &agent, "two words"])
+        .exits(0);
+    sandbox.ralph(&["next"]).exits(0);
+    assert_eq!(sandbox.noted("word"), "two words\n");
+}

@@ -1,0 +1,64 @@
+//! Which change a run is about where none is named: the active loop, else the only change with open stories.
+
+use crate::engine::Context;
+use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::stories::{Upcoming, upcoming, wanted};
+use crate::error::Error;
+use crate::names::Change;
+use crate::settings::Settings;
+use crate::state::{State, Store};
+use crate::stories::{self, Source};
+use crate::ui::Screen;
+use crate::ui::choice::pick;
+
+/// Finds the change of a run; of several, a person at a terminal may pick one.
+pub(super) async fn change_to_run(
+    screen: Screen,
+    context: &Context<'_>,
+    settings: &Settings,
+) -> Result<Change, Error> {
+    let active = context.resolve_change(None);
+    let is_live = |change: &Change| {
+        let state = Store::new(&context.repo.common_dir, change).load();
+        state.is_ok_and(|state| state.as_ref().is_some_and(State::is_live))
+    };
+    match active {
+        Ok(change) if is_live(&change) => return Ok(change),
+        Err(Error::Open(OpenRefusal::SeveralLoops(_))) => return active,
+        _ => {}
+    }
+    let open = with_open_stories(context, settings).await;
+    match open.as_slice() {
+        [] => active,
+        [only] => {
+            screen.say(&format!("change: {only}\n"));
+            Ok(only.clone())
+        }
+        several => {
+            let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+            let picked = match screen.can_ask() {
+                true => pick(screen, "which change?", &names, &context.stop).await,
+                false => None,
+            };
+            let picked = picked.and_then(|at| several.get(at).cloned());
+            picked.ok_or_else(|| OpenRefusal::SeveralChanges(names).into())
+        }
+    }
+}
+
+/// Lists the changes in known places that have a story to work on.
+async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> Vec<Change> {
+    let top = &context.repo.top;
+    let mut open = Vec::new();
+    for name in stories::changes(top) {
+        let Ok(change) = Change::new(&name) else { continue };
+        let Ok(source) = Source::resolve(top, &name, &wanted(settings, &change)) else {
+            continue;
+        };
+        let listing = source.list(top).await;
+        if listing.is_ok_and(|listing| matches!(upcoming(&listing, &[]), Upcoming::Story(_))) {
+            open.push(change);
+        }
+    }
+    open
+}

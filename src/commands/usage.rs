@@ -1,0 +1,95 @@
+//! What is said of a command line that is wrong: words that other programs have, and the command that does it here.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Words that people know from elsewhere, and what to type instead.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["resume", "continue", "go"], "to continue a loop: git ralph run"),
+    (&["list", "ls", "loops"], "to list the loops: git ralph status"),
+    (
+        &["stop", "pause", "kill"],
+        "to stop a loop: press Ctrl-C where it runs; git ralph run continues it",
+    ),
+    (
+        &["undo", "reset", "rollback"],
+        "to undo to the checkpoint: git ralph revert; to undo the whole loop: git ralph abort",
+    ),
+    (
+        &["init", "setup", "config"],
+        "to see what is set up and what is missing: git ralph doctor; settings: git config ralph.<key>",
+    ),
+    (&["version"], "to see the version: git ralph --version"),
+    (&["logs", "history"], "to see the attempts: git ralph log"),
+    (&["cleanup", "close", "end"], "to close a loop: git ralph finish"),
+];
+
+/// Returns what to say instead of clap's own advice where that would mislead.
+#[must_use]
+pub fn explained(mut error: clap::Error) -> clap::Error {
+    match error.kind() {
+        // It would turn an option into the command of an agent.
+        ErrorKind::UnknownArgument => {
+            let _ = error.remove(ContextKind::Suggested);
+        }
+        ErrorKind::InvalidSubcommand => {
+            let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+                return error;
+            };
+            let instead = ELSEWHERE
+                .iter()
+                .find(|(words, _)| words.contains(&typed.as_str()));
+            if let Some((_, instead)) = instead {
+                let _ = error.remove(ContextKind::SuggestedSubcommand);
+                let tips = vec![(*instead).into()];
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::commands::Cli;
+
+    fn said(line: &str) -> String {
+        let words = std::iter::once("git-ralph").chain(line.split(' '));
+        explained(Cli::try_parse_from(words).unwrap_err()).to_string()
+    }
+
+    #[test]
+    fn a_word_from_elsewhere_is_answered() {
+        assert!(
+            said("resume").contains("to continue a loop: git ralph run"),
+            "{}",
+            said("resume")
+        );
+        assert!(!said("resume").contains("similar"), "{}", said("resume"));
+        assert!(said("staus").contains("'status'"), "{}", said("staus"));
+        for (words, instead) in ELSEWHERE {
+            for word in *words {
+                assert!(said(word).contains(instead), "{word}: {}", said(word));
+            }
+        }
+    }
+
+    #[test]
+    fn no_option_is_offered_as_an_agent() {
+        for line in [
+            "run add-login --dry-run",
+            "log --oneline",
+            "status -s",
+            "prune --all",
+        ] {
+            let said = said(line);
+            assert!(
+                said.contains("unexpected argument") && !said.contains("tip"),
+                "{said}"
+            );
+        }
+    }
+}
