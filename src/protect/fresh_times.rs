@@ -28,8 +28,8 @@ impl Times {
     pub fn make_distinct(self, top: &Path) -> Vec<Vec<u8>> {
         let mut changed = Vec::new();
         for (path, was) in self.0 {
-            let is_in_same_second = |is: &(i64, i64, u64)| is.0 == was.0 && *is != was;
-            if time_of(top, &path).filter(is_in_same_second).is_none() {
+            let is_in_same_second = |is: (i64, i64, u64)| is.0 == was.0 && is != was;
+            if !time_of(top, &path).is_some_and(is_in_same_second) {
                 continue;
             }
             let file = top.join(OsStr::from_bytes(&path));
