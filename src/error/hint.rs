@@ -153,6 +153,12 @@ impl Error {
             Self::WorkTree(WorkTreeError::Unreadable(_)) => {
                 "make it readable with chmod, or have git ignore it".to_owned()
             }
+            Self::State(StateError::Foreign { path, owner }) => {
+                format!(
+                    "sudo -u {owner} git ralph status, or, if it is yours: sudo chown -R \"$USER\" {}",
+                    quoted(&path.to_string_lossy())
+                )
+            }
             Self::State(StateError::Newer { .. }) => "install a newer git-ralph".to_owned(),
             Self::State(StateError::Damaged { path, .. }) => {
                 let change = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -94,6 +94,10 @@ fn state() -> Vec<StateError> {
             change: "add-login".to_owned(),
             holder: "process 4711".to_owned(),
         },
+        StateError::Foreign {
+            path: path("/r/.git/ralph/add-login.toml"),
+            owner: "ann".to_owned(),
+        },
         StateError::Newer {
             path: path("/r/.git/ralph/add-login.toml"),
             found: 9,
