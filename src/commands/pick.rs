@@ -36,10 +36,10 @@ pub(super) async fn change_to_run(
         }
         several => {
             let names: Vec<String> = several.iter().map(ToString::to_string).collect();
-            let picked = match screen.can_ask() {
-                true => pick(screen, "which change?", &names, &context.stop).await,
-                false => None,
-            };
+            if !screen.can_ask() {
+                return Err(OpenRefusal::SeveralChanges(names).into());
+            }
+            let picked = pick(screen, "which change?", &names, &context.stop).await;
             let picked = picked.and_then(|at| several.get(at).cloned());
             picked.ok_or_else(|| OpenRefusal::SeveralChanges(names).into())
         }

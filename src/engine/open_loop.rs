@@ -17,7 +17,7 @@ use crate::git::worktree::Reading;
 use crate::git::{Head, operations_in_progress};
 use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
-use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs};
+use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
 use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::{Lock, Progress, State, Store};
@@ -190,6 +190,17 @@ impl<'o> Loop<'o> {
             name,
         };
         (record, recorder)
+    }
+
+    /// Keeps git from running filters that somebody has put into the configuration of a submodule since the loop began.
+    pub(crate) async fn switch_off_foreign_filters(&mut self) -> Result<(), Error> {
+        let (site, _, mut recorder) = self.parts();
+        let settings = switched_off_filters(site, &mut recorder).await?;
+        if settings != self.context.repo.git.settings() {
+            let git = self.context.repo.git.clone();
+            self.context.repo.git = git.with_settings(settings);
+        }
+        Ok(())
     }
 
     /// Reads the work tree as it is now, compared with the checkpoint. One scan.

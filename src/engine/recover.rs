@@ -35,6 +35,10 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
     mend_position(&mut open).await?;
+    // After an attempt git's own files are put back first.
+    if open.state.progress.phase != Phase::Running {
+        open.switch_off_foreign_filters().await?;
+    }
     recover(&mut open).await?;
     if at_rest {
         // No step begins while another git is at work: it could not be taken back half-way.
@@ -162,6 +166,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;
     }
+    open.switch_off_foreign_filters().await?;
     if open.state.running.as_ref().is_some_and(|running| running.by_hand) {
         return forget_what_was_said(open);
     }

@@ -92,6 +92,7 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;
     }
+    open.switch_off_foreign_filters().await?;
     open.position().await?;
     let mut changes = open.user_refs().await?.changes_since(&refs);
     // Who pushes moves what is known of the remote.

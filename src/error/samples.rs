@@ -160,6 +160,10 @@ fn state() -> Vec<StateError> {
             path: path("/r/.git/ralph/add-login.toml"),
             found: 9,
         },
+        StateError::Foreign {
+            path: path("/r/.git/ralph/add-login.toml"),
+            owner: "ann".to_owned(),
+        },
         StateError::Damaged {
             path: path("/r/.git/ralph/add-login.toml"),
             why: "line 3: expected a value".to_owned(),

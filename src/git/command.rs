@@ -135,6 +135,8 @@ pub struct Git {
     tells_cases: bool,
     limit: Duration,
     own_identity: bool,
+    /// In addition to the pinned ones.
+    settings: Vec<String>,
 }
 
 fn not_started(source: std::io::Error) -> GitError {
@@ -155,6 +157,7 @@ impl Git {
             tells_cases: false,
             limit: Duration::from_secs(600),
             own_identity: false,
+            settings: Vec::new(),
         }
     }
 
@@ -181,6 +184,26 @@ impl Git {
     pub fn with_own_identity(mut self, own: bool) -> Self {
         self.own_identity = own;
         self
+    }
+
+    /// Gives every command these settings as well (`<key>=<value>`), in the place of those given before.
+    #[must_use]
+    pub fn with_settings(mut self, settings: Vec<String>) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Returns those settings.
+    #[must_use]
+    pub fn settings(&self) -> &[String] {
+        &self.settings
+    }
+
+    /// Returns whether one of them has this key.
+    #[must_use]
+    pub fn has_setting(&self, key: &str) -> bool {
+        let keys = self.settings.iter().filter_map(|setting| setting.split_once('='));
+        keys.into_iter().any(|(has, _)| has == key)
     }
 
     /// Returns the directory that git works in.
@@ -274,6 +297,7 @@ impl Git {
             .iter()
             .copied()
             .chain(by_case)
+            .chain(self.settings.iter().map(String::as_str))
             .chain(settings.iter().copied())
         {
             command = command.arg("-c").arg(setting);

@@ -190,6 +190,40 @@ impl Repo {
         self.update_index(index, &["--no-skip-worktree"], paths).await
     }
 
+    /// Stages the intent to add those of these paths that are in the work tree and not in `index` (`git add -N`).
+    ///
+    /// # Errors
+    /// When git refuses one.
+    pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
+        let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
+        let known = Index::parse(&bytes, self.oid_length).unwrap_or_default();
+        let is_known = |path: &Vec<u8>| {
+            known
+                .entries
+                .binary_search_by(|entry| (*entry.path).cmp(path))
+                .is_ok()
+        };
+        let mut new = paths.to_vec();
+        new.retain(|path| self.exists(path) && !is_known(path));
+        if new.is_empty() {
+            return Ok(());
+        }
+        let args = [
+            "-N",
+            "-f",
+            "--sparse",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+        ];
+        self.git
+            .cmd("add", args)
+            .index(index)
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .stdin(joined_z(&new))
+            .done()
+            .await
+    }
+
     /// Adds entries to an index, or removes them.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ const EXTENDED: u16 = 0x4000;
 const ASSUMED: u16 = 0x8000;
 /// The bit of the second flags for skip-worktree.
 const SKIPPED: u16 = 0x4000;
+/// In the extended flags: git shall know of the file, but nothing of it is staged (`git add -N`).
+const INTENDED: u16 = 0x2000;
 /// The mode of a submodule.
 pub const GITLINK: u32 = 0o160_000;
 
@@ -50,6 +52,8 @@ pub struct Entry<'a> {
     pub assumed: bool,
     /// Whether skip-worktree is set.
     pub skipped: bool,
+    /// Whether only the intent to add it is staged.
+    pub intended: bool,
 }
 
 /// A whole index.
@@ -128,6 +132,7 @@ impl<'a> Index<'a> {
             stage: flags >> 12 & 3,
             assumed: flags & ASSUMED != 0,
             skipped: more & SKIPPED != 0,
+            intended: more & INTENDED != 0,
         })
     }
 

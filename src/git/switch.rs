@@ -87,7 +87,7 @@ impl Repo {
         oid: usize,
         changes: &[(u8, Vec<u8>)],
     ) -> Result<bool, GitError> {
-        if !self.are_as_read(index, oid, changes)? {
+        if !self.not_as_read(index, oid, changes)?.is_empty() {
             return Ok(false);
         }
         super::index::discard(index)?;
@@ -114,14 +114,24 @@ impl Repo {
         Ok(true)
     }
 
-    /// Returns whether these paths are still what they were when the work tree was read into `index`; what
-    /// was not there then must not be there now.
-    fn are_as_read(&self, index: &Path, oid: usize, changes: &[(u8, Vec<u8>)]) -> Result<bool, GitError> {
+    /// Returns those of these paths that are not what they were when the work tree was read into `index`; what
+    /// was not there then must not be there now. Where that cannot be found out, it is all of them.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn not_as_read(
+        &self,
+        index: &Path,
+        oid: usize,
+        changes: &[(u8, Vec<u8>)],
+    ) -> Result<Vec<Vec<u8>>, GitError> {
         let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
+        let paths = changes.iter().map(|(_, path)| path);
         let Some(read) = Index::parse(&bytes, oid) else {
-            return Ok(false);
+            return Ok(paths.cloned().collect());
         };
-        Ok(changes.iter().all(|(_, path)| {
+        let is_as_read = |path: &&Vec<u8>| {
+            let path = *path;
             let found = read.entries.binary_search_by(|entry| (*entry.path).cmp(path));
             let entry = found.ok().and_then(|at| read.entries.get(at));
             let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
@@ -131,7 +141,8 @@ impl Repo {
                 (Some(_), Err(_)) => true,
                 (None, now) => now.is_err() || self.first_in_the_way(path).is_some_and(|way| way != *path),
             }
-        }))
+        };
+        Ok(paths.filter(|path| !is_as_read(path)).cloned().collect())
     }
 
     /// Removes a file of the work tree, if it is there, and the directories that are then empty.

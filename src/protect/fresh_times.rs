@@ -28,8 +28,8 @@ impl Times {
     pub fn make_distinct(self, top: &Path) -> Vec<Vec<u8>> {
         let mut changed = Vec::new();
         for (path, was) in self.0 {
-            let is_in_same_second = |is: &(i64, i64, u64)| is.0 == was.0 && *is != was;
-            if time_of(top, &path).is_none_or(|time| !is_in_same_second(&time)) {
+            let is_in_same_second = |is: (i64, i64, u64)| is.0 == was.0 && is != was;
+            if !time_of(top, &path).is_some_and(is_in_same_second) {
                 continue;
             }
             let file = top.join(OsStr::from_bytes(&path));

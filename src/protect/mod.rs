@@ -4,7 +4,7 @@
 //!   `Savepoint` is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
 //! - `trash` holds what git cannot keep; nothing is deleted.
-//! - One file each: `user_refs`, `submodules`, `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
+//! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
 //!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_position`, `locks`,
 //!   `story_backup`.
@@ -16,6 +16,7 @@ mod attempt_record;
 mod control_files;
 mod exact_bytes;
 mod file_modes;
+mod foreign_filters;
 mod fresh_times;
 mod hidden_files;
 mod ignored_files;
@@ -49,6 +50,7 @@ use crate::git::{GitError, Repo};
 pub(crate) use attempt_record::AttemptRecord;
 pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::restore_from_trash;
+pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use index_flags::hide_again;
 pub(crate) use locks::{Holder, is_locked, remove_stale as remove_stale_locks};
 pub(crate) use own_position::OwnPosition;

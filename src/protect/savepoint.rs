@@ -336,6 +336,7 @@ impl Savepoint {
             );
             let came = changes.iter().filter(|(status, _)| *status == b'A');
             added.extend(came.map(|(_, path)| path.clone()));
+            let seen = changes.clone();
             // A file that changed meanwhile keeps all from being changed; the next turn sees it.
             let done = match self.restore_rules(site, &changes).await? {
                 Some(tree) => {
@@ -355,6 +356,10 @@ impl Savepoint {
                 }
             };
             if !done {
+                // The switch names nothing; what is written to meanwhile is what keeps it from being done.
+                changed = repo
+                    .not_as_read(&work, repo.oid_length, &seen)
+                    .unwrap_or_default();
                 permissions::open_directories(site, &known);
                 make_accessible(&repo.top);
                 continue;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::leftovers::untracked_beside_ignored;
 use super::savepoint::Moment;
 use super::trash::put_away;
-use super::{ProtectError, Savepoint, Site};
+use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
 use crate::fs::{file_error, remove_file};
 use crate::git::worktree::Whose;
@@ -45,6 +45,7 @@ struct Submodule {
 /// Records the submodules when the loop begins.
 pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
     let now = read(site).await?;
+    foreign_filters::record_start(site).await?;
     save(site, Moment::Start, &now)?;
     save(site, Moment::Checkpoint, &now)
 }
@@ -192,7 +193,8 @@ impl Savepoint {
         if repo.top.canonicalize().ok() != dir.canonicalize().ok() {
             return Ok(None);
         }
-        repo.git = repo.git.with_own_identity(true);
+        let settings = site.repo.git.settings().to_vec();
+        repo.git = repo.git.with_own_identity(true).with_settings(settings);
         Ok(Some((repo, head)))
     }
 }

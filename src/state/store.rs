@@ -5,18 +5,19 @@
 //! two files of the same name. The git processes of a step hold it too: one that outlives its git-ralph could
 //! otherwise write what the next command reads.
 
-use std::fs::{self, OpenOptions, TryLockError};
+use std::fs::{self, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, Uid, User, geteuid};
 
 use super::{State, VERSION};
+use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
@@ -60,9 +61,41 @@ pub enum StateError {
         /// What is wrong with it.
         why: String,
     },
+    /// The files of another user.
+    #[error("{} belongs to the user {owner}, and is for them alone", path.display())]
+    Foreign {
+        /// What cannot be used.
+        path: PathBuf,
+        /// The name of its owner, or the number.
+        owner: String,
+    },
     /// A file.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(FileError),
+}
+
+impl From<FileError> for StateError {
+    fn from(error: FileError) -> Self {
+        let denied = error.source.kind() == io::ErrorKind::PermissionDenied;
+        // What is not there cannot be looked for in the directory of somebody else.
+        let found = error
+            .path
+            .ancestors()
+            .find_map(|path| Some((path, path.symlink_metadata().ok()?)));
+        let owner = found.map(|(path, found)| (path, Uid::from_raw(found.uid())));
+        match owner.filter(|(_, owner)| denied && *owner != geteuid()) {
+            Some((path, owner)) => Self::Foreign {
+                path: path.to_owned(),
+                owner: name_of(owner),
+            },
+            None => Self::File(error),
+        }
+    }
+}
+
+fn name_of(uid: Uid) -> String {
+    let user = User::from_uid(uid).ok().flatten();
+    user.map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 impl Advise for StateError {
@@ -78,6 +111,10 @@ impl Advise for StateError {
                     "move the file away, then run: git ralph start {change} --resume"
                 ))
             }
+            Self::Foreign { path, owner } => hint(format!(
+                "sudo -u {owner} git ralph status, or, if it is yours: sudo chown -R \"$USER\" {}",
+                quoted(&path.to_string_lossy())
+            )),
             Self::File(error) => error.advice(),
         }
     }
@@ -143,6 +180,7 @@ impl Store {
     /// # Errors
     /// When one cannot be made.
     pub fn make_dirs(&self) -> Result<(), StateError> {
+        share_root(&self.root)?;
         for dir in [self.dir(), self.file("attempts"), self.file("trash")] {
             make_dir(&dir)?;
             if dir.is_symlink() {
@@ -174,6 +212,7 @@ impl Store {
     /// [`StateError::Busy`] when another process has it.
     pub fn lock_work_tree(&self, git_dir: &Path) -> Result<Lock, StateError> {
         let dir = git_dir.join("ralph");
+        share_root(&dir)?;
         make_dir(&dir)?;
         // No change can be called `.start`.
         self.lock_file(&dir.join(".start.lock"))
@@ -278,7 +317,7 @@ impl Store {
         Ok(write_atomically(
             &path,
             text.as_bytes(),
-            0o600,
+            0o600 | shared_bits(&self.root) & 0o044,
             Durability::Synced,
         )?)
     }
@@ -321,6 +360,31 @@ fn is_gone(holder: &str) -> bool {
     process_of(holder).is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH))
 }
 
+/// Returns the permissions that others have in a directory that git shares with them (`core.sharedRepository`).
+fn shared_bits(dir: &Path) -> u32 {
+    let mode = dir.metadata().map_or(0, |found| found.permissions().mode());
+    // Whoever shares a repository lets others write; that others may read says nothing.
+    if mode & 0o020 == 0 { 0 } else { mode & 0o077 }
+}
+
+/// Makes the directory of all loops, for those with whom the repository is shared as well: each has loops of their own,
+/// which are for them alone.
+fn share_root(root: &Path) -> Result<(), FileError> {
+    if root.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    make_dir(root)?;
+    let shared = root.parent().map_or(0, shared_bits);
+    if shared == 0 {
+        return Ok(());
+    }
+    let mode = root
+        .metadata()
+        .map_or(0o700, |found| found.permissions().mode() | shared);
+    fs::set_permissions(root, Permissions::from_mode(mode))
+        .map_err(|source| file_error("change the mode of", root, source))
+}
+
 fn make_dir(dir: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -348,4 +412,45 @@ fn parse(text: &str, path: &Path) -> Result<State, StateError> {
         });
     }
     toml::from_str(text).map_err(damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::chown;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn the_directory_of_all_loops_is_shared_as_the_repository_is() {
+        for (repository, root) in [(0o700, 0o700), (0o755, 0o700), (0o770, 0o770), (0o775, 0o775)] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::set_permissions(dir.path(), Permissions::from_mode(repository)).unwrap();
+            let store = Store::new(dir.path(), &Change::new("c").unwrap());
+            store.make_dirs().unwrap();
+            assert_eq!(mode(&dir.path().join("ralph")), root, "{repository:o}");
+            assert_eq!(mode(&store.dir()), 0o700);
+        }
+    }
+
+    #[test]
+    fn whose_the_files_are_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("c.toml");
+        fs::write(&file, "").unwrap();
+        let denied = |path: &Path| {
+            let source = io::Error::from(io::ErrorKind::PermissionDenied);
+            StateError::from(file_error("read", path, source))
+        };
+        assert!(matches!(denied(&file), StateError::File(_)));
+        let theirs = if geteuid().is_root() {
+            chown(&file, Some(65533), None).unwrap();
+            file.as_path()
+        } else {
+            Path::new("/")
+        };
+        assert!(matches!(denied(theirs), StateError::Foreign { .. }));
+    }
 }

@@ -148,6 +148,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
         // Read before, it may have been theirs.
         open.context.configuration.hooks = None;
     }
+    open.switch_off_foreign_filters().await?;
     refuse_branch_in_the_way(open)
 }
 

@@ -1,5 +1,8 @@
 //! `finish`: brings the work back to the original branch as uncommitted changes, or leaves it on the loop's branch.
 
+use std::fs;
+
+use super::abort::ORIGINAL_INDEX;
 use super::prune::prune;
 use crate::engine::position::original_head;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -7,6 +10,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
+use crate::git::index_file::Index;
 use crate::git::{Git, Repo, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
@@ -155,6 +159,14 @@ async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &
     let tree = git.write_tree(&scratch).await?;
     index::discard(&scratch)?;
     Ok(tree)
+}
+
+/// Lists the paths of which only the intent to add them was staged before the loop.
+fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
+    let bytes = fs::read(open.file(ORIGINAL_INDEX)).unwrap_or_default();
+    let index = Index::parse(&bytes, open.context.repo.oid_length).unwrap_or_default();
+    let intended = index.entries.iter().filter(|entry| entry.intended);
+    intended.map(|entry| entry.path.to_vec()).collect()
 }
 
 /// Returns where the original branch is now; `None` when it has no commit yet.
@@ -308,6 +320,9 @@ pub(crate) async fn apply_cleanup(
             repo.git.cmd("read-tree", args).index(&work).done().await?;
         }
         (None, _) => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,
+    }
+    if plan.staged.is_some() {
+        repo.intend_to_add(&work, &intended_at_start(open)).await?;
     }
     hide_again(open.site(), &work).await?;
     repo.install_index(&work).await?;

@@ -38,6 +38,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     if let Some(operation) = operations_in_progress(&open.context.repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
+    open.switch_off_foreign_filters().await?;
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     if let Some(dirty) = checkpoint.dirty_submodule(site, &mut recorder).await? {

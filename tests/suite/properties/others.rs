@@ -59,3 +59,25 @@ fn what_is_known_of_a_remote_is_not_undone() {
     let remotes = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/remotes"]);
     assert_eq!(remotes, "refs/remotes/origin/moved\nrefs/remotes/origin/new");
 }
+
+#[test]
+fn who_keeps_writing_to_a_file_has_it_named() {
+    let sandbox = Sandbox::new();
+    // Somebody who writes whenever git has just read.
+    let flag = sandbox.notes.join("flag");
+    let filter = format!("sh -c 'cat; [ ! -e {} ] || echo x >>written'", flag.display());
+    sandbox.configure("filter.busy.clean", &filter);
+    sandbox.write(".git/info/attributes", "written filter=busy\n");
+    sandbox.write("written", "mine\n");
+    sandbox.start();
+    sandbox.write("written", "changed\n");
+    fs::write(&flag, "").unwrap();
+    sandbox
+        .ralph(&["revert"])
+        .exits(1)
+        .says("the work tree does not come to rest (written)");
+    fs::remove_file(&flag).unwrap();
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.read("written"), "mine\n");
+}

@@ -106,3 +106,64 @@ fn a_persons_uncommitted_changes_in_one_stop_the_next_attempt() {
         .says("submodule lib has uncommitted changes");
     assert_eq!(fs::read_to_string(sandbox.top.join("lib/a")).unwrap(), "edited\n");
 }
+
+/// Makes the repository at `dir` run a program, which leaves a mark in the notes, when git reads the file `file` of it.
+fn plant(config: &str, attributes: &str, file: &str) -> String {
+    format!(
+        "git config -f {config} filter.f.clean \"sh -c 'touch $notes/ran; cat'\"
+         git config -f {config} filter.f.smudge \"sh -c 'touch $notes/ran; cat'\"
+         mkdir -p {attributes}; echo '* filter=f' >{attributes}/attributes; touch {file}"
+    )
+}
+
+#[test]
+fn what_the_configuration_of_a_submodule_names_is_not_run_for_the_agent() {
+    let modules = plant(".git/modules/lib/config", ".git/modules/lib/info", "lib/a");
+    let replaced = format!(
+        "cp -r .git/modules/lib x; rm lib/.git; mv x lib/.git; git config -f lib/.git/config --unset core.worktree\n{}",
+        plant("lib/.git/config", "lib/.git/info", "lib/a")
+    );
+    let make =
+        "git init -q n; echo f >n/f; git -C n add f; git -C n -c user.name=a -c user.email=b commit -qm n";
+    let link = format!(
+        "{make}; git update-index --add --cacheinfo 160000,$(git -C n rev-parse HEAD),n\n{}",
+        plant("n/.git/config", "n/.git/info", "n/f")
+    );
+    let registered = format!(
+        "{make}; git config -f .gitmodules submodule.n.path n; git config -f .gitmodules submodule.n.url ./n\n{}",
+        plant("n/.git/config", "n/.git/info", "n/f")
+    );
+    for script in [&modules, &replaced, &link, &registered] {
+        for completes in [false, true] {
+            let sandbox = Sandbox::new();
+            sandbox.add_submodule();
+            sandbox.start();
+            if completes {
+                sandbox.step("next", &sandbox.completing(script)).exits(0);
+            } else {
+                sandbox.step("next", &sandbox.failing(script)).exits(3);
+            }
+            let step = if completes { "next" } else { "retry" };
+            sandbox
+                .step(step, &sandbox.failing("echo y >lib/a; echo x >x"))
+                .exits(3);
+            sandbox.ralph(&["abort"]).exits(0);
+            assert!(!sandbox.notes.join("ran").exists(), "{completes}: {script}");
+        }
+    }
+}
+
+#[test]
+fn filters_that_a_submodule_had_at_the_start_are_run() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.git(&["-C", "lib", "config", "filter.up.clean", "tr a-z A-Z"]);
+    sandbox.git(&["-C", "lib", "config", "filter.up.smudge", "tr A-Z a-z"]);
+    sandbox.write(".git/modules/lib/info/attributes", "new filter=up\n");
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.failing("echo abc >lib/new"))
+        .exits(3);
+    let kept = sandbox.git(&["-C", "lib", "show", "refs/ralph/add-login/attempts/1/1:new"]);
+    assert_eq!(kept, "ABC");
+}

@@ -443,3 +443,22 @@ fn what_was_staged_can_be_staged_again_where_the_loop_has_not_changed_it() {
     assert_eq!(sandbox.read("README.md"), "staged, and edited\n");
     assert_eq!(sandbox.read("touched.txt"), "staged\nagent\n");
 }
+
+#[test]
+fn the_intent_to_add_a_file_is_staged_again() {
+    let sandbox = Sandbox::new();
+    for name in ["intended", "*.x", "gone"] {
+        sandbox.write(name, "mine\n");
+        sandbox.git(&["--literal-pathspecs", "add", "-N", name]);
+    }
+    let before = sandbox.git(&["status", "--porcelain", "intended", ":(literal)*.x"]);
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("rm gone")).exits(0);
+    sandbox.ralph(&["finish", "--cleanup", "--index"]).exits(0);
+    assert_eq!(
+        sandbox.git(&["status", "--porcelain", "intended", ":(literal)*.x"]),
+        before
+    );
+    assert!(before.contains(" A intended"), "{before}");
+    assert!(!sandbox.git(&["ls-files"]).contains("gone"));
+}

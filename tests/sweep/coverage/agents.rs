@@ -121,7 +121,10 @@ pub const ROWS: &[Row] = &[
     (
         "D14",
         "deletes ignored files",
-        &[Misdeed("clean_all"), Limit("The content of ignored directories")],
+        &[
+            Misdeed("clean_all"),
+            Limit("What git ignores is neither saved nor restored"),
+        ],
     ),
     (
         "D15",
@@ -156,7 +159,12 @@ pub const ROWS: &[Row] = &[
     (
         "D19",
         "deletes, breaks or locks the index",
-        &[Misdeed("bad_index"), Misdeed("no_index"), Misdeed("index_lock")],
+        &[
+            Misdeed("bad_index"),
+            Misdeed("no_index"),
+            Misdeed("index_lock"),
+            Test("damaged::what_an_attempt_damaged_is_put_back"),
+        ],
     ),
     (
         "D20",

@@ -53,7 +53,11 @@ pub const ROWS: &[Row] = &[
     (
         "A7",
         "line endings",
-        &[State("crlf"), Test("undone::line_endings_survive")],
+        &[
+            State("crlf"),
+            Test("undone::line_endings_survive"),
+            Test("conversions::what_a_conversion_hides_is_undone"),
+        ],
     ),
     (
         "A8",

@@ -1,0 +1,140 @@
+//! Filters that the configuration of a submodule, or of any repository that the index leads git into, names and did not
+//! name when the loop began: an agent can write there, and git would run them for us. They are switched off by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::records::{Paths, Records};
+use super::{ProtectError, Site};
+use crate::events::Notices;
+use crate::git::index_file::{GITLINK, Index};
+use crate::git::{Git, GitError, git_directories};
+use crate::paths::first_few;
+
+/// The record of the filters that were there at the start, as lines of git's configuration.
+const FILTERS: &str = "submodule-filters";
+
+/// Records the filters that the repositories of submodules name when the loop begins.
+pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
+    let mut named = Paths::new();
+    for path in repositories(site).await? {
+        named.extend(
+            filters(site, &path)
+                .await?
+                .into_iter()
+                .map(|(key, value)| line(&key, &value)),
+        );
+    }
+    if !named.is_empty() {
+        Records::of(site).save_paths(FILTERS, &named)?;
+    }
+    Ok(())
+}
+
+/// Returns the settings that keep git from running filters that were not there at the start. Nothing is asked of git in
+/// a repository without submodules.
+///
+/// # Errors
+/// When git cannot read a configuration.
+pub(crate) async fn switched_off(
+    site: Site<'_>,
+    notices: &mut dyn Notices,
+) -> Result<Vec<String>, ProtectError> {
+    let repositories = repositories(site).await?;
+    let mut settings = BTreeMap::new();
+    let mut told = BTreeSet::new();
+    if repositories.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = Records::of(site).paths(FILTERS)?;
+    for path in repositories {
+        for (key, value) in filters(site, &path).await? {
+            if known.contains(&line(&key, &value)) {
+                continue;
+            }
+            // Where our own repository has a filter of this name, it stays as it is.
+            let plain = site.repo.git.clone().with_settings(Vec::new());
+            let own = plain.cmd("config", ["--get", &key]).any_exit().await?;
+            let own = String::from_utf8_lossy(&own.stdout)
+                .trim_end_matches('\n')
+                .to_owned();
+            let is_new = !site.repo.git.has_setting(&key);
+            if own != value && is_new {
+                told.insert(path.clone());
+            }
+            settings.insert(key, own);
+        }
+    }
+    if !told.is_empty() {
+        notices.tell(format!(
+            "filters that were not configured when the loop began are not run in {}",
+            first_few(&told).join(", ")
+        ));
+    }
+    Ok(settings
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect())
+}
+
+fn line(key: &str, value: &str) -> Vec<u8> {
+    format!("{key}={value}").into_bytes()
+}
+
+/// Lists the repositories that the index leads git into, those in them included; relative to the top.
+async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
+    let repo = site.repo;
+    if !repo.index().is_file() {
+        return Ok(Vec::new());
+    }
+    let mut open = match repo.index_entries(&repo.index(), repo.oid_length).await {
+        Ok(entries) => entries.submodules,
+        // A damaged one is replaced before git reads it.
+        Err(_) => return Ok(Vec::new()),
+    };
+    let mut found = Vec::new();
+    while let Some(path) = open.pop() {
+        let dir = repo.top.join(OsStr::from_bytes(&path));
+        if dir.join(".git").symlink_metadata().is_err() {
+            continue;
+        }
+        open.extend(
+            links_in(&dir)
+                .into_iter()
+                .map(|below| [&path[..], b"/", &below].concat()),
+        );
+        found.push(path);
+    }
+    Ok(found)
+}
+
+/// Lists the submodules that the index of a repository has.
+fn links_in(dir: &Path) -> Vec<Vec<u8>> {
+    let Some((_, layout)) = git_directories(dir) else {
+        return Vec::new();
+    };
+    let bytes = fs::read(layout.git_dir.join("index")).unwrap_or_default();
+    let Some(index) = Index::parse(&bytes, 20).or_else(|| Index::parse(&bytes, 32)) else {
+        return Vec::new();
+    };
+    let links = index.entries.iter().filter(|entry| entry.mode == GITLINK);
+    links.map(|entry| entry.path.to_vec()).collect()
+}
+
+/// Returns the filters that the own configuration of a repository names, with their values.
+async fn filters(site: Site<'_>, path: &[u8]) -> Result<Vec<(String, String)>, GitError> {
+    let dir = site.repo.top.join(OsStr::from_bytes(path));
+    let args = ["-z", "--show-scope", "--get-regexp", r"^filter\."];
+    let asked = Git::at_top(&dir).cmd("config", args).any_exit().await?;
+    let fields: Vec<&[u8]> = asked.stdout.split(|byte| *byte == 0).collect();
+    let own = fields.chunks_exact(2).filter_map(|pair| {
+        let [scope, entry] = pair else { return None };
+        let text = String::from_utf8_lossy(entry).into_owned();
+        let (key, value) = text.split_once('\n').unwrap_or((&text, ""));
+        matches!(*scope, b"local" | b"worktree").then(|| (key.to_owned(), value.to_owned()))
+    });
+    Ok(own.collect())
+}
