@@ -216,7 +216,11 @@ pub async fn run(cli: Cli) -> Exit {
         Command::DemoAgent => demo::agent(),
     };
     let exit = result.unwrap_or_else(|error| {
-        screen.fail("", &error);
+        let change = match &error {
+            Error::Open(OpenRefusal::UnknownLoop { name, .. }) => name.as_str(),
+            _ => "",
+        };
+        screen.fail(change, &error);
         error.exit()
     });
     let Some(source) = ui::lost_answer() else {

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::prompt;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
 
 /// The arguments of `git ralph prompt`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,9 @@ pub struct Args {
     /// Print the built-in template, as a start for your own (ralph.prompt)
     #[arg(long)]
     pub template: bool,
+    /// Print one JSON document: the story and its prompt
+    #[arg(long, conflicts_with = "template")]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -44,6 +48,13 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         Some(id) => story_called(&open.state, &listing, id)?,
     };
-    screen.answer_exactly(&prompt_text(&open, &story, &open.settings())?);
+    let text = prompt_text(&open, &story, &open.settings())?;
+    if args.json {
+        let change = open.change();
+        screen
+            .document(&json!({ "change": change, "story": story.id, "title": story.title, "prompt": text }));
+    } else {
+        screen.answer_exactly(&text);
+    }
     Ok(Exit::Done)
 }

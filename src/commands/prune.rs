@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
 
 /// The arguments of `git ralph prune`.
 #[derive(Debug, clap::Args)]
@@ -14,6 +15,9 @@ pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -23,7 +27,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some(name) => Some(context.resolve_change(Some(name))?),
         None => None,
     };
-    if engine::prune(&mut context, change.as_ref()).await? == 0 {
+    let removed = engine::prune(&mut context, change.as_ref()).await?;
+    if args.json {
+        screen.document(&json!({ "removed": removed }));
+    } else if removed == 0 {
         screen.say("nothing is old enough to be removed\n");
     }
     Ok(Exit::Done)

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
 
 /// The arguments of `git ralph restore`.
 #[derive(Debug, clap::Args)]
@@ -20,6 +21,9 @@ pub struct Args {
         add = ArgValueCandidates::new(loops_and_kept_attempts)
     )]
     pub words: Vec<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -32,6 +36,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (story, number) = story_and_attempt(&attempt)?;
     let mut open = engine::open(context, &change).await?;
     let number = engine::restore(&mut open, &story, number).await?;
+    if args.json {
+        screen.document(&json!({ "change": change, "story": story, "attempt": number }));
+        return Ok(Exit::Done);
+    }
     screen.say(&format!(
         "the work of {story}@{number} is back; to make it the story's checkpoint: git ralph complete {change}\n"
     ));

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
 
 /// The arguments of `git ralph skip`.
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,9 @@ pub struct Args {
     /// Take the skip back
     #[arg(long)]
     pub undo: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -29,6 +33,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (change, story) = change_and_word(&context, &args.words)?;
     let mut open = engine::open(context, &change).await?;
     let id = engine::skip(&mut open, story.as_deref(), args.undo).await?;
+    if args.json {
+        let skipped = !args.undo;
+        screen.document(&json!({ "change": change, "story": id, "skipped": skipped }));
+        return Ok(Exit::Done);
+    }
     let what = if args.undo {
         "is to be done again"
     } else {

@@ -6,6 +6,7 @@ use crate::cli;
 use crate::cli::complete::changes;
 use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
 use crate::error::Error;
+use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::inspect::status::Status;
 use crate::inspect::stories::{ChosenAgent, Preview, Stories};
@@ -108,7 +109,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         (started.open, started.already)
     };
     if already {
-        screen.say("the loop is already active; nothing was changed\n");
+        let message = "the loop is already active; nothing was changed".to_owned();
+        screen.say(&format!("{message}\n"));
+        if screen.json {
+            screen.json(&Event::now(change.as_str(), What::Notice { message }).line());
+        }
     } else if agent_of(&[], &open.settings(), &open.context.repo.top).is_none() {
         screen.say(
             "no agent is configured, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or work on the story yourself: git ralph complete\n",

@@ -180,3 +180,34 @@ fn steps_print_events_and_nothing_else() {
         assert_eq!(&serde_json::from_str::<Value>(line).unwrap(), event);
     }
 }
+
+#[test]
+fn every_command_that_answers_can_answer_in_json() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let prompt = sandbox.ralph(&["prompt", "--json"]).exits(0).json();
+    assert_eq!(
+        (&prompt["change"], &prompt["story"]),
+        (&CHANGE.into(), &"1".into())
+    );
+    assert!(prompt["prompt"].as_str().unwrap().contains("Database"));
+    let agent = sandbox.failing("echo x >x");
+    sandbox.step("next", &agent).exits(3);
+    let restored = sandbox.ralph(&["restore", "1@1", "--json"]).exits(0).json();
+    assert_eq!(
+        (&restored["story"], &restored["attempt"]),
+        (&"1".into(), &1.into())
+    );
+    sandbox.ralph(&["revert"]).exits(0);
+    let skipped = sandbox.ralph(&["skip", "--json"]).exits(0).json();
+    assert_eq!(
+        (&skipped["story"], &skipped["skipped"]),
+        (&"1".into(), &true.into())
+    );
+    let pruned = sandbox.ralph(&["prune", "--json"]).exits(0).json();
+    assert_eq!(pruned["removed"], 0);
+    let already = sandbox.ralph(&["start", CHANGE, "--json"]).exits(0).events();
+    assert_eq!(already[0]["event"], "notice");
+    let unknown = sandbox.ralph(&["next", "nope", "--json"]).exits(1).events();
+    assert_eq!(unknown[0]["change"], "nope");
+}
