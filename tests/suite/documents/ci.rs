@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox, TASKS};
 use crate::support::document::block;
 
 #[test]
@@ -76,13 +76,55 @@ fn the_line_for_cron_goes_on_each_time() {
     let sandbox = Sandbox::new();
     let home = sandbox.outside("home");
     std::os::unix::fs::symlink(&sandbox.top, home.join("project")).unwrap();
-    let agent = sandbox.completing("echo x >>f");
-    sandbox.configure("ralph.agent", &agent);
     let line = block("run: the crontab");
-    let mut fields = line.splitn(6, ' ');
-    let command = fields.by_ref().nth(5).unwrap();
-    sandbox.cmd("sh").args(["-c", command]).run().exits(0);
-    assert_eq!(sandbox.status()["phase"], "finished");
-    let log = fs::read_to_string(home.join("ralph.log")).unwrap();
-    assert!(log.contains("nothing is left to do"), "{log}");
+    let command = line.splitn(6, ' ').nth(5).unwrap().to_owned();
+    let night = |code: i32| {
+        sandbox.cmd("sh").args(["-c", &command]).run().exits(code);
+        a_day_passes(&sandbox);
+        let log = fs::read_to_string(home.join("ralph.log")).unwrap();
+        fs::remove_file(home.join("ralph.log")).unwrap();
+        log
+    };
+    let works = |script: &str| sandbox.configure("ralph.agent", &sandbox.agent(script));
+    sandbox.configure("ralph.maxRetries", "0");
+    sandbox.configure("ralph.maxWait", "0");
+
+    works("echo x >>f; case $RALPH_STORY in 1) complete ;; 2) failed no ;; *) echo 'You have hit your usage limit' >&2; exit 1 ;; esac");
+    let log = night(6);
+    assert!(log.contains("story 2 is skipped, because it failed"), "{log}");
+    works("failed 'no again'");
+    assert!(night(4).contains("1 of 3 stories are complete, 2 skipped (2, 3)"));
+    // A person looks in the morning, and wants one of them tried again.
+    sandbox.ralph(&["skip", "--undo", CHANGE, "2"]).exits(0);
+    works("echo y >>f; complete");
+    assert!(night(0).contains("2 of 3 stories are complete, 1 skipped (3)"));
+    assert!(night(0).contains("nothing is left to do"));
+    // The list gets longer, and the machine goes down in the middle of the night.
+    let list = sandbox.read(TASKS);
+    sandbox.write(TASKS, &format!("{list}\n## 4. More\n- [ ] 4.1 Do it\n"));
+    works("echo z >>f; kill -9 $PPID; sleep 100");
+    night(137);
+    works("echo z >>f; complete");
+    assert!(night(0).contains("3 of 4 stories are complete, 1 skipped (3)"));
+    assert!(night(0).contains("nothing is left to do"));
+    assert_eq!(sandbox.status()["phase"], "complete");
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+}
+
+/// Has the loop be a day older.
+fn a_day_passes(sandbox: &Sandbox) {
+    let file = sandbox.state_file();
+    let state = fs::read_to_string(&file).unwrap();
+    let older: Vec<String> = state
+        .lines()
+        .map(|line| match line.strip_prefix("started = \"") {
+            Some(rest) => {
+                let then: jiff::Timestamp = rest.trim_end_matches('"').parse().unwrap();
+                format!("started = \"{}\"", then - jiff::SignedDuration::from_hours(24))
+            }
+            None => line.to_owned(),
+        })
+        .collect();
+    assert_ne!(older.join("\n"), state.trim_end());
+    fs::write(file, older.join("\n") + "\n").unwrap();
 }
