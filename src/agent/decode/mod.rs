@@ -15,6 +15,7 @@ mod claude;
 mod codex;
 mod copilot;
 mod detect;
+mod droid;
 mod fault;
 mod gemini;
 mod lines;
@@ -28,7 +29,7 @@ mod wait;
 pub use fault::{Fault, FaultKind};
 
 use super::promise::Heard;
-use detect::Detection;
+use detect::{Detection, Found};
 use lines::LineReader;
 use report_builder::ReportBuilder;
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,7 @@ pub enum Format {
     Auto,
     /// Plain text.
     Text,
-    /// `claude --output-format stream-json`.
+    /// `claude --output-format stream-json`, or `json`.
     Claude,
     /// `codex exec --json`.
     Codex,
@@ -62,11 +63,13 @@ pub enum Format {
     Qwen,
     /// `pi --mode json`.
     Pi,
+    /// `droid exec -o stream-json`, or `json`.
+    Droid,
 }
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Auto,
         Self::Text,
         Self::Claude,
@@ -76,6 +79,7 @@ impl Format {
         Self::Copilot,
         Self::Qwen,
         Self::Pi,
+        Self::Droid,
     ];
 
     /// The name in settings.
@@ -91,6 +95,7 @@ impl Format {
             Self::Copilot => "copilot",
             Self::Qwen => "qwen",
             Self::Pi => "pi",
+            Self::Droid => "droid",
         }
     }
 
@@ -98,7 +103,7 @@ impl Format {
     fn dialect(self) -> Option<Box<dyn Dialect>> {
         Some(match self {
             Self::Auto | Self::Text => return None,
-            Self::Claude => Box::new(claude::Claude::default()),
+            Self::Claude | Self::Droid => Box::new(claude::Claude::default()),
             Self::Codex => Box::new(codex::Codex),
             Self::Gemini => Box::new(gemini::Gemini::default()),
             Self::Opencode => Box::new(opencode::Opencode::default()),
@@ -154,6 +159,8 @@ pub struct Report {
     pub denied: Vec<String>,
     /// What the format turned out to be.
     pub format: Format,
+    /// Whether the output is of another kind: not one line of it was JSON, as the format wants it.
+    pub is_other: bool,
 }
 
 /// Knows one format of JSON lines.
@@ -172,6 +179,7 @@ pub struct Decoder {
     report: ReportBuilder,
     stderr: Vec<u8>,
     plain: Plain,
+    is_unknown_json: bool,
     made_progress: bool,
 }
 
@@ -226,10 +234,20 @@ impl Decoder {
             report: ReportBuilder::new(prompt),
             stderr: Vec::new(),
             plain: Plain::default(),
+            is_unknown_json: false,
             made_progress: false,
         };
         decoder.read_as(format);
         decoder
+    }
+
+    /// Tells which format is likely, where it has to be found out: its first line may come after others.
+    #[must_use]
+    pub fn likely(mut self, format: Option<Format>) -> Self {
+        if let Stage::Undecided(detection) = &mut self.stage {
+            detection.likely = format;
+        }
+        self
     }
 
     fn read_as(&mut self, format: Format) {
@@ -251,8 +269,8 @@ impl Decoder {
         match &mut self.stage {
             Stage::Undecided(detection) => {
                 self.made_progress |= !stdout.is_empty();
-                if let Some((format, held_back)) = detection.push(stdout) {
-                    self.decide(format, &held_back);
+                if let Some(found) = detection.push(stdout) {
+                    self.decide(&found);
                 }
             }
             Stage::Text(ending) => {
@@ -295,12 +313,18 @@ impl Decoder {
     #[must_use]
     pub fn finish(mut self) -> Report {
         if let Stage::Undecided(detection) = &mut self.stage {
-            let (format, held_back) = detection.finish();
-            self.decide(format, &held_back);
+            let found = detection.finish();
+            self.decide(&found);
         }
         match self.stage {
             Stage::Undecided(_) => self.report.report(self.format),
-            Stage::Text(ending) => ending.report(self.report),
+            Stage::Text(ending) => {
+                let mut report = ending.report(self.report);
+                if self.is_unknown_json && !matches!(report.heard, Heard::Promise(_)) {
+                    report.heard = Heard::InJson;
+                }
+                report
+            }
             Stage::Lines(mut reader, mut dialect) => {
                 reader.finish(|line| {
                     self.plain.line(line);
@@ -311,14 +335,17 @@ impl Decoder {
                 if !self.report.ended && self.report.fault.is_none() {
                     self.report.fault = self.plain.fault(&stderr);
                 }
-                self.report.report(self.format)
+                let mut report = self.report.report(self.format);
+                report.is_other = !self.plain.is_stream;
+                report
             }
         }
     }
 
-    fn decide(&mut self, format: Format, held_back: &[u8]) {
-        self.read_as(format);
-        self.push(held_back);
+    fn decide(&mut self, found: &Found) {
+        self.is_unknown_json = found.is_unknown_json;
+        self.read_as(found.format);
+        self.push(&found.held_back);
     }
 }
 

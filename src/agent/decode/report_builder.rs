@@ -145,6 +145,7 @@ impl ReportBuilder {
             learnings: self.learnings.finish(),
             denied: self.denied,
             format,
+            is_other: false,
         }
     }
 }

@@ -40,6 +40,13 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     }
 }
 
+/// Whether what stands before `at` begins an object of JSON, or a list of them.
+pub(super) fn is_in_json(text: &[u8], at: usize) -> bool {
+    let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
+    let begin = line.map(|end| text[end + 1..at].trim_ascii_start());
+    begin.is_some_and(|begin| begin.starts_with(b"{\"") || begin.starts_with(b"[{\""))
+}
+
 /// What may stand beside a tag on a line of its own in plain text: blanks and the marks of Markdown.
 pub(super) fn is_decoration(byte: u8) -> bool {
     matches!(

@@ -18,7 +18,7 @@ mod properties;
 mod tests;
 
 use learned::LearningFilter;
-use line::{PromptLines, begins_line, is_decoration, is_repeated};
+use line::{PromptLines, begins_line, is_decoration, is_in_json, is_repeated};
 use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 
@@ -52,6 +52,8 @@ pub enum Heard {
     Promise(Promise),
     /// There is a promise, but only in the middle of a sentence, where it does not count.
     InSentence,
+    /// There is a promise, but only in JSON of a format that is not known.
+    InJson,
     /// There is a tag, but this text in it is no promise.
     Unknown(String),
     /// There is no tag at all.
@@ -255,7 +257,10 @@ impl Message {
                 self.alone = Some(promise);
             }
             (Ok(promise), false) => {
-                self.stray = Heard::InSentence;
+                self.stray = match is_in_json(window, open) {
+                    true => Heard::InJson,
+                    false => Heard::InSentence,
+                };
                 let counts = !repeated && self.is_quiet_from(after);
                 self.ending = counts.then_some(promise);
             }

@@ -134,9 +134,18 @@ fn a_tag_in_a_sentence_does_not_count() {
         "See <promise>COMPLETE</promise>\nGoing on.\n",
         "<promise>COMPLETE</promise> <promise>COMPLETE</promise> they say",
         "~~Done: <promise>COMPLETE</promise>~~",
-        "{\"text\":\"<promise>COMPLETE</promise>\"}\n",
     ] {
         assert_eq!(hear(text), Heard::InSentence, "{text:?}");
+    }
+}
+
+#[test]
+fn a_tag_in_json_does_not_count() {
+    for text in [
+        "{\"text\":\"<promise>COMPLETE</promise>\"}\n",
+        "Working.\n  [{\"text\":\"Done.\\n<promise>COMPLETE</promise>\"}]",
+    ] {
+        assert_eq!(hear(text), Heard::InJson, "{text:?}");
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Judgement {
     /// The signal that asked us to stop.
     pub signal: Option<i32>,
     /// What a person can do about it, where no retry helps.
-    pub advice: Option<&'static str>,
+    pub advice: Option<String>,
     /// Whether the agent promised something, but in a form that does not count; the agent learns why.
     pub wrong_form: bool,
 }
@@ -66,8 +66,8 @@ impl Judgement {
     }
 }
 
-/// Judges an attempt by how the agent ended and what it said.
-pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
+/// Judges an attempt by how the agent of this name ended and what it said.
+pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Judgement {
     match ending {
         Ending::Interrupted(signal) => return Judgement::interrupted(*signal),
         Ending::TimedOut(why) => return Judgement::new(Verdict::TimedOut, why.clone()),
@@ -91,6 +91,9 @@ pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
         Ending::Exited(code) if *code != 0 => format!(" (exit code {code})"),
         _ => String::new(),
     };
+    if !report.ended && report.is_other {
+        return other_format(report, name, &exit);
+    }
     if !report.ended {
         let why = format!("the agent's output ends in the middle{exit}");
         return Judgement::new(Verdict::Interrupted, why);
@@ -108,6 +111,12 @@ pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
                 format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
             )
         },
+        Heard::InJson => Judgement::new(
+            Verdict::NoSignal,
+            format!(
+                "the agent printed JSON of a format that git-ralph does not know{exit}; have it print text instead"
+            ),
+        ),
         Heard::Unknown(text) => Judgement {
             wrong_form: true,
             ..Judgement::new(
@@ -116,6 +125,19 @@ pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
             )
         },
         Heard::Nothing => Judgement::new(Verdict::NoSignal, format!("the agent promised nothing{exit}")),
+    }
+}
+
+/// Judges an attempt whose agent printed nothing of the format that was expected of it.
+fn other_format(report: &Report, name: Option<&str>, exit: &str) -> Judgement {
+    let format = report.format;
+    let name = name.unwrap_or("<name>");
+    Judgement {
+        advice: Some(format!("git config ralph.agent.{name}.format auto")),
+        ..Judgement::new(
+            Verdict::Interrupted,
+            format!("not one line of the agent's output is of the format '{format}'{exit}"),
+        )
     }
 }
 
@@ -146,7 +168,7 @@ fn fault_verdict(fault: &Fault) -> Judgement {
     };
     Judgement {
         retry_after: fault.retry_after,
-        advice,
+        advice: advice.map(ToOwned::to_owned),
         ..Judgement::new(verdict, fault.message.clone())
     }
 }
@@ -167,7 +189,7 @@ mod tests {
     #[test]
     fn a_limit_or_a_signal_beats_whatever_was_printed() {
         let said = report(COMPLETE);
-        let verdict = |ending: Ending| judge(&ending, &said).verdict;
+        let verdict = |ending: Ending| judge(&ending, &said, None).verdict;
         assert_eq!(verdict(Ending::Interrupted(2)), Verdict::Interrupted);
         assert_eq!(verdict(Ending::TimedOut("late".to_owned())), Verdict::TimedOut);
         assert_eq!(verdict(Ending::Killed(9)), Verdict::AgentError);
@@ -179,13 +201,40 @@ mod tests {
     fn a_stream_without_its_end_is_interrupted() {
         let mut said = report(COMPLETE);
         said.ended = false;
-        assert_eq!(judge(&Ending::Exited(0), &said).verdict, Verdict::Interrupted);
+        assert_eq!(
+            judge(&Ending::Exited(0), &said, None).verdict,
+            Verdict::Interrupted
+        );
+    }
+
+    #[test]
+    fn an_agent_of_another_format_is_told_how_to_set_it() {
+        let judged = |stdout: &str| {
+            let mut decoder = Decoder::new(Format::Codex, "");
+            decoder.push(stdout.as_bytes());
+            judge(&Ending::Exited(0), &decoder.finish(), Some("codex"))
+        };
+        let text = judged(COMPLETE);
+        assert_eq!(text.verdict, Verdict::Interrupted);
+        assert_eq!(
+            text.reason.as_deref(),
+            Some("not one line of the agent's output is of the format 'codex'")
+        );
+        assert_eq!(
+            text.advice.as_deref(),
+            Some("git config ralph.agent.codex.format auto")
+        );
+        let cut = judged("{\"type\":\"thread.started\"}\n");
+        assert_eq!(
+            cut.reason.as_deref(),
+            Some("the agent's output ends in the middle")
+        );
     }
 
     #[test]
     fn what_no_retry_mends_is_not_a_failed_attempt() {
         assert_eq!(
-            judge(&Ending::Exited(127), &report("")).verdict,
+            judge(&Ending::Exited(127), &report(""), None).verdict,
             Verdict::NotStarted
         );
         let mut said = report(COMPLETE);
@@ -194,7 +243,7 @@ mod tests {
             message: "sign in".to_owned(),
             retry_after: None,
         });
-        let judged = judge(&Ending::Exited(0), &said);
+        let judged = judge(&Ending::Exited(0), &said, None);
         assert_eq!(
             (judged.verdict, judged.reason.as_deref()),
             (Verdict::Auth, Some("sign in"))
@@ -203,11 +252,15 @@ mod tests {
 
     #[test]
     fn no_promise_says_why_it_was_none() {
-        let reason = |text: &str| judge(&Ending::Exited(1), &report(text)).reason.unwrap();
+        let reason = |text: &str| judge(&Ending::Exited(1), &report(text), None).reason.unwrap();
         assert_eq!(reason(""), "the agent promised nothing (exit code 1)");
         assert!(
             reason("I will print <promise>COMPLETE</promise> when I am done.\nMore.").contains("sentence")
         );
         assert!(reason("<promise>DONE</promise>\n").contains("'DONE'"));
+        assert_eq!(
+            reason("{\"x\":\"<promise>COMPLETE</promise>\"}\n"),
+            "the agent printed JSON of a format that git-ralph does not know (exit code 1); have it print text instead"
+        );
     }
 }
