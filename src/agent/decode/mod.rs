@@ -18,6 +18,7 @@ mod detect;
 mod droid;
 mod fault;
 mod gemini;
+mod last_words;
 mod lines;
 mod opencode;
 mod pi;
@@ -161,6 +162,10 @@ pub struct Report {
     pub format: Format,
     /// Whether the output is of another kind: not one line of it was JSON, as the format wants it.
     pub is_other: bool,
+    /// What went wrong by the last words of an agent that promised nothing; they count only if it ended with an error.
+    pub suspected: Option<Fault>,
+    /// The last line of its output, or of stderr, where there is no promise.
+    pub last_line: Option<String>,
 }
 
 /// Knows one format of JSON lines.
@@ -319,7 +324,7 @@ impl Decoder {
         match self.stage {
             Stage::Undecided(_) => self.report.report(self.format),
             Stage::Text(ending) => {
-                let mut report = ending.report(self.report);
+                let mut report = ending.report(self.report, &self.stderr);
                 if self.is_unknown_json && !matches!(report.heard, Heard::Promise(_)) {
                     report.heard = Heard::InJson;
                 }
@@ -337,6 +342,10 @@ impl Decoder {
                 }
                 let mut report = self.report.report(self.format);
                 report.is_other = !self.plain.is_stream;
+                if !matches!(report.heard, Heard::Promise(_)) {
+                    report.suspected = last_words::fault_in(None, &self.stderr);
+                    report.last_line = last_words::last_line(&self.plain.words, &self.stderr);
+                }
                 report
             }
         }

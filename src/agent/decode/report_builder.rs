@@ -146,6 +146,8 @@ impl ReportBuilder {
             denied: self.denied,
             format,
             is_other: false,
+            suspected: None,
+            last_line: None,
         }
     }
 }

@@ -330,6 +330,15 @@ impl Words {
     }
 }
 
+/// Returns the plain text of what a terminal would show.
+#[must_use]
+pub(super) fn plain_text(bytes: &[u8]) -> String {
+    let (mut filter, mut plain) = (PlainFilter::default(), Vec::new());
+    filter.take(bytes, &mut plain);
+    filter.end(&mut plain);
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
 /// Whether a failure is begun in `text`.
 fn has_failure(text: &[u8]) -> bool {
     memmem::find_iter(text, OPEN).any(|at| is_failure(&text[at..]))

@@ -87,15 +87,25 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
     if let Some(fault) = &report.fault {
         return fault_verdict(fault);
     }
-    let exit = match ending {
-        Ending::Exited(code) if *code != 0 => format!(" (exit code {code})"),
-        _ => String::new(),
+    let code = match ending {
+        Ending::Exited(code) if *code != 0 => Some(code),
+        _ => None,
     };
+    // The words of an agent that ends well are not those of an error.
+    if code.is_some()
+        && !is_promise(report)
+        && let Some(fault) = &report.suspected
+    {
+        return fault_verdict(fault);
+    }
+    let exit = code.map_or_else(String::new, |code| format!(" (exit code {code})"));
+    let last_line = code.and(report.last_line.as_ref());
+    let last_line = last_line.map_or_else(String::new, |line| format!(": {line}"));
     if !report.ended && report.is_other {
-        return other_format(report, name, &exit);
+        return other_format(report, name, &format!("{exit}{last_line}"));
     }
     if !report.ended {
-        let why = format!("the agent's output ends in the middle{exit}");
+        let why = format!("the agent's output ends in the middle{exit}{last_line}");
         return Judgement::new(Verdict::Interrupted, why);
     }
     match &report.heard {
@@ -124,7 +134,10 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
                 format!("the promise was neither COMPLETE nor FAILED but '{text}'{exit}"),
             )
         },
-        Heard::Nothing => Judgement::new(Verdict::NoSignal, format!("the agent promised nothing{exit}")),
+        Heard::Nothing => Judgement::new(
+            Verdict::NoSignal,
+            format!("the agent promised nothing{exit}{last_line}"),
+        ),
     }
 }
 
@@ -251,9 +264,35 @@ mod tests {
     }
 
     #[test]
+    fn the_last_words_of_an_agent_that_ends_with_an_error_are_those_of_its_service() {
+        let verdict = |code, stdout: &str, stderr: &str| {
+            let mut decoder = Decoder::new(Format::Auto, "");
+            decoder.push(stdout.as_bytes());
+            decoder.push_stderr(stderr.as_bytes());
+            judge(&Ending::Exited(code), &decoder.finish(), None).verdict
+        };
+        let limit = "API Error: Request rejected (429)\n";
+        assert_eq!(verdict(1, limit, ""), Verdict::RateLimited);
+        assert_eq!(verdict(1, "", limit), Verdict::RateLimited);
+        assert_eq!(verdict(1, "Invalid API key\n", ""), Verdict::Auth);
+        assert_eq!(verdict(0, limit, limit), Verdict::NoSignal);
+        assert_eq!(
+            verdict(1, &format!("{limit}{COMPLETE}"), limit),
+            Verdict::Complete
+        );
+        let talk = "I made the limit of requests part of the API.\n".repeat(100);
+        assert_eq!(verdict(1, &format!("{talk}{limit}"), ""), Verdict::NoSignal);
+        assert_eq!(verdict(1, &talk, limit), Verdict::RateLimited);
+    }
+
+    #[test]
     fn no_promise_says_why_it_was_none() {
         let reason = |text: &str| judge(&Ending::Exited(1), &report(text), None).reason.unwrap();
         assert_eq!(reason(""), "the agent promised nothing (exit code 1)");
+        assert_eq!(
+            reason("Working.\nIt broke.\n"),
+            "the agent promised nothing (exit code 1): It broke."
+        );
         assert!(
             reason("I will print <promise>COMPLETE</promise> when I am done.\nMore.").contains("sentence")
         );
