@@ -107,6 +107,20 @@ fn an_agent_that_cannot_work_stops_the_loop() {
 }
 
 #[test]
+fn time_in_which_git_ralph_was_stopped_is_no_silence() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    // The agent is in a session of its own, and goes on meanwhile.
+    let agent = sandbox.completing(&format!(
+        "echo x >x; echo tick; until grep -q tick .git/ralph/{CHANGE}/attempts/1.1.log; do :; done
+kill -STOP $PPID; sleep 5; kill -CONT $PPID; sleep 1"
+    ));
+    sandbox
+        .ralph(&["next", "--idle-timeout", "2s", "--", &agent])
+        .exits(0);
+}
+
+#[test]
 fn an_agent_that_prints_text_is_told_to_sign_in_too() {
     let sandbox = Sandbox::new();
     sandbox.start();
