@@ -288,7 +288,7 @@ impl Decoder {
                     self.plain.line(line);
                     self.report.is_stuck = false;
                     dialect.line(line, &mut self.report);
-                    self.made_progress |= !self.report.is_stuck;
+                    self.made_progress |= self.report.gets_on();
                 });
             }
         }
@@ -302,7 +302,8 @@ impl Decoder {
     }
 
     /// Whether what came since the last call shows that the agent gets on. Lines that only repeat that
-    /// something fails do not, nor what is said on stderr meanwhile; a line counts when it is whole.
+    /// something fails do not, nor what is said on stderr meanwhile, nor the same few deeds over and over; a line
+    /// counts when it is whole.
     /// Any text does.
     pub fn made_progress(&mut self) -> bool {
         mem::take(&mut self.made_progress)
