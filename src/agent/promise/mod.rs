@@ -18,7 +18,7 @@ mod properties;
 mod tests;
 
 use learned::LearningFilter;
-use line::{PromptLines, begins_line, is_decoration, is_in_json, is_repeated};
+use line::{PromptLines, begins_line, is_in_json, is_made_of, is_repeated};
 use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 
@@ -241,9 +241,7 @@ impl Message {
         let alone = !repeated
             && begins_line(window, open)
             && self.line.ended
-            && self.text[after..self.line.end]
-                .iter()
-                .all(|byte| is_decoration(*byte));
+            && is_made_of(&self.text[after..self.line.end], |_| false);
         let promise = read(&window[open + OPEN.len()..]);
         match &promise {
             Ok(Promise::Failed(_)) => self.vetoed = true,
@@ -275,8 +273,7 @@ impl Message {
 
     /// Whether nothing but decoration and blank lines has come since `from`.
     fn is_quiet_from(&self, from: usize) -> bool {
-        let is_quiet = |byte: &u8| is_decoration(*byte) || is_line_break(*byte);
-        self.text[from..].iter().all(is_quiet)
+        is_made_of(&self.text[from..], is_line_break)
     }
 
     /// Drops the text that no later tag can reach, a good deal at a time.
