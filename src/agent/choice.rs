@@ -34,6 +34,9 @@ pub struct Agent {
     pub env: &'static [(&'static str, &'static str)],
     /// What it prints.
     pub format: Format,
+    /// What it is likely to print, where that has to be found out: the format of its name, of which only the command
+    /// was replaced.
+    pub likely: Option<Format>,
     /// The argument by which it no longer asks before it acts, as far as that is known.
     pub unasked: Option<&'static str>,
     /// How the names of files begin that it leaves in the top directory for itself.
@@ -69,6 +72,8 @@ impl Agent {
     fn named(name: &str, pieces: &BTreeMap<String, Pieces>) -> Option<Self> {
         let preset = Preset::named(name);
         let own = pieces.get(name).cloned().unwrap_or_default();
+        let is_replaced = own.command.is_some();
+        let known = preset.map(|preset| preset.format);
         let agent = match (own.command, preset) {
             (Some(line), _) => Self::of_command(AgentCommand::Shell(line)),
             (None, Some(preset)) => {
@@ -80,9 +85,13 @@ impl Agent {
         Some(Self {
             name: Some(name.to_owned()),
             env: preset.map_or(&[], |preset| preset.env),
-            format: own
-                .format
-                .unwrap_or_else(|| preset.map_or(Format::Auto, |preset| preset.format)),
+            format: match own.format {
+                Some(format) => format,
+                // Another command may print anything.
+                None if is_replaced => Format::Auto,
+                None => known.unwrap_or_default(),
+            },
+            likely: known.filter(|format| is_replaced && *format != Format::Text),
             litter: preset.and_then(|preset| preset.litter),
             ..agent
         })
@@ -98,6 +107,7 @@ impl Agent {
             command,
             env: &[],
             format: Format::Auto,
+            likely: None,
             unasked,
             litter: None,
         }
@@ -158,7 +168,7 @@ mod tests {
             agent.command,
             AgentCommand::Shell(pieces.command.clone().unwrap())
         );
-        assert_eq!(agent.format, Format::Claude);
+        assert_eq!((agent.format, agent.likely), (Format::Auto, Some(Format::Claude)));
         assert_eq!(agent.unasked, Some("--dangerously-skip-permissions"));
         let own = Pieces {
             format: Some(Format::Codex),

@@ -8,6 +8,7 @@ mod command;
 pub mod decode;
 mod learnings;
 pub mod orphans;
+mod patience;
 pub mod presets;
 pub mod process;
 mod process_table;

@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
+use super::patience::Patience;
 use super::process_tree::{self, AttemptProcesses};
 use crate::error::{Advice, Advise, hint};
 use crate::events::Stream;
@@ -214,28 +215,19 @@ async fn watch(
     idle_timeout: Option<Duration>,
 ) -> Result<Ending, ProcessError> {
     let begun = Instant::now();
-    let deadline = timeout.map(|limit| begun + limit);
-    let mut last_progress = begun;
-    // What it went without since then.
-    let mut lack = "output";
-    let idle = |lack: &str| {
-        let limit = idle_timeout.unwrap_or_default().as_secs();
-        let limit = counted(limit, "second", "seconds");
-        Ending::TimedOut(format!("ended after {limit} without {lack}"))
-    };
+    let mut patience = Patience::begin(begun, timeout, idle_timeout);
     let mut seconds = interval_at(begun + SECOND, SECOND);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
-        let idle_deadline = idle_timeout.map(|limit| last_progress + limit);
+        let now = Instant::now();
+        patience.look(now);
+        if let Some(why) = patience.spent(now) {
+            return Ok(Ending::TimedOut(why));
+        }
         tokio::select! {
-            // Time limits and signals first: they win over anything printed at the same moment.
+            // Signals first: they win over anything printed at the same moment.
             biased;
             signal = stop.asked(1) => return Ok(Ending::Interrupted(signal)),
-            () = at(deadline) => {
-                let limit = timeout.unwrap_or_default().as_secs();
-                let limit = counted(limit, "second", "seconds");
-                return Ok(Ending::TimedOut(format!("ended after {limit}, its time limit")));
-            }
             // Before the pipes: a process left behind may keep them full for ever.
             status = child.wait() => {
                 return Ok(match status {
@@ -249,16 +241,14 @@ async fn watch(
             chunk = pipes.read(), if pipes.open() => {
                 tee.take(&chunk)?;
                 let now = Instant::now();
-                if tee.listener.made_progress() {
-                    (last_progress, lack) = (now, "output");
-                } else if !chunk.bytes.is_empty() {
-                    lack = "progress in its output";
-                    if idle_deadline.is_some_and(|deadline| deadline <= now) {
-                        return Ok(idle(lack));
-                    }
+                patience.look(now);
+                let progress = tee.listener.made_progress();
+                if progress || !chunk.bytes.is_empty() {
+                    patience.heard(now, progress);
                 }
             }
-            () = at(idle_deadline) => return Ok(idle(lack)),
+            // What to make of it is decided by the look at the clock.
+            () = at(patience.next()) => {}
             _ = seconds.tick() => {
                 // They come to us for as long as it runs.
                 processes.reap_orphans();

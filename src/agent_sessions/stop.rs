@@ -94,7 +94,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     }
     let report = heard_in(&message, &prompt_text(open, &story, &settings)?);
     learnings::learn(open, &report.learnings);
-    let judgement = judge(&Ending::Exited(0), &report);
+    let judgement = judge(&Ending::Exited(0), &report, None);
     if judgement.verdict == Verdict::NoSignal {
         // A person may talk to an agent on the loop's branch about something else.
         if released || !was_given && !call.knows_promise() {

@@ -428,7 +428,7 @@ fn attempt() -> Vec<AttemptRefusal> {
             story: story(),
             verdict: Verdict::Auth,
             reason: Some("401 invalid key".to_owned()),
-            advice: Some("sign in"),
+            advice: Some("sign in".to_owned()),
         },
     ]
 }

@@ -4,7 +4,7 @@
 //! `subtype` still says success, and `is_error` counts.
 
 use super::{
-    Dialect, Fault, FaultKind,
+    Dialect, Fault, FaultKind, droid,
     lines::{self, Lenient, parse},
     qwen,
     report_builder::{ReportBuilder, ToolInput},
@@ -126,7 +126,8 @@ impl Dialect for Claude {
             Some("assistant") => self.assistant(line, report),
             Some("rate_limit_event") => self.rate_limit(line),
             Some("result") => self.result(line, report),
-            _ => {}
+            Some(kind) => droid::line(kind, line, report),
+            None => {}
         }
     }
 }
@@ -201,7 +202,7 @@ struct Denial {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+pub(super) struct Tokens {
     /// Without what was cached.
     #[serde(alias = "input_tokens", alias = "inputTokens")]
     input: Lenient<u64>,
@@ -214,7 +215,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    fn spend(self, report: &mut ReportBuilder) {
+    pub(super) fn spend(self, report: &mut ReportBuilder) {
         report.spend(self.input.value(), self.output.value(), None);
         report.spend(self.cache_read.value(), None, None);
         report.spend(self.cache_written.value(), None, None);

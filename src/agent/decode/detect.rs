@@ -14,55 +14,104 @@ use std::mem;
 /// A first line that is longer, blank lines before it included, is text.
 const FIRST_LINE_LIMIT: usize = 1024 * 1024;
 
+/// How much of something else may come before the first line of the format that is likely.
+const PREAMBLE_LIMIT: usize = 16 * 1024;
+
 /// Holds back the output until the format is known.
 #[derive(Default)]
 pub(super) struct Detection {
     held_back: Vec<u8>,
-    /// How much of it has been looked at.
+    /// Where the line begins that is looked at.
+    line: usize,
+    /// How much has been searched for its end.
     seen: usize,
-    /// Whether there is more in it than blanks.
-    line_begun: bool,
+    /// The format that the output is likely to have; its first line may come after others.
+    pub(super) likely: Option<Format>,
+    /// Whether the first line is JSON, once it has come.
+    first_is_json: Option<bool>,
+}
+
+/// What was found out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The format.
+    pub(super) format: Format,
+    /// All bytes so far.
+    pub(super) held_back: Vec<u8>,
+    /// Whether it is taken for text although it begins as JSON.
+    pub(super) is_unknown_json: bool,
 }
 
 impl Detection {
-    /// Takes the next bytes; gives the format and all bytes so far as soon as it is known.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Option<(Format, Vec<u8>)> {
+    /// Takes the next bytes; gives what was found out as soon as it is.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Found> {
         self.held_back.extend_from_slice(bytes);
-        if !self.line_begun {
-            let is_word = |byte: &u8| !byte.is_ascii_whitespace();
-            let word = self.held_back[self.seen..].iter().position(is_word);
-            self.line_begun = word.is_some();
-            self.seen = word.map_or(self.held_back.len(), |at| self.seen + at);
-            if word.is_some() && self.held_back.get(self.seen) != Some(&b'{') {
-                return Some(self.decide(Format::Text));
-            }
-        }
         loop {
             let line_end = memchr(b'\n', &self.held_back[self.seen..]).map(|at| self.seen + at);
             self.seen = line_end.unwrap_or(self.held_back.len());
             if self.seen > FIRST_LINE_LIMIT {
                 return Some(self.decide(Format::Text));
             }
-            let begin = self.held_back[..line_end?].trim_ascii();
-            if begin == b"{" {
-                // A document over several lines: the next one tells.
-                self.seen += 1;
-                continue;
+            let begun = self.held_back[self.line..self.seen].trim_ascii();
+            let may_be_json = begun.first().is_none_or(|first| matches!(first, b'{' | b'['));
+            if !may_be_json && self.likely.is_none() {
+                return Some(self.decide(Format::Text));
             }
-            let format = format_of(begin);
-            return Some(self.decide(format));
+            line_end?;
+            self.seen += 1;
+            // A document over several lines: the next one tells.
+            if begun != b"{"
+                && let Some(format) = self.look_at_line()
+            {
+                return Some(self.decide(format));
+            }
         }
     }
 
     /// Decides by what there is.
-    pub(super) fn finish(&mut self) -> (Format, Vec<u8>) {
-        let format = format_of(self.held_back.trim_ascii());
+    pub(super) fn finish(&mut self) -> Found {
+        self.seen = self.held_back.len();
+        let format = self.look_at_line().unwrap_or(Format::Text);
         self.decide(format)
     }
 
-    fn decide(&mut self, format: Format) -> (Format, Vec<u8>) {
-        (format, mem::take(&mut self.held_back))
+    /// Looks at the line that ends where was searched; gives the format if it is known now.
+    fn look_at_line(&mut self) -> Option<Format> {
+        let line = self.held_back[self.line..self.seen].trim_ascii();
+        if line.is_empty() {
+            self.line = self.seen;
+            return None;
+        }
+        let format = format_of(line);
+        let is_first = self.first_is_json.is_none();
+        if is_first {
+            self.first_is_json = Some(is_json(line));
+        }
+        self.line = self.seen;
+        match format {
+            Format::Text if self.likely.is_none() || self.seen > PREAMBLE_LIMIT => Some(Format::Text),
+            Format::Text => None,
+            known => (is_first || self.likely == Some(known)).then_some(known),
+        }
     }
+
+    fn decide(&mut self, format: Format) -> Found {
+        Found {
+            format,
+            held_back: mem::take(&mut self.held_back),
+            is_unknown_json: format == Format::Text && self.first_is_json == Some(true),
+        }
+    }
+}
+
+/// Returns whether a line is JSON, or the beginning of a document of it.
+fn is_json(line: &[u8]) -> bool {
+    let is_document = || {
+        let opened = line.strip_prefix(b"{").or(line.strip_prefix(b"["));
+        opened.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest.starts_with(b"\r\n"))
+    };
+    let is_container = line.starts_with(b"{") || line.starts_with(b"[");
+    is_container && serde_json::from_slice::<IgnoredAny>(line).is_ok() || is_document()
 }
 
 #[derive(Default, Deserialize)]
@@ -75,6 +124,7 @@ struct FirstLine {
     part: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
     data: Option<IgnoredAny>,
+    result: Lenient<String>,
     qwen_code_version: Option<IgnoredAny>,
 }
 
@@ -91,6 +141,8 @@ fn format_of(line: &[u8]) -> Format {
     match line.r#type.as_str() {
         "system" if line.qwen_code_version.is_some() => Format::Qwen,
         "system" => Format::Claude,
+        // All that it prints with `--output-format json`.
+        "result" if line.result.value().is_some() => Format::Claude,
         "thread.started" => Format::Codex,
         "session" if line.version.is_some() => Format::Pi,
         "init" => Format::Gemini,
@@ -105,13 +157,64 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn detect(bytes: &[u8], size: usize) -> (Format, Vec<u8>) {
-        let mut detection = Detection::default();
+    fn find(likely: Option<Format>, bytes: &[u8], size: usize) -> Found {
+        let mut detection = Detection {
+            likely,
+            ..Detection::default()
+        };
         let mut pieces = bytes.chunks(size);
         let found = pieces.find_map(|piece| detection.push(piece));
-        let (format, mut held_back) = found.unwrap_or_else(|| detection.finish());
-        held_back.extend(pieces.flatten());
-        (format, held_back)
+        let mut found = found.unwrap_or_else(|| detection.finish());
+        found.held_back.extend(pieces.flatten());
+        found
+    }
+
+    fn detect(bytes: &[u8], size: usize) -> (Format, Vec<u8>) {
+        let found = find(None, bytes, size);
+        (found.format, found.held_back)
+    }
+
+    #[test]
+    fn the_likely_format_may_come_after_other_lines() {
+        let init = r#"{"type":"system","subtype":"init"}"#;
+        let claude = Some(Format::Claude);
+        for (likely, text, format) in [
+            (claude, format!("Using node 22\n\n{init}\n"), Format::Claude),
+            (claude, format!("Using node 22\n{init}"), Format::Claude),
+            (claude, format!("{{\"x\":1}}\n{init}\n"), Format::Claude),
+            (None, format!("Using node 22\n{init}\n"), Format::Text),
+            (Some(Format::Pi), format!("Using node 22\n{init}\n"), Format::Text),
+            (Some(Format::Pi), format!("{init}\n"), Format::Claude),
+            (claude, format!("{}{init}\n", "text\n".repeat(4000)), Format::Text),
+            (claude, "text alone".to_owned(), Format::Text),
+        ] {
+            for size in [1, 7, usize::MAX] {
+                let found = find(likely, text.as_bytes(), size);
+                assert_eq!(found.format, format, "{likely:?} {text:.60} {size}");
+                assert_eq!(found.held_back, text.as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn json_that_is_not_known_is_not_taken_for_words() {
+        for (text, is_json) in [
+            (r#"{"type":"message","role":"user"}"#, true),
+            ("{\n  \"answer\": 1\n}", true),
+            (r#"[{"type":"system"}]"#, true),
+            ("[\n1\n]", true),
+            ("{ is a brace", false),
+            ("[12:30] begun", false),
+            ("[]done", false),
+            ("words", false),
+            ("", false),
+            (r#"{"type":"init"}"#, false),
+        ] {
+            for likely in [None, Some(Format::Claude)] {
+                let found = find(likely, text.as_bytes(), 3);
+                assert_eq!(found.is_unknown_json, is_json, "{text}");
+            }
+        }
     }
 
     #[test]
@@ -131,6 +234,11 @@ mod tests {
                 Format::Opencode,
             ),
             (r#"{"type":"error","sessionID":"s","error":{}}"#, Format::Opencode),
+            (
+                r#"{"type":"result","is_error":false,"result":"x"}"#,
+                Format::Claude,
+            ),
+            (r#"{"type":"result","result":{}}"#, Format::Text),
             (r#"{"type":"session"}"#, Format::Text),
             (r#"{"type":7}"#, Format::Text),
             (r#"{"type":"system""#, Format::Text),

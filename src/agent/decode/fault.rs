@@ -5,9 +5,13 @@
 //! must not know what a fault leads to.
 
 use super::wait::wait_in;
+use serde_json::Value;
 
 /// How much of an error's text is kept, in characters.
 const MESSAGE_CHARS: usize = 1000;
+
+/// How often an error's text may be JSON within JSON.
+const DEPTH: usize = 3;
 
 /// What kept an agent from its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,6 +176,19 @@ const WORDS: &[(FaultKind, &[&str])] = &[
 ];
 
 impl Fault {
+    /// Returns the kind that an error's text in lower case tells by its words.
+    pub(super) fn by_words_alone(text: &str) -> Option<FaultKind> {
+        by_words(text)
+    }
+
+    /// Makes a fault of a kind that is known.
+    pub(super) fn of_kind(kind: FaultKind, message: &str) -> Self {
+        Self {
+            kind,
+            ..Self::new(None, None, message)
+        }
+    }
+
     /// Makes a fault of the agent's name for the error, the HTTP status and the error's text, as
     /// far as they are known.
     #[must_use]
@@ -179,10 +196,30 @@ impl Fault {
         let lower = message.to_lowercase();
         Self {
             kind: judge(name, status, &lower),
-            message: message.trim().chars().take(MESSAGE_CHARS).collect(),
+            message: in_words(message).trim().chars().take(MESSAGE_CHARS).collect(),
             retry_after: wait_in(&lower),
         }
     }
+}
+
+/// Returns the words of an error that is told as JSON, which may be told as JSON once more.
+fn in_words(message: &str) -> String {
+    let mut words = message.to_owned();
+    for _ in 0..DEPTH {
+        let bytes = words.trim().as_bytes();
+        let inner = match serde_json::from_slice::<Value>(bytes) {
+            Ok(Value::Array(list)) => list.into_iter().next(),
+            Ok(object @ Value::Object(_)) => Some(object),
+            _ => None,
+        };
+        let Some(inner) = inner else { break };
+        let of = |value: &Value| value["message"].as_str().map(ToOwned::to_owned);
+        let Some(inner) = of(&inner["error"]).or_else(|| of(&inner)) else {
+            break;
+        };
+        words = inner;
+    }
+    words
 }
 
 fn judge(name: Option<&str>, status: Option<u16>, message: &str) -> FaultKind {
@@ -293,6 +330,28 @@ mod tests {
         let fault = Fault::new(None, None, message);
         assert_eq!(fault.kind, FaultKind::Billing);
         assert!(fault.retry_after.is_some_and(|wait| wait <= 25 * 3600));
+    }
+
+    #[test]
+    fn an_error_in_json_is_told_in_its_words() {
+        for (message, words) in [
+            (
+                r#"{"error":{"code":401,"message":"bad key","status":"X"}}"#,
+                "bad key",
+            ),
+            (r#"{"message":"bad key"}"#, "bad key"),
+            (
+                r#"[{"error":{"message":"{\"error\":{\"message\":\"bad key\"}}"}}]"#,
+                "bad key",
+            ),
+            (r#"{"error":"bad key"}"#, r#"{"error":"bad key"}"#),
+            ("bad key", "bad key"),
+        ] {
+            let fault = Fault::new(None, None, message);
+            assert_eq!(fault.message, words, "{message}");
+        }
+        let fault = Fault::new(None, None, r#"{"error":{"code":401,"message":"bad key"}}"#);
+        assert_eq!(fault.kind, FaultKind::Auth);
     }
 
     proptest! {

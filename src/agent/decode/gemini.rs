@@ -112,22 +112,25 @@ impl Dialect for Gemini {
 
 /// The error that stderr tells: the last one in JSON, else one that its words make plain.
 fn fault_in(stderr: &str) -> Option<Fault> {
+    let by_words = || Some(Fault::new(None, None, stderr)).filter(|fault| fault.kind != FaultKind::Other);
+    fault_in_json(stderr).or_else(by_words)
+}
+
+/// The last error in JSON that begins a line.
+pub(super) fn fault_in_json(stderr: &str) -> Option<Fault> {
     #[derive(Deserialize)]
     struct Line {
         error: Failure,
     }
-    let in_json = stderr
+    stderr
         .rmatch_indices('{')
         .filter(|(at, _)| stderr[..*at].ends_with('\n') || *at == 0)
         .take(STDERR_TRIES)
         .find_map(|(at, _)| {
             let mut values = serde_json::Deserializer::from_str(&stderr[at..]).into_iter::<Line>();
             values.next()?.ok()
-        });
-    match in_json {
-        Some(line) => Some(line.error.into_fault()),
-        None => Some(Fault::new(None, None, stderr)).filter(|fault| fault.kind != FaultKind::Other),
-    }
+        })
+        .map(|line| line.error.into_fault())
 }
 
 /// The kind of the error that stderr tells last, in node's way: after the place of a file about it come

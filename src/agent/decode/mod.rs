@@ -15,8 +15,10 @@ mod claude;
 mod codex;
 mod copilot;
 mod detect;
+mod droid;
 mod fault;
 mod gemini;
+mod last_words;
 mod lines;
 mod opencode;
 mod pi;
@@ -28,7 +30,7 @@ mod wait;
 pub use fault::{Fault, FaultKind};
 
 use super::promise::Heard;
-use detect::Detection;
+use detect::{Detection, Found};
 use lines::LineReader;
 use report_builder::ReportBuilder;
 use serde::{Deserialize, Serialize};
@@ -48,7 +50,7 @@ pub enum Format {
     Auto,
     /// Plain text.
     Text,
-    /// `claude --output-format stream-json`.
+    /// `claude --output-format stream-json`, or `json`.
     Claude,
     /// `codex exec --json`.
     Codex,
@@ -62,11 +64,13 @@ pub enum Format {
     Qwen,
     /// `pi --mode json`.
     Pi,
+    /// `droid exec -o stream-json`, or `json`.
+    Droid,
 }
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Auto,
         Self::Text,
         Self::Claude,
@@ -76,6 +80,7 @@ impl Format {
         Self::Copilot,
         Self::Qwen,
         Self::Pi,
+        Self::Droid,
     ];
 
     /// The name in settings.
@@ -91,6 +96,7 @@ impl Format {
             Self::Copilot => "copilot",
             Self::Qwen => "qwen",
             Self::Pi => "pi",
+            Self::Droid => "droid",
         }
     }
 
@@ -98,7 +104,7 @@ impl Format {
     fn dialect(self) -> Option<Box<dyn Dialect>> {
         Some(match self {
             Self::Auto | Self::Text => return None,
-            Self::Claude => Box::new(claude::Claude::default()),
+            Self::Claude | Self::Droid => Box::new(claude::Claude::default()),
             Self::Codex => Box::new(codex::Codex),
             Self::Gemini => Box::new(gemini::Gemini::default()),
             Self::Opencode => Box::new(opencode::Opencode::default()),
@@ -154,6 +160,12 @@ pub struct Report {
     pub denied: Vec<String>,
     /// What the format turned out to be.
     pub format: Format,
+    /// Whether the output is of another kind: not one line of it was JSON, as the format wants it.
+    pub is_other: bool,
+    /// What went wrong by the last words of an agent that promised nothing; they count only if it ended with an error.
+    pub suspected: Option<Fault>,
+    /// The last line of its output, or of stderr, where there is no promise.
+    pub last_line: Option<String>,
 }
 
 /// Knows one format of JSON lines.
@@ -172,6 +184,7 @@ pub struct Decoder {
     report: ReportBuilder,
     stderr: Vec<u8>,
     plain: Plain,
+    is_unknown_json: bool,
     made_progress: bool,
 }
 
@@ -226,10 +239,20 @@ impl Decoder {
             report: ReportBuilder::new(prompt),
             stderr: Vec::new(),
             plain: Plain::default(),
+            is_unknown_json: false,
             made_progress: false,
         };
         decoder.read_as(format);
         decoder
+    }
+
+    /// Tells which format is likely, where it has to be found out: its first line may come after others.
+    #[must_use]
+    pub fn likely(mut self, format: Option<Format>) -> Self {
+        if let Stage::Undecided(detection) = &mut self.stage {
+            detection.likely = format;
+        }
+        self
     }
 
     fn read_as(&mut self, format: Format) {
@@ -251,8 +274,8 @@ impl Decoder {
         match &mut self.stage {
             Stage::Undecided(detection) => {
                 self.made_progress |= !stdout.is_empty();
-                if let Some((format, held_back)) = detection.push(stdout) {
-                    self.decide(format, &held_back);
+                if let Some(found) = detection.push(stdout) {
+                    self.decide(&found);
                 }
             }
             Stage::Text(ending) => {
@@ -265,7 +288,7 @@ impl Decoder {
                     self.plain.line(line);
                     self.report.is_stuck = false;
                     dialect.line(line, &mut self.report);
-                    self.made_progress |= !self.report.is_stuck;
+                    self.made_progress |= self.report.gets_on();
                 });
             }
         }
@@ -279,7 +302,8 @@ impl Decoder {
     }
 
     /// Whether what came since the last call shows that the agent gets on. Lines that only repeat that
-    /// something fails do not, nor what is said on stderr meanwhile; a line counts when it is whole.
+    /// something fails do not, nor what is said on stderr meanwhile, nor the same few deeds over and over; a line
+    /// counts when it is whole.
     /// Any text does.
     pub fn made_progress(&mut self) -> bool {
         mem::take(&mut self.made_progress)
@@ -295,12 +319,18 @@ impl Decoder {
     #[must_use]
     pub fn finish(mut self) -> Report {
         if let Stage::Undecided(detection) = &mut self.stage {
-            let (format, held_back) = detection.finish();
-            self.decide(format, &held_back);
+            let found = detection.finish();
+            self.decide(&found);
         }
         match self.stage {
             Stage::Undecided(_) => self.report.report(self.format),
-            Stage::Text(ending) => ending.report(self.report),
+            Stage::Text(ending) => {
+                let mut report = ending.report(self.report, &self.stderr);
+                if self.is_unknown_json && !matches!(report.heard, Heard::Promise(_)) {
+                    report.heard = Heard::InJson;
+                }
+                report
+            }
             Stage::Lines(mut reader, mut dialect) => {
                 reader.finish(|line| {
                     self.plain.line(line);
@@ -311,14 +341,21 @@ impl Decoder {
                 if !self.report.ended && self.report.fault.is_none() {
                     self.report.fault = self.plain.fault(&stderr);
                 }
-                self.report.report(self.format)
+                let mut report = self.report.report(self.format);
+                report.is_other = !self.plain.is_stream;
+                if !matches!(report.heard, Heard::Promise(_)) {
+                    report.suspected = last_words::fault_in(None, &self.stderr);
+                    report.last_line = last_words::last_line(&self.plain.words, &self.stderr);
+                }
+                report
             }
         }
     }
 
-    fn decide(&mut self, format: Format, held_back: &[u8]) {
-        self.read_as(format);
-        self.push(held_back);
+    fn decide(&mut self, found: &Found) {
+        self.is_unknown_json = found.is_unknown_json;
+        self.read_as(found.format);
+        self.push(&found.held_back);
     }
 }
 

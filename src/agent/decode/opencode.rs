@@ -47,17 +47,23 @@ impl Dialect for Opencode {
             "text" => self.text(part, report),
             "step_start" => self.work(report),
             "tool_use" => {
+                report.came_to_nothing = false;
                 self.work(report);
                 let input = part.state.input.value().unwrap_or_default();
                 report.note_tool(&part.tool.value().unwrap_or_default(), input);
             }
             "step_finish" => {
                 let tokens = part.tokens.value().unwrap_or_default();
-                report.spend(tokens.input.value(), tokens.output.value(), part.cost.value());
+                let (input, output) = (tokens.input.value(), tokens.output.value());
+                let reason = part.reason.value();
+                // Its service broke off; it begins the same step again, and would for ever.
+                report.came_to_nothing =
+                    reason.as_deref() == Some("unknown") && input.unwrap_or(0) + output.unwrap_or(0) == 0;
+                report.spend(input, output, part.cost.value());
                 let cache = tokens.cache.value().unwrap_or_default();
                 report.spend(cache.read.value(), None, None);
                 report.spend(cache.write.value(), None, None);
-                report.ended = part.reason.value().as_deref() == Some("stop");
+                report.ended = reason.as_deref() == Some("stop");
                 if !report.ended {
                     self.work(report);
                 }

@@ -7,6 +7,7 @@ use super::{Fault, Format, Report, lines::Lenient};
 use crate::agent::learnings::LearningScanner;
 use crate::agent::promise::{Heard, PromiseScanner};
 use serde::Deserialize;
+use std::collections::VecDeque;
 use std::mem;
 
 /// How long a line of activity may be, in characters.
@@ -14,6 +15,11 @@ const ACTIVITY_CHARS: usize = 200;
 
 /// How many lines of activity wait to be taken; more are dropped.
 const ACTIVITY_LINES: usize = 1000;
+
+/// How often something may be done again that was done lately before that is no progress any more; and how much is
+/// lately.
+const REPEATS: u32 = 20;
+const RECENT: usize = 4;
 
 /// How many names of tools that may not be used are kept, and how much of each, in characters.
 const DENIED: usize = 10;
@@ -25,6 +31,11 @@ pub(super) struct ReportBuilder {
     learnings: LearningScanner,
     activity: Vec<String>,
     denied: Vec<String>,
+    /// What was done lately, each once, and how often something of it was done again since anything else.
+    recent: VecDeque<String>,
+    repeats: u32,
+    /// Whether the last step of the model came to nothing.
+    pub(super) came_to_nothing: bool,
     /// Whether the last line did no more than repeat that something fails.
     pub(super) is_stuck: bool,
     pub(super) ended: bool,
@@ -42,6 +53,9 @@ impl ReportBuilder {
             learnings: LearningScanner::new(prompt),
             activity: Vec::new(),
             denied: Vec::new(),
+            recent: VecDeque::new(),
+            repeats: 0,
+            came_to_nothing: false,
             is_stuck: false,
             ended: false,
             fault: None,
@@ -95,13 +109,26 @@ impl ReportBuilder {
     /// Notes the first line of `text` as something the agent does.
     pub(super) fn note(&mut self, text: &str) {
         let is_blank = |line: &&str| line.trim().is_empty();
-        if let Some(line) = text.lines().find(|line| !is_blank(line))
-            && self.activity.len() < ACTIVITY_LINES
-        {
-            let shown = |char: char| if char.is_control() { ' ' } else { char };
-            let line = line.trim().chars().map(shown).take(ACTIVITY_CHARS);
-            self.activity.push(line.collect());
+        let Some(line) = text.lines().find(|line| !is_blank(line)) else {
+            return;
+        };
+        let shown = |char: char| if char.is_control() { ' ' } else { char };
+        let line: String = line.trim().chars().map(shown).take(ACTIVITY_CHARS).collect();
+        if self.recent.contains(&line) {
+            self.repeats = self.repeats.saturating_add(1);
+        } else {
+            self.repeats = 0;
+            self.recent.push_back(line.clone());
+            self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
+        if self.activity.len() < ACTIVITY_LINES {
+            self.activity.push(line);
+        }
+    }
+
+    /// Whether the last line shows that the agent gets on.
+    pub(super) fn gets_on(&self) -> bool {
+        !self.is_stuck && !self.came_to_nothing && self.repeats < REPEATS
     }
 
     /// Notes that a tool is used.
@@ -145,6 +172,9 @@ impl ReportBuilder {
             learnings: self.learnings.finish(),
             denied: self.denied,
             format,
+            is_other: false,
+            suspected: None,
+            last_line: None,
         }
     }
 }

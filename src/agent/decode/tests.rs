@@ -82,7 +82,7 @@ fn a_stream_that_is_cut_promises_nothing() {
 fn lines_of_another_format_say_nothing() {
     for stream in &STREAMS[1..] {
         let heard = decode(Format::Text, stream.as_bytes(), 64).heard;
-        assert_eq!(heard, Heard::InSentence, "{stream}");
+        assert_eq!(heard, Heard::InJson, "{stream}");
     }
 }
 
@@ -138,6 +138,46 @@ fn whatever_is_said_is_progress_unless_an_error_stands() {
     assert_eq!(progress, [true, false, true]);
     decoder.push_stderr(b"trying again\n");
     assert!(!decoder.made_progress());
+}
+
+#[test]
+fn the_same_over_and_over_is_no_progress() {
+    let mut decoder = Decoder::new(Format::Claude, "");
+    let mut progress = |command: &str| {
+        let used = format!(
+            r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","name":"Bash","input":{{"command":"{command}"}}}}]}}}}"#
+        );
+        decoder.push(format!("{used}\n{{\"type\":\"user\"}}\n").as_bytes());
+        decoder.made_progress()
+    };
+    for round in 0..40 {
+        let command = ["make", "make test", "cat log"][round % 3];
+        // Three of them are new, then twenty more may be the same.
+        assert_eq!(progress(command), round < 22, "{round}");
+    }
+    assert!(progress("vi main.c"));
+    assert!(progress("make"));
+}
+
+#[test]
+fn a_step_that_came_to_nothing_is_no_progress() {
+    let mut decoder = Decoder::new(Format::Opencode, "");
+    let mut progress = |line: &str| {
+        decoder.push(format!("{line}\n").as_bytes());
+        decoder.made_progress()
+    };
+    let begin = r#"{"type":"step_start","sessionID":"s","part":{}}"#;
+    let talk = r#"{"type":"text","sessionID":"s","part":{"messageID":"m","text":"Let me"}}"#;
+    let nothing = r#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":0,"output":0}}}"#;
+    assert!(progress(begin) && progress(talk) && !progress(nothing));
+    for line in [begin, talk, nothing] {
+        assert!(!progress(line), "{line}");
+    }
+    assert!(!progress(begin));
+    assert!(progress(r#"{"type":"tool_use","part":{"tool":"bash"}}"#));
+    assert!(progress(begin));
+    let cut = r#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":7,"output":0}}}"#;
+    assert!(progress(cut) && progress(begin));
 }
 
 fn broken_stream() -> impl Strategy<Value = Vec<u8>> {

@@ -4,7 +4,7 @@
 //! They are known by the name of the class that they begin with, and looked for only at the very
 //! end and only if no promise is heard.
 
-use super::{Fault, Format, Report, keep_end, report_builder::ReportBuilder};
+use super::{Fault, Format, Report, keep_end, last_words, report_builder::ReportBuilder};
 use crate::agent::promise::Heard;
 
 /// How much of the end of stdout is searched for an error.
@@ -15,24 +15,32 @@ const ERROR: &str = "litellm.";
 
 /// The end of the text.
 #[derive(Default)]
-pub(super) struct Ending(Vec<u8>);
+pub(super) struct Ending {
+    kept: Vec<u8>,
+    /// How much there was in all.
+    length: usize,
+}
 
 impl Ending {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        keep_end(&mut self.0, bytes, KEPT);
+        keep_end(&mut self.kept, bytes, KEPT);
+        self.length = self.length.saturating_add(bytes.len());
     }
 
-    pub(super) fn report(&self, mut report: ReportBuilder) -> Report {
+    pub(super) fn report(&self, mut report: ReportBuilder, stderr: &[u8]) -> Report {
         report.ended = true;
         let mut report = report.report(Format::Text);
         if !matches!(report.heard, Heard::Promise(_)) {
             report.fault = self.fault();
+            let short = (self.length <= last_words::SHORT).then_some(&self.kept[..]);
+            report.suspected = last_words::fault_in(short, stderr);
+            report.last_line = last_words::last_line(&self.kept, stderr);
         }
         report
     }
 
     fn fault(&self) -> Option<Fault> {
-        let text = String::from_utf8_lossy(&self.0);
+        let text = String::from_utf8_lossy(&self.kept);
         let begins_error = |line: &&str| line.starts_with(ERROR);
         let line = text.lines().rfind(begins_error)?;
         let (class, message) = line.strip_prefix(ERROR)?.split_once(": ")?;

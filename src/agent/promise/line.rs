@@ -2,14 +2,14 @@
 //!
 //! It takes plain text alone, and must not know what a tag is worth.
 
-use super::plain::is_line_break;
+use super::plain::{BULLETS, SIDES, is_line_break};
 use super::{CLOSE, OPEN, Words};
 use memchr::memmem;
 use std::collections::HashSet;
 
 /// Whether only decoration stands before `at` on its line.
 pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
-    let before = text[..at].iter().rfind(|byte| !is_decoration(**byte));
+    let before = until_decoration(&text[..at], |_| false).last();
     before.is_some_and(|byte| is_line_break(*byte))
 }
 
@@ -22,30 +22,71 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
         return false;
     };
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\x0b' | b'\x0c');
-    let before = &text[start..at];
-    let Some(first) = before.iter().position(|byte| !is_blank(byte)) else {
-        return false;
-    };
+    let mut before = &text[start..at];
+    while let Some(side) = SIDES
+        .iter()
+        .chain(&["|", " ", "\t", "\x0b", "\x0c"])
+        .find(|side| before.starts_with(side.as_bytes()))
+    {
+        before = &before[side.len()..];
+    }
     // A tag in the middle of a sentence is told as one.
-    let is_mark = |byte: &u8| is_decoration(*byte) || matches!(byte, b'+' | b'<');
-    if !before.iter().all(is_mark) {
+    if !is_made_of(before, |byte| matches!(byte, b'+' | b'<')) {
         return false;
     }
-    match before[first] {
-        b'+' | b'-' => {
-            before.get(first + 1).is_none_or(|next| !is_blank(next)) || output && before[first] == b'+'
+    match before.first() {
+        Some(mark @ (b'+' | b'-')) => {
+            before.get(1).is_none_or(|next| !is_blank(next)) || output && *mark == b'+'
         }
-        b'>' | b'<' => output,
+        Some(b'>' | b'<') => output,
         _ => false,
     }
 }
 
-/// What may stand beside a tag on a line of its own in plain text: blanks and the marks of Markdown.
-pub(super) fn is_decoration(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\t' | b'\x0b' | b'\x0c' | b'*' | b'`' | b'>' | b'-' | b'#'
-    )
+/// Whether what stands before `at` begins an object of JSON, or a list of them.
+pub(super) fn is_in_json(text: &[u8], at: usize) -> bool {
+    let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
+    let begin = line.map(|end| text[end + 1..at].trim_ascii_start());
+    begin.is_some_and(|begin| begin.starts_with(b"{\"") || begin.starts_with(b"[{\""))
+}
+
+/// Whether a text is nothing but decoration and such other bytes.
+pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
+    let mut rest = text;
+    while let Some(&byte) = rest.first() {
+        match decoration(rest, |text, sign| text.starts_with(sign)) {
+            0 if other(byte) => rest = &rest[1..],
+            0 => return false,
+            length => rest = &rest[length..],
+        }
+    }
+    true
+}
+
+/// Returns the text without the decoration at its end, of which such bytes are none.
+fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
+    let mut text = text;
+    while let Some(&last) = text.last() {
+        match decoration(text, |text, sign| text.ends_with(sign)) {
+            0 => break,
+            _ if except(last) => break,
+            length => text = &text[..text.len() - length],
+        }
+    }
+    text
+}
+
+/// Returns how long the decoration is that a text begins or ends with: what may stand beside a tag on a line of its own
+/// in plain text, blanks, the marks of Markdown, bullets and frames.
+fn decoration(text: &[u8], has: impl Fn(&[u8], &[u8]) -> bool) -> usize {
+    const PLAIN: &[u8] = b" \t\x0b\x0c*`>-#|";
+    if PLAIN.iter().any(|byte| has(text, &[*byte])) {
+        return 1;
+    }
+    let mut signs = BULLETS.iter().chain(&SIDES);
+    signs
+        .find(|sign| has(text, sign.as_bytes()))
+        .map_or(0, |sign| sign.len())
 }
 
 /// The lines of the prompt that hold a closing tag; no other line can mislead.
@@ -71,13 +112,13 @@ impl PromptLines {
     /// without decoration, so that a quoted prompt is still the prompt. A tag alone keeps its
     /// decoration: a list of tags in the prompt must not silence the agent's own tag.
     fn key(line: &[u8]) -> &[u8] {
-        let is_word = |byte: &u8| !is_decoration(*byte);
-        let first = line.iter().position(is_word);
-        let last = line.iter().rposition(|byte| is_word(byte) || *byte == b'>');
-        let bare = match (first, last) {
-            (Some(first), Some(last)) => &line[first..=last],
-            _ => line,
-        };
+        let mut bare = until_decoration(line, |byte| byte == b'>');
+        while let length @ 1.. = decoration(bare, |text, sign| text.starts_with(sign)) {
+            bare = &bare[length..];
+        }
+        if bare.is_empty() {
+            bare = line;
+        }
         if bare.starts_with(OPEN) && bare.ends_with(CLOSE) {
             line.trim_ascii()
         } else {

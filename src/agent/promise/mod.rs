@@ -18,7 +18,7 @@ mod properties;
 mod tests;
 
 use learned::LearningFilter;
-use line::{PromptLines, begins_line, is_decoration, is_repeated};
+use line::{PromptLines, begins_line, is_in_json, is_made_of, is_repeated};
 use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 
@@ -52,6 +52,8 @@ pub enum Heard {
     Promise(Promise),
     /// There is a promise, but only in the middle of a sentence, where it does not count.
     InSentence,
+    /// There is a promise, but only in JSON of a format that is not known.
+    InJson,
     /// There is a tag, but this text in it is no promise.
     Unknown(String),
     /// There is no tag at all.
@@ -239,9 +241,7 @@ impl Message {
         let alone = !repeated
             && begins_line(window, open)
             && self.line.ended
-            && self.text[after..self.line.end]
-                .iter()
-                .all(|byte| is_decoration(*byte));
+            && is_made_of(&self.text[after..self.line.end], |_| false);
         let promise = read(&window[open + OPEN.len()..]);
         match &promise {
             Ok(Promise::Failed(_)) => self.vetoed = true,
@@ -255,7 +255,10 @@ impl Message {
                 self.alone = Some(promise);
             }
             (Ok(promise), false) => {
-                self.stray = Heard::InSentence;
+                self.stray = match is_in_json(window, open) {
+                    true => Heard::InJson,
+                    false => Heard::InSentence,
+                };
                 let counts = !repeated && self.is_quiet_from(after);
                 self.ending = counts.then_some(promise);
             }
@@ -270,8 +273,7 @@ impl Message {
 
     /// Whether nothing but decoration and blank lines has come since `from`.
     fn is_quiet_from(&self, from: usize) -> bool {
-        let is_quiet = |byte: &u8| is_decoration(*byte) || is_line_break(*byte);
-        self.text[from..].iter().all(is_quiet)
+        is_made_of(&self.text[from..], is_line_break)
     }
 
     /// Drops the text that no later tag can reach, a good deal at a time.
@@ -323,6 +325,15 @@ impl Words {
         self.learned.take(&self.piece, words);
         self.learned.end(words);
     }
+}
+
+/// Returns the plain text of what a terminal would show.
+#[must_use]
+pub(super) fn plain_text(bytes: &[u8]) -> String {
+    let (mut filter, mut plain) = (PlainFilter::default(), Vec::new());
+    filter.take(bytes, &mut plain);
+    filter.end(&mut plain);
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 /// Whether a failure is begun in `text`.

@@ -10,15 +10,23 @@ use memchr::memchr3;
 pub(super) struct PlainFilter(Place);
 
 /// The no-break space and the space of no width, which are seen as a blank or not at all.
-const BLANKS: [&[u8]; 2] = [b"\xc2\xa0", b"\xe2\x80\x8b"];
+const BLANKS: [&str; 2] = ["\u{a0}", "\u{200b}"];
+
+/// Bullets, and the sides of a frame. They are given as a whole, never in parts.
+pub(super) const BULLETS: [&str; 2] = ["\u{2022}", "\u{25cf}"];
+pub(super) const SIDES: [&str; 2] = ["\u{2502}", "\u{2503}"];
+
+/// How long the longest of these is, and what they begin with.
+const LONGEST: usize = 3;
+const FIRST: [u8; 2] = [0xc2, 0xe2];
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
     /// In plain text.
     #[default]
     Outside,
-    /// In what may be the blank of this number, after so many bytes of it.
-    Blank(usize, usize),
+    /// In what may be a blank or a sign, after so many bytes of it.
+    Sign([u8; LONGEST], usize),
     /// After ESC.
     Begun,
     /// After ESC [, in the parameters.
@@ -40,10 +48,12 @@ impl PlainFilter {
                 if self.takes(byte, plain) {
                     rest = after;
                 }
-            } else if let Some(at) = memchr3(Self::ESC, BLANKS[0][0], BLANKS[1][0], rest) {
+            } else if let Some(at) = memchr3(Self::ESC, FIRST[0], FIRST[1], rest) {
                 plain.extend_from_slice(&rest[..at]);
-                let blank = BLANKS.iter().position(|blank| blank[0] == rest[at]);
-                self.0 = blank.map_or(Place::Begun, |blank| Place::Blank(blank, 1));
+                self.0 = match rest[at] {
+                    Self::ESC => Place::Begun,
+                    first => Place::Sign([first, 0, 0], 1),
+                };
                 rest = &rest[at + 1..];
             } else {
                 plain.extend_from_slice(rest);
@@ -54,8 +64,8 @@ impl PlainFilter {
 
     /// Gives what was held back because more of it might have come.
     pub(super) fn end(&mut self, plain: &mut Vec<u8>) {
-        if let Place::Blank(blank, seen) = self.0 {
-            plain.extend_from_slice(&BLANKS[blank][..seen]);
+        if let Place::Sign(sign, seen) = self.0 {
+            plain.extend_from_slice(&sign[..seen]);
         }
         self.0 = Place::Outside;
     }
@@ -64,16 +74,22 @@ impl PlainFilter {
     fn takes(&mut self, byte: u8, plain: &mut Vec<u8>) -> bool {
         let (place, taken) = match self.0 {
             Place::Outside => (Place::Outside, false),
-            Place::Blank(blank, seen) => {
-                let bytes = BLANKS[blank];
-                if byte != bytes[seen] {
-                    self.end(plain);
-                    (Place::Outside, false)
-                } else if seen + 1 < bytes.len() {
-                    (Place::Blank(blank, seen + 1), true)
-                } else {
+            Place::Sign(mut sign, seen) => {
+                sign[seen] = byte;
+                let so_far = &sign[..=seen];
+                let is_begun = |known: &&str| known.as_bytes().starts_with(so_far);
+                let is_whole = |known: &&str| known.as_bytes() == so_far;
+                if BLANKS.iter().any(is_whole) {
                     plain.push(b' ');
                     (Place::Outside, true)
+                } else if BULLETS.iter().chain(&SIDES).any(is_whole) {
+                    plain.extend_from_slice(so_far);
+                    (Place::Outside, true)
+                } else if BLANKS.iter().chain(&BULLETS).chain(&SIDES).any(is_begun) {
+                    (Place::Sign(sign, seen + 1), true)
+                } else {
+                    self.end(plain);
+                    (Place::Outside, false)
                 }
             }
             Place::Begun => match byte {

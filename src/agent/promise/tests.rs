@@ -134,9 +134,50 @@ fn a_tag_in_a_sentence_does_not_count() {
         "See <promise>COMPLETE</promise>\nGoing on.\n",
         "<promise>COMPLETE</promise> <promise>COMPLETE</promise> they say",
         "~~Done: <promise>COMPLETE</promise>~~",
-        "{\"text\":\"<promise>COMPLETE</promise>\"}\n",
     ] {
         assert_eq!(hear(text), Heard::InSentence, "{text:?}");
+    }
+}
+
+#[test]
+fn a_frame_or_a_bullet_may_stand_around_a_tag() {
+    for text in [
+        "\u{256d}\u{2500}\u{2500}\u{256e}\n\u{2502} <promise>COMPLETE</promise>    \u{2502}\n\u{2570}\u{2500}\u{256f}\nBye.\n",
+        "\u{2503} Done.\n\u{2503} <promise>COMPLETE</promise> \u{2503}\nBye.\n",
+        "| <promise>COMPLETE</promise> |\nBye.\n",
+        "\u{2022} <promise>COMPLETE</promise>\nTo resume: x\n",
+        "\u{25cf} <promise>COMPLETE</promise>\nTo resume: x\n",
+        "Done. <promise>COMPLETE</promise> \u{2502}\n\u{2502}  \u{2502}\n",
+    ] {
+        for size in [1, 2, 5, usize::MAX] {
+            let mut scanner = PromiseScanner::new("");
+            text.as_bytes()
+                .chunks(size.min(text.len()))
+                .for_each(|piece| scanner.push(piece));
+            assert_eq!(scanner.finish(), complete(), "{text:?} {size}");
+        }
+    }
+    for text in [
+        "\u{2502} I print <promise>COMPLETE</promise> \u{2502}\nBye.\n",
+        "\u{2502} 12 \u{2502} <promise>COMPLETE</promise>\nBye.\n",
+        "\u{2014} <promise>COMPLETE</promise>\nBye.\n",
+        "\u{2502} +<promise>COMPLETE</promise>\nBye.\n",
+        "| -<promise>COMPLETE</promise>\nBye.\n",
+    ] {
+        assert_eq!(hear(text), Heard::InSentence, "{text:?}");
+    }
+    let reason = "<promise>FAILED: \u{2022} red\u{2502}</promise>\n";
+    let failed = Promise::Failed("\u{2022} red\u{2502}".to_owned());
+    assert_eq!(hear(reason), Heard::Promise(failed));
+}
+
+#[test]
+fn a_tag_in_json_does_not_count() {
+    for text in [
+        "{\"text\":\"<promise>COMPLETE</promise>\"}\n",
+        "Working.\n  [{\"text\":\"Done.\\n<promise>COMPLETE</promise>\"}]",
+    ] {
+        assert_eq!(hear(text), Heard::InJson, "{text:?}");
     }
 }
 

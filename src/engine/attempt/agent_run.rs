@@ -52,12 +52,12 @@ pub(super) async fn run_agent(
         idle_timeout: settings.idle_timeout.map(to_std),
         ..job
     };
-    let mut decoder = Decoder::new(agent.format, text);
+    let mut decoder = Decoder::new(agent.format, text).likely(agent.likely);
     let (ended, tail) = run_job(open, job, begun, &mut decoder).await?;
     let at = Timestamp::now();
     let report = decoder.finish();
     learnings::learn(open, &report.learnings);
-    let judgement = judge(&ended.ending, &report);
+    let judgement = judge(&ended.ending, &report, agent.name.as_deref());
     if ended.left_running > 0 {
         open.tell(match ended.left_running {
             1 => "the agent left a process running; it was ended".to_owned(),

@@ -29,7 +29,7 @@ pub enum AttemptRefusal {
         story: String,
         verdict: Verdict,
         reason: Option<String>,
-        advice: Option<&'static str>,
+        advice: Option<String>,
     },
     #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },
@@ -64,7 +64,7 @@ impl Advise for AttemptRefusal {
                 }
             }
             Self::AgentUnable { log, advice, .. } => {
-                let advice = advice.unwrap_or("fix the cause");
+                let advice = advice.as_deref().unwrap_or("fix the cause");
                 let log = log.display();
                 hint(format!(
                     "{advice}, then run the same command again; output of the agent: {log}"

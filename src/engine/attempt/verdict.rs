@@ -23,7 +23,7 @@ pub(crate) struct Judgement {
     /// The signal that asked us to stop.
     pub signal: Option<i32>,
     /// What a person can do about it, where no retry helps.
-    pub advice: Option<&'static str>,
+    pub advice: Option<String>,
     /// Whether the agent promised something, but in a form that does not count; the agent learns why.
     pub wrong_form: bool,
 }
@@ -66,8 +66,8 @@ impl Judgement {
     }
 }
 
-/// Judges an attempt by how the agent ended and what it said.
-pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
+/// Judges an attempt by how the agent of this name ended and what it said.
+pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Judgement {
     match ending {
         Ending::Interrupted(signal) => return Judgement::interrupted(*signal),
         Ending::TimedOut(why) => return Judgement::new(Verdict::TimedOut, why.clone()),
@@ -87,12 +87,25 @@ pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
     if let Some(fault) = &report.fault {
         return fault_verdict(fault);
     }
-    let exit = match ending {
-        Ending::Exited(code) if *code != 0 => format!(" (exit code {code})"),
-        _ => String::new(),
+    let code = match ending {
+        Ending::Exited(code) if *code != 0 => Some(code),
+        _ => None,
     };
+    // The words of an agent that ends well are not those of an error.
+    if code.is_some()
+        && !is_promise(report)
+        && let Some(fault) = &report.suspected
+    {
+        return fault_verdict(fault);
+    }
+    let exit = code.map_or_else(String::new, |code| format!(" (exit code {code})"));
+    let last_line = code.and(report.last_line.as_ref());
+    let last_line = last_line.map_or_else(String::new, |line| format!(": {line}"));
+    if !report.ended && report.is_other {
+        return other_format(report, name, &format!("{exit}{last_line}"));
+    }
     if !report.ended {
-        let why = format!("the agent's output ends in the middle{exit}");
+        let why = format!("the agent's output ends in the middle{exit}{last_line}");
         return Judgement::new(Verdict::Interrupted, why);
     }
     match &report.heard {
@@ -108,6 +121,12 @@ pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
                 format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
             )
         },
+        Heard::InJson => Judgement::new(
+            Verdict::NoSignal,
+            format!(
+                "the agent printed JSON of a format that git-ralph does not know{exit}; have it print text instead"
+            ),
+        ),
         Heard::Unknown(text) => Judgement {
             wrong_form: true,
             ..Judgement::new(
@@ -115,7 +134,23 @@ pub(crate) fn judge(ending: &Ending, report: &Report) -> Judgement {
                 format!("the promise was neither COMPLETE nor FAILED but '{text}'{exit}"),
             )
         },
-        Heard::Nothing => Judgement::new(Verdict::NoSignal, format!("the agent promised nothing{exit}")),
+        Heard::Nothing => Judgement::new(
+            Verdict::NoSignal,
+            format!("the agent promised nothing{exit}{last_line}"),
+        ),
+    }
+}
+
+/// Judges an attempt whose agent printed nothing of the format that was expected of it.
+fn other_format(report: &Report, name: Option<&str>, exit: &str) -> Judgement {
+    let format = report.format;
+    let name = name.unwrap_or("<name>");
+    Judgement {
+        advice: Some(format!("git config ralph.agent.{name}.format auto")),
+        ..Judgement::new(
+            Verdict::Interrupted,
+            format!("not one line of the agent's output is of the format '{format}'{exit}"),
+        )
     }
 }
 
@@ -146,7 +181,7 @@ fn fault_verdict(fault: &Fault) -> Judgement {
     };
     Judgement {
         retry_after: fault.retry_after,
-        advice,
+        advice: advice.map(ToOwned::to_owned),
         ..Judgement::new(verdict, fault.message.clone())
     }
 }
@@ -167,7 +202,7 @@ mod tests {
     #[test]
     fn a_limit_or_a_signal_beats_whatever_was_printed() {
         let said = report(COMPLETE);
-        let verdict = |ending: Ending| judge(&ending, &said).verdict;
+        let verdict = |ending: Ending| judge(&ending, &said, None).verdict;
         assert_eq!(verdict(Ending::Interrupted(2)), Verdict::Interrupted);
         assert_eq!(verdict(Ending::TimedOut("late".to_owned())), Verdict::TimedOut);
         assert_eq!(verdict(Ending::Killed(9)), Verdict::AgentError);
@@ -179,13 +214,40 @@ mod tests {
     fn a_stream_without_its_end_is_interrupted() {
         let mut said = report(COMPLETE);
         said.ended = false;
-        assert_eq!(judge(&Ending::Exited(0), &said).verdict, Verdict::Interrupted);
+        assert_eq!(
+            judge(&Ending::Exited(0), &said, None).verdict,
+            Verdict::Interrupted
+        );
+    }
+
+    #[test]
+    fn an_agent_of_another_format_is_told_how_to_set_it() {
+        let judged = |stdout: &str| {
+            let mut decoder = Decoder::new(Format::Codex, "");
+            decoder.push(stdout.as_bytes());
+            judge(&Ending::Exited(0), &decoder.finish(), Some("codex"))
+        };
+        let text = judged(COMPLETE);
+        assert_eq!(text.verdict, Verdict::Interrupted);
+        assert_eq!(
+            text.reason.as_deref(),
+            Some("not one line of the agent's output is of the format 'codex'")
+        );
+        assert_eq!(
+            text.advice.as_deref(),
+            Some("git config ralph.agent.codex.format auto")
+        );
+        let cut = judged("{\"type\":\"thread.started\"}\n");
+        assert_eq!(
+            cut.reason.as_deref(),
+            Some("the agent's output ends in the middle")
+        );
     }
 
     #[test]
     fn what_no_retry_mends_is_not_a_failed_attempt() {
         assert_eq!(
-            judge(&Ending::Exited(127), &report("")).verdict,
+            judge(&Ending::Exited(127), &report(""), None).verdict,
             Verdict::NotStarted
         );
         let mut said = report(COMPLETE);
@@ -194,7 +256,7 @@ mod tests {
             message: "sign in".to_owned(),
             retry_after: None,
         });
-        let judged = judge(&Ending::Exited(0), &said);
+        let judged = judge(&Ending::Exited(0), &said, None);
         assert_eq!(
             (judged.verdict, judged.reason.as_deref()),
             (Verdict::Auth, Some("sign in"))
@@ -202,12 +264,42 @@ mod tests {
     }
 
     #[test]
+    fn the_last_words_of_an_agent_that_ends_with_an_error_are_those_of_its_service() {
+        let verdict = |code, stdout: &str, stderr: &str| {
+            let mut decoder = Decoder::new(Format::Auto, "");
+            decoder.push(stdout.as_bytes());
+            decoder.push_stderr(stderr.as_bytes());
+            judge(&Ending::Exited(code), &decoder.finish(), None).verdict
+        };
+        let limit = "API Error: Request rejected (429)\n";
+        assert_eq!(verdict(1, limit, ""), Verdict::RateLimited);
+        assert_eq!(verdict(1, "", limit), Verdict::RateLimited);
+        assert_eq!(verdict(1, "Invalid API key\n", ""), Verdict::Auth);
+        assert_eq!(verdict(0, limit, limit), Verdict::NoSignal);
+        assert_eq!(
+            verdict(1, &format!("{limit}{COMPLETE}"), limit),
+            Verdict::Complete
+        );
+        let talk = "I made the limit of requests part of the API.\n".repeat(100);
+        assert_eq!(verdict(1, &format!("{talk}{limit}"), ""), Verdict::NoSignal);
+        assert_eq!(verdict(1, &talk, limit), Verdict::RateLimited);
+    }
+
+    #[test]
     fn no_promise_says_why_it_was_none() {
-        let reason = |text: &str| judge(&Ending::Exited(1), &report(text)).reason.unwrap();
+        let reason = |text: &str| judge(&Ending::Exited(1), &report(text), None).reason.unwrap();
         assert_eq!(reason(""), "the agent promised nothing (exit code 1)");
+        assert_eq!(
+            reason("Working.\nIt broke.\n"),
+            "the agent promised nothing (exit code 1): It broke."
+        );
         assert!(
             reason("I will print <promise>COMPLETE</promise> when I am done.\nMore.").contains("sentence")
         );
         assert!(reason("<promise>DONE</promise>\n").contains("'DONE'"));
+        assert_eq!(
+            reason("{\"x\":\"<promise>COMPLETE</promise>\"}\n"),
+            "the agent printed JSON of a format that git-ralph does not know (exit code 1); have it print text instead"
+        );
     }
 }

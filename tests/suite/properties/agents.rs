@@ -107,6 +107,38 @@ fn an_agent_that_cannot_work_stops_the_loop() {
 }
 
 #[test]
+fn time_in_which_git_ralph_was_stopped_is_no_silence() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    // The agent is in a session of its own, and goes on meanwhile.
+    let agent = sandbox.completing(&format!(
+        "echo x >x; echo tick; until grep -q tick .git/ralph/{CHANGE}/attempts/1.1.log; do :; done
+kill -STOP $PPID; sleep 5; kill -CONT $PPID; sleep 1"
+    ));
+    sandbox
+        .ralph(&["next", "--idle-timeout", "2s", "--", &agent])
+        .exits(0);
+}
+
+#[test]
+fn an_agent_that_prints_text_is_told_to_sign_in_too() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("echo x >x; echo 'Invalid API key: fix it'; exit 1");
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("Invalid API key: fix it")
+        .says("sign in to the agent");
+    assert_eq!(sandbox.verdict(), "auth");
+    assert_eq!(sandbox.status()["current"]["retries"], 0);
+    let agent = sandbox.agent("echo 'It is broken.'; exit 1");
+    sandbox.step("next", &agent).exits(3);
+    let reason = sandbox.attempts().pop().unwrap()["reason"].to_string();
+    assert!(reason.contains("(exit code 1): It is broken."), "{reason}");
+}
+
+#[test]
 fn a_time_limit_ends_everything_the_agent_started() {
     let sandbox = Sandbox::started();
     let before = sandbox.files();

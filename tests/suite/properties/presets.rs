@@ -83,6 +83,27 @@ fn pieces_of_an_agent_can_be_set() {
 }
 
 #[test]
+fn a_replaced_command_may_print_something_else() {
+    let sandbox = Sandbox::new();
+    install(
+        &sandbox,
+        "claude",
+        "echo x >\"x-$RALPH_STORY\"; echo Done.; complete",
+    );
+    sandbox.configure("ralph.agent", "claude");
+    sandbox.configure("ralph.agent.claude.command", "claude -p");
+    sandbox.ralph(&["start", CHANGE]).exits(0);
+    sandbox.ralph(&["next"]).exits(0);
+    sandbox.configure("ralph.agent.claude.format", "claude");
+    sandbox
+        .ralph(&["next"])
+        .exits(1)
+        .says("not one line of the agent's output is of the format 'claude'")
+        .says("git config ralph.agent.claude.format auto");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
 fn a_name_without_its_program_is_refused_at_start() {
     let sandbox = Sandbox::new();
     let before = sandbox.print();

@@ -1,0 +1,122 @@
+//! The lines of `droid exec -o stream-json` that are not claude's: it begins like claude's stream.
+//!
+//! The final message is in the `completion` line, which is also the end marker. The prompt comes back as a message of
+//! the user.
+
+use super::{
+    Fault,
+    claude::Tokens,
+    lines::{Lenient, parse},
+    report_builder::{ReportBuilder, ToolInput},
+};
+use serde::Deserialize;
+
+/// Takes a line of this kind; other kinds say nothing.
+pub(super) fn line(kind: &str, line: &str, report: &mut ReportBuilder) {
+    if !matches!(kind, "message" | "tool_call" | "completion" | "error") {
+        return;
+    }
+    let Some(event) = parse::<Event>(line) else {
+        return;
+    };
+    match kind {
+        "message" if event.role.value().as_deref() == Some("assistant") => {
+            let text = event.text.value().unwrap_or_default();
+            report.note(&text);
+            report.message_begins();
+        }
+        "tool_call" => {
+            report.message_begins();
+            let input = event.parameters.value().unwrap_or_default();
+            report.note_tool(&event.tool_name.value().unwrap_or_default(), input);
+        }
+        "completion" => {
+            report.message(&event.final_text.value().unwrap_or_default());
+            report.ended = true;
+            report.session = event.session_id.value().or(report.session.take());
+            (report.input_tokens, report.output_tokens) = (None, None);
+            event.usage.value().unwrap_or_default().spend(report);
+        }
+        "error" => {
+            let message = event.message.value().unwrap_or_default();
+            report.fails(Fault::new(None, None, &message));
+        }
+        _ => {}
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    role: Lenient<String>,
+    text: Lenient<String>,
+    #[serde(rename = "toolName")]
+    tool_name: Lenient<String>,
+    parameters: Lenient<ToolInput>,
+    #[serde(rename = "finalText")]
+    final_text: Lenient<String>,
+    message: Lenient<String>,
+    session_id: Lenient<String>,
+    usage: Lenient<Tokens>,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::decode::{Decoder, FaultKind, Format, Report};
+    use crate::agent::promise::{Heard, Promise};
+
+    const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s1","reasoning_effort":"none"}"#;
+    const ECHO: &str =
+        r#"{"type":"message","role":"user","text":"End with a line:\n<promise>COMPLETE</promise>"}"#;
+    const TALK: &str =
+        r#"{"type":"message","role":"assistant","text":"First the tests.\n<promise>COMPLETE</promise>"}"#;
+    const TOOL: &str = r#"{"type":"tool_call","toolName":"Create","parameters":{"file_path":"a.txt"}}"#;
+
+    fn completion(text: &str) -> String {
+        format!(
+            r#"{{"type":"completion","finalText":"{text}","usage":{{"input_tokens":20,"cache_read_input_tokens":5,"output_tokens":3}}}}"#
+        )
+    }
+
+    fn decode(format: Format, lines: &[&str]) -> (Report, Vec<String>) {
+        let mut decoder = Decoder::new(format, "Do it.");
+        decoder.push(lines.join("\n").as_bytes());
+        decoder.push(b"\n");
+        let activity = decoder.take_activity();
+        (decoder.finish(), activity)
+    }
+
+    #[test]
+    fn the_final_text_is_what_counts_and_ends_the_stream() {
+        let done = completion(r"Done.\n<promise>COMPLETE</promise>");
+        for format in [Format::Auto, Format::Claude, Format::Droid] {
+            let (report, activity) = decode(format, &[INIT, ECHO, TOOL, TALK, &done]);
+            assert_eq!(report.heard, Heard::Promise(Promise::Complete));
+            assert!(report.ended);
+            assert_eq!((report.input_tokens, report.output_tokens), (Some(25), Some(3)));
+            assert_eq!(activity, ["Create: a.txt", "First the tests."]);
+            let (report, _) = decode(format, &[INIT, ECHO, TALK, &completion("I looked.")]);
+            assert_eq!((report.heard, report.ended), (Heard::Nothing, true));
+        }
+    }
+
+    #[test]
+    fn without_its_completion_it_has_not_ended() {
+        let done = completion("<promise>COMPLETE</promise>");
+        for lines in [
+            &[INIT, ECHO, TALK][..],
+            &[INIT, &done, TOOL],
+            &[INIT, &done[..60]],
+        ] {
+            let (report, _) = decode(Format::Auto, lines);
+            assert_eq!((report.heard, report.ended), (Heard::Nothing, false));
+        }
+    }
+
+    #[test]
+    fn an_error_is_a_fault() {
+        let error = r#"{"type":"error","message":"Authentication failed. Please log in using /login"}"#;
+        let (report, _) = decode(Format::Droid, &[INIT, error]);
+        assert_eq!(report.fault.map(|fault| fault.kind), Some(FaultKind::Auth));
+    }
+}

@@ -1,0 +1,151 @@
+//! What a program said last that ended with an error and without a promise.
+//!
+//! Only a few kinds of faults are believed, those that another attempt cannot overcome by itself. Of what it printed
+//! the end counts where there is little else: a long text is the model's. It must not know whether there was an error.
+
+use super::{Fault, FaultKind, gemini};
+use crate::agent::promise::plain_text;
+
+/// How long the words on stdout may be that tell of a fault, in bytes.
+pub(super) const SHORT: usize = 1024;
+
+/// How many lines of an end are judged.
+const LINES: usize = 5;
+
+/// How long a line may be that is judged, and how much of the last one is shown, in characters.
+const LINE_CHARS: usize = 500;
+const SHOWN_CHARS: usize = 200;
+
+/// What may stand before the status of an error.
+const STATUS: &[&str] = &[
+    "status",
+    "status code",
+    "code",
+    "error",
+    "http",
+    "http/1.1",
+    "http/2",
+];
+
+/// Returns the fault that the last words tell of; `stdout` only if it is short.
+pub(super) fn fault_in(stdout: Option<&[u8]>, stderr: &[u8]) -> Option<Fault> {
+    let believed = |fault: &Fault| is_believed(fault.kind);
+    let fault_of = |text: &[u8]| {
+        let text = plain_text(text);
+        let in_json = gemini::fault_in_json(&text).filter(believed);
+        in_json.or_else(|| last_lines(&text).find_map(fault_of_line))
+    };
+    stdout.and_then(fault_of).or_else(|| fault_of(stderr))
+}
+
+/// Returns the last line that says something, of stdout or else of stderr.
+pub(super) fn last_line(stdout: &[u8], stderr: &[u8]) -> Option<String> {
+    [stdout, stderr].into_iter().find_map(|text| {
+        let text = plain_text(text);
+        let is_word = |line: &&str| line.chars().any(char::is_alphanumeric);
+        let line = text.lines().rev().find(is_word)?;
+        let shown = line.trim().chars().filter(|char| !char.is_control());
+        Some(shown.take(SHOWN_CHARS).collect())
+    })
+}
+
+fn is_believed(kind: FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::Auth | FaultKind::Billing | FaultKind::RateLimited | FaultKind::Overloaded
+    )
+}
+
+fn last_lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().rev().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty()).take(LINES);
+    lines.filter(|line| line.chars().count() <= LINE_CHARS)
+}
+
+fn fault_of_line(line: &str) -> Option<Fault> {
+    let lower = line.to_lowercase();
+    let fault = match Fault::by_words_alone(&lower) {
+        Some(kind) => Fault::of_kind(kind, line),
+        None => Fault::new(None, Some(status_in(&lower)?), line),
+    };
+    is_believed(fault.kind).then_some(fault)
+}
+
+/// Returns the status of an error in a line, where it is called one: other numbers mean anything.
+fn status_in(line: &str) -> Option<u16> {
+    let is_edge = |char: Option<char>| char.is_none_or(|char| !char.is_ascii_alphanumeric());
+    line.char_indices().find_map(|(at, _)| {
+        let number = line.get(at..at + 3)?;
+        let (before, after) = (&line[..at], &line[at + 3..]);
+        if !is_edge(before.chars().next_back()) || !is_edge(after.chars().next()) {
+            return None;
+        }
+        let status = number.parse().ok().filter(|status| (400..600).contains(status))?;
+        let called = before.trim_end_matches([' ', ':', '=', '"', '\'']);
+        let in_brackets = before.ends_with('(') && after.starts_with(')');
+        let is_called = STATUS.iter().any(|word| called.ends_with(word)) && called.len() < before.len();
+        (in_brackets || is_called).then_some(status)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kind(text: &str) -> Option<FaultKind> {
+        fault_in(None, text.as_bytes()).map(|fault| fault.kind)
+    }
+
+    #[test]
+    fn the_words_of_agents_without_a_format_are_known() {
+        use FaultKind::*;
+        for (text, wanted) in [
+            ("Invalid API key \u{b7} Fix external API key\n", Some(Auth)),
+            ("\x1b[31mError:\x1b[0m Not logged in\n\n", Some(Auth)),
+            (
+                "Error: No auth provided. Please log in with `x login` or set X_AUTH\n",
+                Some(Auth),
+            ),
+            ("API Error: Request rejected (429)\nstack\n", Some(RateLimited)),
+            ("API Error: 529 \u{b7} busy\n", Some(Overloaded)),
+            ("request failed with status code 401\n", Some(Auth)),
+            (
+                "{\n  \"error\": {\n    \"message\": \"no\",\n    \"code\": 401\n  }\n}\n",
+                Some(Auth),
+            ),
+            ("You have reached your usage limit.\n", Some(Billing)),
+            ("agent.sh: line 429: foo: not found\n", None),
+            ("503 tests passed\n", None),
+            ("error: test 4 of 500 failed\n", None),
+            ("cannot find the network\n", None),
+            ("model not found: sign in\n", None),
+            ("rate limit\n1\n2\n3\n4\n5\n", None),
+            ("", None),
+        ] {
+            assert_eq!(kind(text), wanted, "{text}");
+        }
+        let long = format!("rate limit {}\n", "x".repeat(LINE_CHARS));
+        assert_eq!(kind(&long), None);
+    }
+
+    #[test]
+    fn the_last_line_is_shown_that_says_something() {
+        let last = |stdout: &str, stderr: &str| last_line(stdout.as_bytes(), stderr.as_bytes());
+        assert_eq!(
+            last("one\n\x1b[1mtwo\x1b[0m\n\n---\n", "three").as_deref(),
+            Some("two")
+        );
+        assert_eq!(last(" \n", "three\n").as_deref(), Some("three"));
+        assert_eq!(last("", ""), None);
+        assert_eq!(last(&"é".repeat(900), "").unwrap().chars().count(), SHOWN_CHARS);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in ".*", status in "[a-zé ]*[(: ]?[0-9]{3}[é) ]?") {
+            let _ = fault_in(Some(text.as_bytes()), status.as_bytes());
+            let _ = last_line(text.as_bytes(), b"");
+        }
+    }
+}
