@@ -80,7 +80,7 @@ pub struct Warning {
 pub struct Listing {
     /// The stories; none when the source has no boxes.
     pub stories: Vec<Story>,
-    /// The warnings, ordered by line.
+    /// The warnings, ordered by line; what matters least is last.
     pub warnings: Vec<Warning>,
 }
 
