@@ -196,7 +196,11 @@ impl Source {
 fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
     warnings.extend(lint::about(&stories));
     warnings.sort_by_key(|warning| warning.line);
-    Listing { stories, warnings }
+    Listing {
+        stories,
+        gone: Vec::new(),
+        warnings,
+    }
 }
 
 /// Finds the index of `story` in a newer list, by the first rule that matches exactly one story: id and

@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(start_of("---\nnever closed\n"), 0);
         assert_eq!(
             start_of("---\n\ndescription: \"a\"\n\n---\n# a"),
-            28,
+            27,
             "blank line"
         );
         assert_eq!(start_of("---\n\ntags:\n  - b\n---\n"), 0, "more than keys");
