@@ -29,7 +29,9 @@ pub enum Upcoming<'a> {
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
     let waits_for = |story: &Story| -> Vec<String> {
-        let complete = |id: &String| listing.stories.iter().any(|other| other.id == *id && other.done);
+        let complete = |id: &String| {
+            listing.gone.contains(id) || listing.stories.iter().any(|other| other.id == *id && other.done)
+        };
         story
             .depends_on
             .iter()
@@ -52,10 +54,11 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     }
 }
 
-/// Counts how many stories are complete, and how many there are; optional ones count only when complete.
+/// Counts how many stories are complete, and how many there are; optional ones count only when complete, and complete
+/// ones also when they are listed no longer.
 #[must_use]
 pub fn progress_of(listing: &Listing) -> (usize, usize) {
-    let done = listing.stories.iter().filter(|story| story.done).count();
+    let done = listing.stories.iter().filter(|story| story.done).count() + listing.gone.len();
     let open = listing
         .stories
         .iter()
@@ -68,10 +71,12 @@ pub fn progress_of(listing: &Listing) -> (usize, usize) {
 pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>) -> Listed {
     let mut listing = Cow::Borrowed(listing);
     if let Some(done) = done {
-        let stories = &mut listing.to_mut().stories;
-        for story in stories.iter_mut().filter(|story| story.id == done.id) {
+        let listing = listing.to_mut();
+        let mut stories = listing.stories.iter_mut();
+        if let Some(story) = stories.find(|story| story.id == done.id) {
             story.done = true;
         }
+        note_gone(listing, &done.id, &done.title);
     }
     let (done, total) = progress_of(&listing);
     let next = match upcoming(&listing, skipped) {
@@ -98,7 +103,8 @@ pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
     }
 }
 
-/// Reads the stories of a loop. Where nothing marks them in their source, those with a checkpoint are done.
+/// Reads the stories of a loop. Where nothing marks them in their source, those with a checkpoint are done; so are those
+/// with a checkpoint that their source lists no longer.
 ///
 /// # Errors
 /// When the source cannot be read.
@@ -120,7 +126,19 @@ pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
         story.done |=
             (is_remembered || state.progress.skipped.contains(&story.id)) && remembered.iter().any(is_it);
     }
+    for done in &state.progress.completed {
+        note_gone(&mut listing, &done.id, &done.title);
+    }
     listing
+}
+
+/// Notes a complete story if it is listed no longer, under its id or its title.
+fn note_gone(listing: &mut Listing, id: &str, title: &str) {
+    let mut stories = listing.stories.iter();
+    let is_listed = stories.any(|story| story.id == id || story.title == title);
+    if !is_listed && !listing.gone.iter().any(|gone| gone == id) {
+        listing.gone.push(id.to_owned());
+    }
 }
 
 /// Reads the list, inside the guard where a command prints it, and tells the progress what is open.

@@ -111,6 +111,18 @@ impl<'a> Names<'a> {
     }
 }
 
+/// Returns whether a title begins like that of one step among others: with a digit, or such a word.
+pub(super) fn may_be_numbered(title: &str) -> bool {
+    let title = title.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let word = title
+        .split(|c: char| !c.is_alphabetic())
+        .next()
+        .unwrap_or_default();
+    let steps = ["phase", "task", "step", "sprint"];
+    title.starts_with(|c: char| c.is_ascii_digit())
+        || steps.iter().any(|step| word.eq_ignore_ascii_case(step))
+}
+
 /// Returns the letters and digits of `title` in lower case, with everything else as single dashes.
 pub(super) fn slug(title: &str) -> String {
     let mut slug = if title.is_ascii() {

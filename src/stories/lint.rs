@@ -18,6 +18,9 @@ const FOR_PEOPLE: &[&str] = &[
     "human",
 ];
 
+/// How the titles of sections begin that say what to check at the end, or what to do if it goes wrong.
+const FOR_LATER: &[&str] = &["rollback", "success criteria", "definition of done"];
+
 /// Returns the warnings about `stories`, in their order.
 pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
     let waiting = stories.iter().any(|story| !story.depends_on.is_empty());
@@ -54,6 +57,13 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
                 quoted(&story.id)
             ));
         }
+        if let Some(words) = for_later(story) {
+            warn(format!(
+                "the story {} reads like a plan or a check ('{words}'), which is not work to do now; to pass over it: git ralph skip {}",
+                story.id,
+                quoted(&story.id)
+            ));
+        }
         for missing in story.depends_on.iter().filter(|id| !ids.contains(id.as_str())) {
             warn(format!(
                 "the story {} waits for '{missing}', which is not in the list",
@@ -79,6 +89,12 @@ fn for_people(story: &Story) -> Option<&'static str> {
         let first = word_in(&first.text)?;
         open.all(|task| word_in(&task.text).is_some()).then_some(first)
     })
+}
+
+/// Returns the words that its title begins with, behind a number.
+fn for_later(story: &Story) -> Option<&'static str> {
+    let words = story.title.trim_start_matches(|c: char| !c.is_alphabetic());
+    FOR_LATER.iter().find(|known| begins_with(words, known)).copied()
 }
 
 /// Finds the first of the words that a text has; copies nothing, since lists may be long.
@@ -170,6 +186,24 @@ mod tests {
             ..story("Deferred", &[])
         };
         assert!(messages(done).is_empty());
+    }
+
+    #[test]
+    fn what_is_checked_or_undone_later_is_told() {
+        for title in [
+            "Rollback",
+            "7. Rollback plan",
+            "Success Criteria",
+            "**Definition of done**",
+        ] {
+            let told = messages(story(title, &[("x", false)]));
+            assert_eq!(told.len(), 1, "{title}: {told:?}");
+            assert!(told[0].contains("is not work to do now"), "{told:?}");
+            assert!(told[0].ends_with("git ralph skip 'a b'"), "{told:?}");
+        }
+        for title in ["Add a rollback", "Test the success criteria", "Rollbacks"] {
+            assert!(messages(story(title, &[("x", false)])).is_empty(), "{title}");
+        }
     }
 
     #[test]

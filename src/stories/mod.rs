@@ -80,7 +80,10 @@ pub struct Warning {
 pub struct Listing {
     /// The stories; none when the source has no boxes.
     pub stories: Vec<Story>,
-    /// The warnings, ordered by line.
+    /// The ids of stories that were completed and are listed no longer: they count, and nothing waits for them.
+    #[serde(skip)]
+    pub gone: Vec<String>,
+    /// The warnings, ordered by line; what matters least is last.
     pub warnings: Vec<Warning>,
 }
 

@@ -110,7 +110,11 @@ impl Source {
     /// They are no list of stories.
     pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
         Ok(match self.parse(bytes)? {
-            Content::Plan(plan) => advised(plan.stories, plan.warnings),
+            Content::Plan(plan) => {
+                let mut listing = advised(plan.stories, plan.warnings);
+                listing.warnings.extend(plan.aside);
+                listing
+            }
             Content::Records(records) => advised(records.stories(), records.warnings),
         })
     }
@@ -118,6 +122,7 @@ impl Source {
     fn parse(&self, bytes: &[u8]) -> Result<Content, SourceError> {
         Ok(match self.adapter {
             Adapter::Prd => Content::Records(prd::parse(bytes, &self.path)?),
+            Adapter::Openspec => Content::Plan(Plan::parse_for_openspec(bytes, self.grouping)),
             _ => Content::Plan(Plan::parse(bytes, self.grouping)),
         })
     }
@@ -191,7 +196,11 @@ impl Source {
 fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
     warnings.extend(lint::about(&stories));
     warnings.sort_by_key(|warning| warning.line);
-    Listing { stories, warnings }
+    Listing {
+        stories,
+        gone: Vec::new(),
+        warnings,
+    }
 }
 
 /// Finds the index of `story` in a newer list, by the first rule that matches exactly one story: id and

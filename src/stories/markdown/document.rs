@@ -155,19 +155,33 @@ fn prologue(text: &str) -> usize {
 
 /// Returns the length of the block between `---` lines that the text begins with.
 ///
-/// With a blank line after it, the first `---` is a thematic break.
+/// With a blank line after it, the first `---` is a thematic break, unless nothing but keys with values follow.
 fn front_matter(text: &str) -> usize {
     let mut length = 0;
+    let mut only_keys = false;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         length += line.len();
         match (index, line.trim_end()) {
             (0, "---") => {}
-            (0, _) | (1, "") => return 0,
+            (0, _) => return 0,
+            (1, "") => only_keys = true,
             (_, "---" | "...") => return length,
+            (_, line) if only_keys && !line.is_empty() && !is_key(line) => return 0,
             _ => {}
         }
     }
     0
+}
+
+/// Returns whether a line is a key with its value.
+fn is_key(line: &str) -> bool {
+    let is_name = |name: &str| {
+        name.chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+    };
+    line.split_once(':').is_some_and(|(name, value)| {
+        !name.is_empty() && is_name(name) && (value.is_empty() || value.starts_with(' '))
+    })
 }
 
 fn line_starts(bytes: &[u8]) -> Vec<usize> {
@@ -199,6 +213,13 @@ mod tests {
         assert_eq!(start_of("\u{feff}---\r\nkey: 1\r\n...\r\n# a"), 21);
         assert_eq!(start_of("---\n\nrule above\n---\n"), 0, "thematic break");
         assert_eq!(start_of("---\nnever closed\n"), 0);
+        assert_eq!(
+            start_of("---\n\ndescription: \"a\"\n\n---\n# a"),
+            27,
+            "blank line"
+        );
+        assert_eq!(start_of("---\n\ntags:\n  - b\n---\n"), 0, "more than keys");
+        assert_eq!(start_of("---\n\nNote: a\n- [ ] b\n\n---\n"), 0, "text");
         assert_eq!(start_of("\n---\nkey: 1\n---\n"), 0, "not at the start");
     }
 

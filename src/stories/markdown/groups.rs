@@ -35,9 +35,14 @@ pub(super) fn groups(document: &Document<'_>, outline: &Outline, grouping: Group
     }
 }
 
-/// Returns the sections that could be stories but have no boxes.
+/// Returns the sections that could be stories but have no boxes; in a list without any box, those below its title.
 pub(super) fn empty_sections(outline: &Outline, grouping: Grouping) -> Vec<&Heading> {
-    let Some(level) = section_level(outline, grouping) else {
+    let below_title = || {
+        let levels = outline.headings.iter().map(|heading| heading.level);
+        let level = levels.filter(|level| *level > 1).min();
+        level.filter(|_| outline.boxes.is_empty() && grouping != Grouping::Item)
+    };
+    let Some(level) = section_level(outline, grouping).or_else(below_title) else {
         return Vec::new();
     };
     cuts(outline, level)

@@ -10,19 +10,23 @@ mod boxes;
 mod document;
 mod groups;
 mod outline;
+mod prose;
 mod tick;
 
 use std::ops::Range;
 
 use self::document::Document;
 use self::groups::{Group, empty_sections, groups};
-use self::outline::{CheckBox, Outline};
+use self::outline::{CheckBox, Heading, Outline};
 use super::{Grouping, Story, Task, Warning, ids};
 
 pub use self::tick::{Spoiled, Ticked, tick};
 
 /// The title of a story whose heading or box has no text.
 const UNTITLED: &str = "untitled";
+
+/// How many sections one warning names.
+const NAMED: usize = 5;
 
 /// The stories of a file, and where their boxes are.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub struct Plan {
     pub stories: Vec<Story>,
     /// What the author should look at, ordered by line.
     pub warnings: Vec<Warning>,
+    /// What matters least: the sections that are hardly meant as stories.
+    pub aside: Option<Warning>,
     /// Every box in the order of the file.
     boxes: Vec<CheckBox>,
     /// For each story, the indices of its boxes.
@@ -41,6 +47,16 @@ impl Plan {
     /// Parses any bytes; those that are not UTF-8 are unreadable text.
     #[must_use]
     pub fn parse(bytes: &[u8], grouping: Grouping) -> Self {
+        Self::read(bytes, grouping, false)
+    }
+
+    /// Parses the list of a tool that counts every line with a box, in code too.
+    #[must_use]
+    pub fn parse_for_openspec(bytes: &[u8], grouping: Grouping) -> Self {
+        Self::read(bytes, grouping, true)
+    }
+
+    fn read(bytes: &[u8], grouping: Grouping, for_openspec: bool) -> Self {
         let document = Document::new(bytes);
         let outline = Outline::of(&document);
         let mut groups = groups(&document, &outline, grouping);
@@ -48,7 +64,7 @@ impl Plan {
             UNTITLED.clone_into(&mut group.title);
         }
         let named = ids::assign(groups.iter().map(|group| group.title.as_str()));
-        let warnings = warnings(&groups, &named, &outline, grouping);
+        let warnings = warnings(&groups, &named, &outline, grouping, for_openspec);
         let named = named.ids;
         let members = groups.iter().map(|group| group.boxes.clone()).collect();
         let stories = groups
@@ -59,6 +75,7 @@ impl Plan {
         Self {
             stories,
             warnings,
+            aside: boilerplate(&outline, grouping),
             boxes: outline.boxes,
             members,
         }
@@ -98,7 +115,13 @@ fn named(tasks: &[CheckBox]) -> Vec<Task> {
     }
 }
 
-fn warnings(groups: &[Group], named: &ids::Ids<'_>, outline: &Outline, grouping: Grouping) -> Vec<Warning> {
+fn warnings(
+    groups: &[Group],
+    named: &ids::Ids<'_>,
+    outline: &Outline,
+    grouping: Grouping,
+    for_openspec: bool,
+) -> Vec<Warning> {
     let line = |index: usize| groups.get(index).map_or(1, |group| group.line);
     let repeated = named.repeated.iter().map(|again| Warning {
         line: line(again.index),
@@ -110,21 +133,56 @@ fn warnings(groups: &[Group], named: &ids::Ids<'_>, outline: &Outline, grouping:
     });
     let hidden = outline.lookalikes.iter().map(|lookalike| Warning {
         line: lookalike.line,
-        message: format!("looks like a box but is inside {}", lookalike.place),
+        message: if for_openspec && lookalike.open_in_fence {
+            format!(
+                "looks like a box but {}; OpenSpec counts it as open",
+                lookalike.why
+            )
+        } else {
+            format!("looks like a box but {}", lookalike.why)
+        },
     });
     let unclosed = outline.unclosed.iter().map(|line| Warning {
         line: *line,
         message: "the code fence that begins here is never closed".to_owned(),
     });
-    let empty = empty_sections(outline, grouping)
-        .into_iter()
-        .map(|heading| Warning {
-            line: heading.line,
-            message: format!("the section '{}' has no box, so it is no story", heading.title),
-        });
+    let empty = empty_sections(outline, grouping).into_iter();
+    let empty = empty
+        .filter(|heading| ids::may_be_numbered(&heading.title))
+        .map(without_box);
     let mut warnings: Vec<Warning> = repeated.chain(hidden).chain(unclosed).chain(empty).collect();
     warnings.sort_by_key(|warning| warning.line);
     warnings
+}
+
+fn without_box(heading: &Heading) -> Warning {
+    Warning {
+        line: heading.line,
+        message: format!("the section '{}' has no box, so it is no story", heading.title),
+    }
+}
+
+/// Returns one warning for the sections without boxes that do not look like stories.
+fn boilerplate(outline: &Outline, grouping: Grouping) -> Option<Warning> {
+    let mut sections = empty_sections(outline, grouping);
+    sections.retain(|heading| !ids::may_be_numbered(&heading.title));
+    let first = sections.first()?;
+    if sections.len() == 1 {
+        return Some(without_box(first));
+    }
+    let named = sections
+        .iter()
+        .take(NAMED)
+        .map(|heading| format!("'{}'", heading.title));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match sections.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(Warning {
+        line: first.line,
+        message: format!("these sections have no box, so they are no stories: {named}{more}"),
+    })
 }
 
 #[cfg(test)]
@@ -200,11 +258,66 @@ mod tests {
     }
 
     #[test]
+    fn sections_without_boxes_are_one_line_but_for_those_that_may_be_stories() {
+        let text = "## Notes\n## 1. A\n- [ ] a\n## Phase 2: B\n## 3. C\n## Summary\n## Stepping\n## Step\n";
+        let plan = parse(text);
+        let told = plan.warnings.iter().chain(&plan.aside);
+        let told: Vec<_> = told
+            .map(|warning| (warning.line, warning.message.as_str()))
+            .collect();
+        let alone = |title: &str| format!("the section '{title}' has no box, so it is no story");
+        assert_eq!(
+            told,
+            [
+                (4, &*alone("Phase 2: B")),
+                (5, &*alone("3. C")),
+                (8, &*alone("Step")),
+                (
+                    1,
+                    "these sections have no box, so they are no stories: 'Notes', 'Summary', 'Stepping'"
+                ),
+            ]
+        );
+        let many = "## 1. A\n- [ ] a\n## B\n## C\n## D\n## E\n## F\n## G\n## H\n";
+        let aside = parse(many).aside.unwrap().message;
+        assert!(aside.ends_with("'B', 'C', 'D', 'E', 'F' and 2 more"), "{aside}");
+    }
+
+    #[test]
+    fn a_list_without_boxes_is_told_with_its_sections() {
+        let text = "# Plan\n## 1. A\n### Why\n## Notes\n";
+        let plan = parse(text);
+        let told = plan.warnings.iter().chain(&plan.aside);
+        let told: Vec<_> = told
+            .map(|warning| (warning.line, warning.message.as_str()))
+            .collect();
+        let alone = |title: &str| format!("the section '{title}' has no box, so it is no story");
+        assert_eq!(told, [(2, &*alone("1. A")), (4, &*alone("Notes"))]);
+    }
+
+    #[test]
+    fn what_openspec_counts_all_the_same_is_told() {
+        let text = "## A\n- [ ] a\n```\n- [ ] b\n- [x] c\n```\n\n    - [ ] d\n";
+        let told = |plan: Plan| {
+            plan.warnings
+                .into_iter()
+                .map(|warning| warning.message)
+                .collect::<Vec<_>>()
+        };
+        let inside = "looks like a box but is inside a code block";
+        assert_eq!(told(parse(text)), [inside; 3]);
+        let counted = format!("{inside}; OpenSpec counts it as open");
+        assert_eq!(
+            told(Plan::parse_for_openspec(text.as_bytes(), Grouping::Auto)),
+            [&counted, inside, inside]
+        );
+    }
+
+    #[test]
     fn warns_of_repeated_ids_and_hidden_boxes() {
         let plan = parse("## 1. A\n- [ ] a\n## 1. B\n- [ ] b\n```\n- [ ] c\n```\n## Notes\ntext\n```\n");
-        let warnings: Vec<_> = plan
-            .warnings
-            .iter()
+        let warnings = plan.warnings.iter().chain(&plan.aside);
+        let warnings: Vec<_> = warnings
             .map(|warning| (warning.line, warning.message.as_str()))
             .collect();
         assert_eq!(
@@ -215,8 +328,8 @@ mod tests {
                     "'1' already begins the story on line 1, so neither has it as its id"
                 ),
                 (6, "looks like a box but is inside a code block"),
-                (8, "the section 'Notes' has no box, so it is no story"),
                 (10, "the code fence that begins here is never closed"),
+                (8, "the section 'Notes' has no box, so it is no story"),
             ]
         );
     }
@@ -231,6 +344,9 @@ mod tests {
             b"[ ]",
             b"[x]",
             b"[]",
+            b"[ x]",
+            b"[  ]",
+            b"[P]",
             b"[",
             b"]",
             b"(",
@@ -292,8 +408,8 @@ mod tests {
                 prop_assert!(!story.tasks.is_empty());
             }
             for found in &plan.boxes {
-                prop_assert_eq!(bytes[found.mark.start - 1], b'[');
-                prop_assert_eq!(bytes[found.mark.end], b']');
+                prop_assert!(bytes[..found.mark.start].trim_ascii_end().ends_with(b"["));
+                prop_assert!(bytes[found.mark.end..].trim_ascii_start().starts_with(b"]"));
             }
         }
 

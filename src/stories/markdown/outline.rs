@@ -13,8 +13,9 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::boxes::{looks_like_box, read_box};
+use super::boxes::{looks_like_box, looks_marked, looks_open, read_box, touches_marker};
 use super::document::Document;
+use super::prose::{Prose, Teller};
 
 /// A heading that divides the file.
 pub(super) struct Heading {
@@ -49,8 +50,10 @@ pub(super) struct CheckBox {
 /// A line that looks like a box where none can be.
 pub(super) struct Lookalike {
     pub(super) line: usize,
-    /// What it is inside of, with the article.
-    pub(super) place: &'static str,
+    /// Why it is none, as the end of a sentence.
+    pub(super) why: &'static str,
+    /// Whether it is an open one in fenced code.
+    pub(super) open_in_fence: bool,
 }
 
 /// What a file is made of.
@@ -88,75 +91,6 @@ struct Container {
     end: usize,
 }
 
-/// Whose text is being gathered: the last heading's or the last box's.
-#[derive(Clone, Copy)]
-enum Teller {
-    Heading,
-    CheckBox,
-}
-
-/// The text of a heading or of a box, as far as it has been seen.
-struct Prose {
-    teller: Teller,
-    /// Nothing before this offset belongs to it.
-    start: usize,
-    /// How far it has been seen.
-    end: usize,
-    /// The source on the current line that is not in `text` yet.
-    pending: Option<Range<usize>>,
-    text: String,
-}
-
-impl Prose {
-    fn new(teller: Teller, start: usize) -> Self {
-        Self {
-            teller,
-            start,
-            end: start,
-            pending: None,
-            text: String::new(),
-        }
-    }
-
-    fn extend(&mut self, range: Range<usize>) {
-        let range = range.start.max(self.start)..range.end.max(self.start);
-        self.end = self.end.max(range.end);
-        let line = self.pending.get_or_insert(range);
-        line.end = self.end;
-    }
-
-    /// Ends a line of the source; what is skipped up to `end` is left out.
-    fn pause(&mut self, document: &Document<'_>, end: usize) {
-        let line = self.pending.take().unwrap_or_default();
-        self.text.reserve(line.len());
-        let source = document.source(line);
-        let source = source.trim();
-        if is_tidy(source) {
-            self.push(source);
-        } else {
-            source.split_whitespace().for_each(|word| self.push(word));
-        }
-        self.end = self.end.max(end);
-    }
-
-    fn push(&mut self, words: &str) {
-        if !self.text.is_empty() && !words.is_empty() {
-            self.text.push(' ');
-        }
-        self.text.push_str(words);
-    }
-}
-
-/// Returns whether the words of a text are certainly separated by one space each.
-fn is_tidy(text: &str) -> bool {
-    let mut behind_space = false;
-    text.bytes().all(|byte| {
-        let doubled = behind_space && byte == b' ';
-        behind_space = byte == b' ';
-        !doubled && byte.is_ascii() && !byte.is_ascii_control()
-    })
-}
-
 struct Walker<'a> {
     document: &'a Document<'a>,
     outline: Outline,
@@ -184,6 +118,8 @@ impl Walker<'_> {
             Event::Text(_) => {
                 if first_of_item {
                     self.start_box(range.start);
+                } else {
+                    self.note_touching(range.start);
                 }
                 self.extend_prose(range);
             }
@@ -218,20 +154,21 @@ impl Walker<'_> {
                 });
             }
             Tag::CodeBlock(kind) => {
-                if matches!(kind, CodeBlockKind::Fenced(_)) {
+                let is_fenced = matches!(kind, CodeBlockKind::Fenced(_));
+                if is_fenced {
                     self.note_fence(&range);
                 }
-                self.note_lookalikes(range, "a code block");
+                self.note_lookalikes(range, "is inside a code block", is_fenced);
             }
             Tag::HtmlBlock => {
                 let html = self.document.text().get(range.clone()).unwrap_or("");
                 let comment = html.trim_start().starts_with("<!--");
-                let place = if comment {
-                    "an HTML comment"
+                let why = if comment {
+                    "is inside an HTML comment"
                 } else {
-                    "an HTML block"
+                    "is inside an HTML block"
                 };
-                self.note_lookalikes(range, place);
+                self.note_lookalikes(range, why, false);
             }
             _ => {}
         }
@@ -242,6 +179,9 @@ impl Walker<'_> {
         let text = self.document.text();
         let escaped = text.get(..offset).is_some_and(|left| left.ends_with('\\'));
         let Some(found) = read_box(text, offset).filter(|_| !escaped) else {
+            if !escaped && text.get(offset..).is_some_and(looks_marked) {
+                self.note_lookalike(offset, "has a letter or a digit for a mark: write [ ] or [x]");
+            }
             return;
         };
         let Some(item) = self.containers.last_mut() else {
@@ -308,14 +248,35 @@ impl Walker<'_> {
         }
     }
 
-    fn note_lookalikes(&mut self, range: Range<usize>, place: &'static str) {
+    /// Notes a line that would begin with a box if there were a space before it.
+    fn note_touching(&mut self, offset: usize) {
+        let (above, line) = self.document.text().split_at_checked(offset).unwrap_or_default();
+        let begins = above.trim_end_matches([' ', '\t', '>']);
+        if touches_marker(line) && (begins.is_empty() || begins.ends_with(['\n', '\r'])) {
+            self.note_lookalike(
+                offset,
+                "touches the marker of its item: write a space between them",
+            );
+        }
+    }
+
+    fn note_lookalike(&mut self, offset: usize, why: &'static str) {
+        self.outline.lookalikes.push(Lookalike {
+            line: self.document.line(offset),
+            why,
+            open_in_fence: false,
+        });
+    }
+
+    fn note_lookalikes(&mut self, range: Range<usize>, why: &'static str, is_fenced: bool) {
         let mut start = range.start;
         let block = self.document.text().get(range).unwrap_or("");
         for line in block.split_inclusive(['\n', '\r']) {
             if looks_like_box(line) {
                 self.outline.lookalikes.push(Lookalike {
                     line: self.document.line(start),
-                    place,
+                    why,
+                    open_in_fence: is_fenced && looks_open(line),
                 });
             }
             start += line.len();
@@ -377,18 +338,33 @@ mod tests {
         let told: Vec<_> = found
             .lookalikes
             .iter()
-            .map(|lookalike| (lookalike.line, lookalike.place))
+            .map(|lookalike| (lookalike.line, lookalike.why))
             .collect();
         assert_eq!(
             told,
             [
-                (2, "a code block"),
-                (5, "a code block"),
-                (7, "an HTML comment"),
-                (8, "an HTML comment"),
-                (11, "an HTML block"),
+                (2, "is inside a code block"),
+                (5, "is inside a code block"),
+                (7, "is inside an HTML comment"),
+                (8, "is inside an HTML comment"),
+                (11, "is inside an HTML block"),
             ]
         );
+    }
+
+    #[test]
+    fn labels_and_boxes_without_a_space_are_none_but_are_told() {
+        let text = "- [P] a\n- b\n-[ ] c\n\n> *[x] d\n\ne -[ ] f\n- \\[P] g\n- [1] h\n\n[1]: u\n";
+        let found = outline(text);
+        assert!(found.boxes.is_empty());
+        let told: Vec<_> = found
+            .lookalikes
+            .iter()
+            .map(|found| (found.line, found.why))
+            .collect();
+        let label = "has a letter or a digit for a mark: write [ ] or [x]";
+        let touching = "touches the marker of its item: write a space between them";
+        assert_eq!(told, [(1, label), (3, touching), (5, touching)]);
     }
 
     #[test]

@@ -128,7 +128,9 @@ mod tests {
         let item = (
             0..4_usize,
             prop::sample::select(vec!["-", "*", "+", "1.", "7)"]),
-            prop::sample::select(vec!["[ ]", "[x]", "[X]", "[~]", "[-]", "[]", "[ ]*"]),
+            prop::sample::select(vec![
+                "[ ]", "[x]", "[X]", "[~]", "[-]", "[]", "[ ]*", "[  ]", "[ x]", "[ - ]",
+            ]),
             "[a-z0-9 *_<&`]{0,12}",
         );
         let item = item

@@ -66,6 +66,32 @@ fn commands_list_and_mark_the_stories_of_a_tracker() {
 }
 
 #[test]
+fn what_a_tracker_lists_no_longer_is_done_and_stays_in_the_count() {
+    let sandbox = Sandbox::new();
+    tracker(&sandbox);
+    let open_only = format!(
+        "grep -v '\"done\":true' '{}/list' || true",
+        sandbox.notes.display()
+    );
+    sandbox.configure("ralph.storiesCommand", &open_only);
+    let agent = sandbox.completing("echo \"$RALPH_STORY\" >>work.txt");
+    sandbox.ralph(&["start", "work"]).exits(0);
+    for count in ["1 of 3", "2 of 3"] {
+        sandbox.step("next", &agent).exits(0).says(count);
+    }
+    let status = sandbox.ralph(&["status", "work", "--json"]).exits(0).json();
+    assert_eq!(
+        (&status["stories_done"], &status["stories_total"]),
+        (&2.into(), &3.into())
+    );
+    sandbox
+        .ralph(&["run", "work", "--cleanup", "--", &agent])
+        .exits(0)
+        .says("3 of 3");
+    assert_eq!(sandbox.read("work.txt"), "1\n2\n3\n");
+}
+
+#[test]
 fn a_tracker_that_nothing_marks_is_remembered_by_the_loop() {
     let sandbox = Sandbox::new();
     tracker(&sandbox);
