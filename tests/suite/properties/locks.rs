@@ -44,7 +44,9 @@ fn nothing_is_changed_while_another_git_holds_the_index() {
         with_commit_in_editor(&sandbox, || {
             let before = sandbox.print();
             let output = sandbox.ralph(verb).exits(75);
-            output.says("index.lock").says("another git is at work");
+            output
+                .says("index.lock")
+                .says("another git process is running here");
             assert_eq!(sandbox.print(), before, "{verb:?}");
             assert_eq!(
                 fs::read_to_string(sandbox.state_file()).unwrap(),

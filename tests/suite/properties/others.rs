@@ -75,7 +75,7 @@ fn who_keeps_writing_to_a_file_has_it_named() {
     sandbox
         .ralph(&["revert"])
         .exits(1)
-        .says("the work tree does not come to rest (written)");
+        .says("the work tree keeps changing (written)");
     fs::remove_file(&flag).unwrap();
     sandbox.ralph(&["status"]).exits(0);
     sandbox.is_at_checkpoint();
