@@ -17,6 +17,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 /// The arguments of `git ralph finish`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "git ralph finish [--cleanup [--index] | --keep] [--json] [<change>]")]
 pub struct Args {
     /// The choice.
     #[command(flatten)]

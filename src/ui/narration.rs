@@ -152,7 +152,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
     Some(text)
 }
 
-/// The story and the attempt that begins, in one line: `[2/3] 2. Check (attempt 2, retry 1 of 3)`. `None` for
+/// The story and the attempt that begins, in one line: `[2/3] 2. Check (retry 1 of 3)`. `None` for
 /// any other event.
 pub(super) fn attempt_heading(what: &What) -> Option<String> {
     let What::AttemptStarted {
@@ -174,11 +174,12 @@ pub(super) fn attempt_heading(what: &What) -> Option<String> {
         let _ = write!(text, "[{}/{total}] ", done + 1);
     }
     text.push_str(&heading(story, title));
-    match (attempt, *retries) {
-        (_, 1..) if retries <= max_retries => {
-            let _ = write!(text, " (attempt {attempt}, retry {retries} of {max_retries})");
+    // Numbers of attempts go on from one loop to the next; what counts here is the try in this one.
+    match *retries {
+        0 => {}
+        retries if retries <= *max_retries => {
+            let _ = write!(text, " (retry {retries} of {max_retries})");
         }
-        (1, _) => {}
         _ => {
             let _ = write!(text, " (attempt {attempt})");
         }

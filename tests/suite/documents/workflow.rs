@@ -15,7 +15,7 @@ fn the_log_folds_and_the_page_has_the_table() {
     assert_eq!(words.matches("::group::").count(), 4, "{words}");
     assert_eq!(words.matches("::endgroup::").count(), 4, "{words}");
     assert!(
-        words.contains("::group::[1/3] 1. Database (attempt 2, retry 1 of 3)\n"),
+        words.contains("::group::[1/3] 1. Database (retry 1 of 3)\n"),
         "{words}"
     );
     let page = std::fs::read_to_string(page).unwrap();
