@@ -275,9 +275,19 @@ exit $code"#;
 }
 
 /// What has to be the same: all, but of a step that makes an attempt the kept ones, which have numbers and
-/// an interrupted one more.
+/// an interrupted one more. The message of a checkpoint names its attempt and its time: of the loop's branch the trees
+/// and the subjects count.
 fn print(sandbox: &Sandbox, step: &Step) -> Print {
     let mut print = sandbox.print();
+    let branch = format!("refs/heads/ralph/{CHANGE}");
+    let lines = print.refs.lines().map(|line| match line.strip_prefix(&branch) {
+        Some(_) => {
+            let history = sandbox.git_cmd(&["log", "--format=%T %s", &branch]).run().stdout;
+            format!("{branch} {}", history.replace('\n', ", "))
+        }
+        None => line.to_owned(),
+    });
+    print.refs = lines.map(|line| format!("{line}\n")).collect();
     if step.makes_attempts() {
         let refs = print.refs.lines().filter(|line| !line.contains("/attempts/"));
         print.refs = refs.map(|line| format!("{line}\n")).collect();
