@@ -104,6 +104,9 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     take_record(open).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent))?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
+    if !outcome.never_began() {
+        limits::tell_unknown_cost(open, settings, options.started, outcome.cost());
+    }
     conclude(open, &story, &listing, outcome, settings, begun).await
 }
 
