@@ -101,9 +101,8 @@ fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
 /// Returns another session that is at work on the loop, as far as can be known: it was heard of lately.
 fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
     let other = open.state.session.as_ref()?;
-    let silent = Timestamp::now().duration_since(other.seen);
-    let is_recent = open.settings().idle_timeout.is_none_or(|limit| silent < limit);
-    (other.id != id && other.is_at_work() && is_recent).then_some(other)
+    let is_at_work = other.is_heard_at_work(open.settings().idle_timeout);
+    (other.id != id && is_at_work).then_some(other)
 }
 
 /// Records that the agent's service has ended the turn with an error: the loop rests.

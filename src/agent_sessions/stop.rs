@@ -35,7 +35,7 @@ pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Resu
         let seen = other.seen;
         return Ok(Answer::Tell(format!(
             "another session works on this loop (last heard of at {seen:.0}); this one is left alone. If that \
-             one is gone: git ralph next"
+             one is gone: git ralph next --force"
         )));
     }
     let answer = answer_stop(open, call).await;
@@ -58,7 +58,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     session.heard = heard;
     session.seen = Timestamp::now();
     (session.ended, session.error) = (None, None);
-    let (given, released) = (session.given.clone(), session.released);
+    let (given, released, attempts) = (session.given.clone(), session.released, session.attempts);
     if matches!(open.state.progress.phase, Phase::Exhausted | Phase::Complete) && released {
         return Ok(Answer::Nothing);
     }
@@ -73,6 +73,16 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         )));
     }
     let was_given = given.is_some();
+    // Who is heard of for the first time was given its story by a person.
+    let prompted = open
+        .state
+        .prompted
+        .clone()
+        .filter(|_| !was_given && attempts == 0);
+    let outdated = prompted
+        .as_ref()
+        .filter(|prompted| !numbers::still_stands(open, prompted));
+    let outdated = outdated.map(|prompted| outdated_words(&prompted.story));
     if !was_given {
         forget_record(open)?;
     }
@@ -100,6 +110,11 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         if released || !was_given && !call.knows_promise() {
             return Ok(Answer::Nothing);
         }
+    }
+    if outdated.is_some() {
+        return give_next(open, call, &settings, outdated).await;
+    }
+    if judgement.verdict == Verdict::NoSignal {
         let session = agent_session(open, &call.session);
         let (attempts, reminders) = (session.attempts, session.reminders);
         if let Some(limit) = limits::limit_reached(open, &settings, attempts)? {
@@ -118,7 +133,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         report,
         judgement,
     };
-    let since = given.map(|given| given.since);
+    let since = given.or(prompted).map(|given| given.since);
     let end = judge_session(open, since, &story, &listing, said, &settings, call).await?;
     match end {
         StepEnd::Checkpointed => give_next(open, call, &settings, None).await,
@@ -172,7 +187,7 @@ async fn give_next(
     open: &mut Loop<'_>,
     call: &HookInput,
     settings: &Settings,
-    undone: Option<String>,
+    before: Option<String>,
 ) -> Result<Answer, Error> {
     let step = match open.state.progress.phase {
         Phase::Failed => Step::Retry,
@@ -202,8 +217,8 @@ async fn give_next(
     };
     agent_session(open, &call.session).given = Some(given);
     Ok(Answer::GoOn {
-        prompt: match undone {
-            Some(undone) => format!("{undone}\n\n{text}"),
+        prompt: match before {
+            Some(before) => format!("{before}\n\n{text}"),
             None => text,
         },
         fresh: true,
@@ -256,6 +271,14 @@ fn reminder(story: &Story, judgement: &Judgement) -> String {
          checked, end your last message with a line that holds only `<promise>COMPLETE</promise>` and nothing else; \
          if it cannot be done, with a line that holds only `<promise>FAILED: ...</promise>`, with what stands in the \
          way in place of the three dots."
+    )
+}
+
+/// Returns what to tell an agent whose story is not the loop's any more.
+fn outdated_words(story: &str) -> String {
+    format!(
+        "The loop has moved on since you were given story {story}: nothing of what you said was judged, and the files \
+         stay as they are. Now another story, from the beginning."
     )
 }
 

@@ -19,6 +19,9 @@ pub struct StepArgs {
     /// Settings.
     #[command(flatten)]
     pub settings: Settings,
+    /// Go on although an agent's own session was at work on the loop lately
+    #[arg(long)]
+    pub force: bool,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,

@@ -11,6 +11,7 @@ pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, E
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     let options = AttemptOptions {
+        force: false,
         settings: open.settings(),
         ..AttemptOptions::default()
     };

@@ -77,6 +77,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",
     );
     let agent = AttemptOptions {
+        force: false,
         agent,
         ..AttemptOptions::default()
     };

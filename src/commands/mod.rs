@@ -278,6 +278,7 @@ async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit
         settings: step_settings(&open, &args.settings),
         agent: args.agent,
         started: 0,
+        force: args.force,
     };
     let end = engine::attempt(&mut open, step, &options).await?;
     if let StepEnd::Limited(limit) = &end {

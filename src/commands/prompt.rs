@@ -2,10 +2,10 @@
 
 use super::open_loop;
 use crate::cli::complete::{loops, stories};
-use crate::engine::prompt_text;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, story_called, story_to_do};
 use crate::engine::unmarked_stories::refuse_unmarked;
+use crate::engine::{note_prompted, prompt_text};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::prompt;
@@ -36,7 +36,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let mut narrator = Narrator::new(screen);
-    let open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     if !open.state.is_live() {
         return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
     }
@@ -49,6 +49,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some(id) => story_called(&open.state, &listing, id)?,
     };
     let text = prompt_text(&open, &story, &open.settings())?;
+    note_prompted(&mut open, &story)?;
     if args.json {
         let change = open.change();
         screen

@@ -64,6 +64,9 @@ pub struct Args {
     /// Start although a gate fails before any work; no story is complete until it passes
     #[arg(long)]
     pub allow_red: bool,
+    /// Go on although an agent's own session was at work on the loop lately
+    #[arg(long)]
+    pub force: bool,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
@@ -102,6 +105,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         settings: step_settings(&open, &args.settings),
         agent: args.agent,
         started: 0,
+        force: args.force,
     };
     if let Some(on_failure) = args.on_failure {
         step.settings.on_failure = on_failure;

@@ -35,7 +35,7 @@ pub(crate) mod story_refusal;
 pub mod unmarked_stories;
 mod watch;
 
-pub use attempt::{AttemptOptions, StepEnd, agent_of, attempt, prompt_text};
+pub use attempt::{AttemptOptions, StepEnd, agent_of, attempt, note_prompted, prompt_text};
 pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;
 pub use open_loop::Loop;

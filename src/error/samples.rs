@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::tests::complete;
 use super::{
     AttemptRefusal, BadChange, Error, FileError, FinishRefusal, GitError, GitHooksRefused, GuardError,
@@ -429,6 +431,11 @@ fn attempt() -> Vec<AttemptRefusal> {
             verdict: Verdict::Auth,
             reason: Some("401 invalid key".to_owned()),
             advice: Some("sign in".to_owned()),
+        },
+        AttemptRefusal::SessionAtWork {
+            change: change(),
+            story: Some(story()),
+            seen: Timestamp::UNIX_EPOCH,
         },
     ]
 }

@@ -44,6 +44,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "learnings",
         "what earlier attempts wrote down, at most 16 KiB of it; may be empty",
     ),
+    (
+        "learnings_file",
+        "the file that agents append such notes to, as a path",
+    ),
     ("gates", "commands that must succeed: a list"),
     (
         "complete_tag",
@@ -87,6 +91,8 @@ pub struct Inputs<'a> {
     pub context: &'a [String],
     /// What earlier attempts wrote down.
     pub learnings: &'a str,
+    /// The file in which they do.
+    pub learnings_file: &'a str,
     /// Commands that must succeed.
     pub gates: &'a [String],
 }
@@ -104,6 +110,7 @@ struct Variables<'a> {
     reason: Option<String>,
     context: Vec<String>,
     learnings: String,
+    learnings_file: String,
     gates: Vec<String>,
     complete_tag: &'static str,
     failed_tag: &'static str,
@@ -145,12 +152,14 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
         reason: Some("x"),
         context: &some,
         learnings: "x",
+        learnings_file: ".git/ralph/x/learnings.md",
         gates: &some,
         ..inputs.clone()
     };
     let first = Inputs {
         reason: None,
         learnings: "",
+        learnings_file: ".git/ralph/x/learnings.md",
         ..inputs.clone()
     };
     for inputs in [&first, &retry] {
@@ -193,6 +202,7 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         reason: inputs.reason.map(quotation),
         context: all(inputs.context),
         learnings: neutral(newest(inputs.learnings, MAX_LEARNINGS)),
+        learnings_file: neutral(inputs.learnings_file),
         gates: all(inputs.gates),
         complete_tag: COMPLETE_TAG,
         failed_tag: FAILED_TAG,
@@ -277,6 +287,7 @@ mod tests {
             reason,
             context: &["proposal.md".to_owned()],
             learnings,
+            learnings_file: ".git/ralph/x/learnings.md",
             gates: &["make check".to_owned()],
         };
         let template = Template::of(template);
@@ -302,6 +313,7 @@ mod tests {
             reason: None,
             context: &[],
             learnings: "",
+            learnings_file: ".git/ralph/x/learnings.md",
             gates: &[],
         };
         let value = serde_json::to_value(variables(&inputs)).unwrap();

@@ -1,6 +1,6 @@
 //! What is remembered of an agent's own session that drives a loop through its hooks: pure data.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::State;
@@ -57,6 +57,13 @@ impl AgentSession {
     #[must_use]
     pub fn has_ended_early(&self) -> bool {
         !self.released && self.ended.is_some()
+    }
+
+    /// Returns whether it is at work now, as far as can be known: it was heard of within this time.
+    #[must_use]
+    pub fn is_heard_at_work(&self, within: Option<SignedDuration>) -> bool {
+        let silent = Timestamp::now().duration_since(self.seen);
+        self.is_at_work() && within.is_none_or(|limit| silent < limit)
     }
 
     /// Returns whether it was told to go on and has not been heard to end since.

@@ -270,6 +270,9 @@ pub struct State {
     /// The agent's own session that drives the loop through its hooks, or the last one that did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<AgentSession>,
+    /// The story of the prompt that a person was shown last: a session that is heard of for the first time was given it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompted: Option<Given>,
     /// How many stories in a row were complete without any change to the work tree.
     #[serde(default)]
     pub unchanged: u32,

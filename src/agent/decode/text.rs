@@ -1,14 +1,20 @@
 //! Plain text: the whole stdout is the message, and only the exit code tells of faults.
 //!
-//! One exception: aider prints the errors of its service among the model's words and exits with 0.
-//! They are known by the name of the class that they begin with, and looked for only at the very
-//! end and only if no promise is heard.
+//! Two exceptions, both of aider's: the line that tells the cost, and the errors of its service, which it prints among
+//! the model's words before it exits with 0. They are known by the name of the class that they begin with, and looked
+//! for only at the very end and only if no promise is heard.
 
 use super::{Fault, Format, Report, keep_end, last_words, report_builder::ReportBuilder};
 use crate::agent::promise::Heard;
 
-/// How much of the end of stdout is searched for an error.
-const KEPT: usize = 2048;
+/// How much of the end of stdout is kept, and how much of it is searched for an error.
+const KEPT: usize = 16 * 1024;
+const ERROR_WITHIN: usize = 2048;
+
+/// What aider's line about the cost begins with, and what stands before its sum.
+const TOKENS: &str = "Tokens: ";
+const COST: &str = " message, $";
+const SESSION: &str = " session.";
 
 /// What aider's errors begin with.
 const ERROR: &str = "litellm.";
@@ -29,6 +35,7 @@ impl Ending {
 
     pub(super) fn report(&self, mut report: ReportBuilder, stderr: &[u8]) -> Report {
         report.ended = true;
+        report.cost_usd = self.cost();
         let mut report = report.report(Format::Text);
         if !matches!(report.heard, Heard::Promise(_)) {
             report.fault = self.fault();
@@ -39,8 +46,18 @@ impl Ending {
         report
     }
 
-    fn fault(&self) -> Option<Fault> {
+    /// The cost of the whole session, by the last line that tells it.
+    fn cost(&self) -> Option<f64> {
         let text = String::from_utf8_lossy(&self.kept);
+        let line = text.lines().rfind(|line| line.starts_with(TOKENS))?;
+        let (_, cost) = line.rsplit_once(COST)?;
+        let cost: f64 = cost.trim_end().strip_suffix(SESSION)?.parse().ok()?;
+        (cost.is_finite() && cost >= 0.0).then_some(cost)
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        let end = &self.kept[self.kept.len().saturating_sub(ERROR_WITHIN)..];
+        let text = String::from_utf8_lossy(end);
         let begins_error = |line: &&str| line.starts_with(ERROR);
         let line = text.lines().rfind(begins_error)?;
         let (class, message) = line.strip_prefix(ERROR)?.split_once(": ")?;
@@ -82,6 +99,23 @@ mod tests {
                 let heard = decoder.finish().heard;
                 assert!(!matches!(heard, Heard::Promise(_)), "{text:?}: {heard:?}");
             }
+        }
+    }
+
+    #[test]
+    fn the_cost_of_aider_is_that_of_its_session() {
+        let line =
+            |cost: &str| format!("Tokens: 1.0k sent, 50 received. Cost: $0.0010 message, ${cost} session.\n");
+        let twice = format!("{}Applied edit\n{}\nwork.txt\n", line("0.0010"), line("0.0030"));
+        assert_eq!(decode(&twice).cost_usd, Some(0.003));
+        for text in [
+            "Tokens: 7\n".to_owned(),
+            line("-1"),
+            line("inf"),
+            line("much"),
+            format!("> {}", line("0.0030")),
+        ] {
+            assert_eq!(decode(&text).cost_usd, None, "{text}");
         }
     }
 

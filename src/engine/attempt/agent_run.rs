@@ -21,7 +21,7 @@ use crate::fs::write_private;
 use crate::prompt::neutral;
 use crate::protect::RepoLink;
 use crate::settings::{Settings, to_std};
-use crate::state::{State, Store};
+use crate::state::{State, Store, Verdict};
 use crate::stories::Story;
 
 /// Runs the agent on a story to its end; returns what came of it.
@@ -150,7 +150,7 @@ impl Begun {
             started: self.since,
             duration: outcome.ended.duration_since(self.since).as_secs_f64(),
             exit_code: outcome.exit_code,
-            cost_usd: report.and_then(|report| report.cost_usd),
+            cost_usd: outcome.cost(),
             input_tokens: report.and_then(|report| report.input_tokens),
             output_tokens: report.and_then(|report| report.output_tokens),
         }
@@ -176,6 +176,16 @@ impl Outcome {
     /// Returns the tools that the agent was not allowed to use.
     pub fn denied(&self) -> &[String] {
         self.report.as_ref().map_or(&[], |report| &report.denied)
+    }
+
+    /// Returns what the agent says that the attempt cost, in dollars.
+    pub fn cost(&self) -> Option<f64> {
+        self.report.as_ref().and_then(|report| report.cost_usd)
+    }
+
+    /// Returns whether the agent's service was never asked for anything, as far as is known.
+    pub fn never_began(&self) -> bool {
+        matches!(self.judgement.verdict, Verdict::NotStarted | Verdict::Auth)
     }
 
     /// Returns what an agent whose process is not ours said.

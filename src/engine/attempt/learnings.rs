@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::engine::Loop;
 
@@ -12,6 +12,11 @@ const FILE: &str = "learnings.md";
 
 /// How much of its end is read, in bytes: more than a prompt takes.
 const READ: i64 = 64 * 1024;
+
+/// Returns the path of the file.
+pub(super) fn file(open: &Loop<'_>) -> PathBuf {
+    open.file(FILE)
+}
 
 /// Reads the newest learnings; none when there are none, or when something else is in its place.
 pub(super) fn newest(open: &Loop<'_>) -> String {

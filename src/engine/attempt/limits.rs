@@ -8,6 +8,16 @@ use crate::error::Error;
 use crate::events::log;
 use crate::settings::Settings;
 
+/// Tells once a command that a limit in dollars does not see an attempt whose agent tells no cost.
+pub(super) fn tell_unknown_cost(open: &mut Loop<'_>, settings: &Settings, started: u32, cost: Option<f64>) {
+    if settings.max_cost.is_some() && cost.is_none() && started == 0 {
+        open.tell(
+            "the agent did not tell what this attempt cost, so ralph.maxCost does not count it; \
+             ralph.maxAttempts and ralph.maxDuration limit every agent",
+        );
+    }
+}
+
 /// Returns the limit that was reached, in words; `started` is how many attempts this command has begun.
 pub(crate) fn limit_reached(
     open: &Loop<'_>,

@@ -39,7 +39,7 @@ use crate::stories::{Listing, Story};
 
 pub use accept::StepEnd;
 pub(crate) use accept::{Concluded, conclude, revert_own_refs};
-pub use prompting::prompt_text;
+pub use prompting::{note_prompted, prompt_text};
 
 /// What can be given on the command line of a step.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,8 @@ pub struct AttemptOptions {
     pub settings: Settings,
     /// How many attempts this command has begun before.
     pub started: u32,
+    /// Whether to go on although an agent's own session is at work on the loop.
+    pub force: bool,
 }
 
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
@@ -60,6 +62,7 @@ pub struct AttemptOptions {
 /// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
+    refuse_beside_session(open, options)?;
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {
         top: open.context.repo.top.clone(),
@@ -78,6 +81,25 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
             Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
         }
     }
+}
+
+/// Refuses an attempt while an agent's own session is at work on the loop: two writers in one work tree spoil each
+/// other's work.
+fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
+    let session = open.state.session.as_ref();
+    let Some(session) = session.filter(|session| session.is_heard_at_work(options.settings.idle_timeout))
+    else {
+        return Ok(());
+    };
+    if options.force {
+        return Ok(());
+    }
+    Err(AttemptRefusal::SessionAtWork {
+        change: open.change().to_string(),
+        story: session.given.as_ref().map(|given| given.story.clone()),
+        seen: session.seen,
+    }
+    .into())
 }
 
 /// Chooses the agent of a step or of a loop that begins: the command given, else what the settings name.
@@ -109,6 +131,9 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     take_record(open).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent))?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
+    if !outcome.never_began() {
+        limits::tell_unknown_cost(open, settings, options.started, outcome.cost());
+    }
     conclude(open, &story, &listing, outcome, settings, begun).await
 }
 

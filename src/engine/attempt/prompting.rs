@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+
 use super::{learnings, numbers};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::prompt::{self, Template};
 use crate::settings::Settings;
-use crate::state::Phase;
+use crate::state::{Given, Phase};
 use crate::stories::{Adapter, Story};
 
 /// Renders the prompt that the next attempt at `story` gets.
@@ -28,6 +30,9 @@ pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Resul
         _ => numbers::next_number(open, &story.id),
     };
     let template = Template::load(&open.context.repo.top, settings.prompt.as_deref())?;
+    // A session has no variables of ours, so the prompt names the path.
+    let file = learnings::file(open);
+    let learnings_file = file.strip_prefix(&open.context.repo.top).unwrap_or(&file);
     let inputs = prompt::Inputs {
         change: open.change().as_str(),
         branch: &open.state.branch,
@@ -39,9 +44,24 @@ pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Resul
         reason: current.and_then(|current| current.reason.as_deref()),
         context: &context_files(open),
         learnings: &learnings,
+        learnings_file: &learnings_file.to_string_lossy(),
         gates: &settings.verify,
     };
     Ok(prompt::render(&template, &inputs)?)
+}
+
+/// Records that the prompt about `story` was shown, for the session that gets it.
+///
+/// # Errors
+/// When the state cannot be saved.
+pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
+    open.state.prompted = Some(Given {
+        story: story.id.clone(),
+        attempt: numbers::next_number(open, &story.id),
+        checkpoint: open.state.checkpoint.clone(),
+        since: Timestamp::now(),
+    });
+    open.save()
 }
 
 /// Lists the documents beside an openspec story list that explain the change.

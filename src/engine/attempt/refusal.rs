@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use crate::agent::{AgentCommand, presets};
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
@@ -30,6 +32,12 @@ pub enum AttemptRefusal {
         verdict: Verdict,
         reason: Option<String>,
         advice: Option<String>,
+    },
+    #[error("an agent's session works on {} (last heard of at {seen:.0})", story.as_ref().map_or_else(|| format!("loop '{change}'"), |story| format!("story {story}")))]
+    SessionAtWork {
+        change: String,
+        story: Option<String>,
+        seen: Timestamp,
     },
     #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },
@@ -70,6 +78,10 @@ impl Advise for AttemptRefusal {
                     "{advice}, then run the same command again; output of the agent: {log}"
                 ))
             }
+            Self::SessionAtWork { change, .. } => hint(format!(
+                "let it end, or if it is gone, add --force to the same command; what it did: git ralph status {change}"
+            ))
+            .exit(Exit::Busy),
             Self::NothingChanged { change, .. } => hint(format!(
                 "check that the agent may write files (git ralph log {change}), then run the same command again"
             ))

@@ -167,6 +167,7 @@ fn check_template(
             reason: None,
             context: &[],
             learnings: "",
+            learnings_file: "",
             gates: &settings.verify,
         };
         prompt::check(&template, &inputs)?;

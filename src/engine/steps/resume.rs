@@ -107,6 +107,7 @@ pub async fn resume<'o>(
         },
         running: None,
         session: None,
+        prompted: None,
         unchanged: 0,
         listed: None,
         waits_until: None,

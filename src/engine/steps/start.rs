@@ -167,6 +167,7 @@ async fn compute(
         },
         running: None,
         session: None,
+        prompted: None,
         unchanged: 0,
         listed: Some(listed(&found.listing, &[], None)),
         waits_until: None,

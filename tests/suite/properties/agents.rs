@@ -139,6 +139,24 @@ fn an_agent_that_prints_text_is_told_to_sign_in_too() {
 }
 
 #[test]
+fn a_limit_in_dollars_counts_what_agents_tell() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxCost", "0.01");
+    sandbox.start();
+    let silent = sandbox.completing("echo x >x");
+    sandbox
+        .step("next", &silent)
+        .exits(0)
+        .says("so ralph.maxCost does not count it");
+    let telling = sandbox.agent(
+        "echo x >y; complete; echo 'Tokens: 1.0k sent, 50 received. Cost: $0.02 message, $0.02 session.'",
+    );
+    let output = sandbox.step("next", &telling).exits(0);
+    assert!(!output.stderr.contains("maxCost"), "{}", output.stderr);
+    sandbox.step("next", &telling).exits(6).says("$0.02 spent");
+}
+
+#[test]
 fn a_time_limit_ends_everything_the_agent_started() {
     let sandbox = Sandbox::started();
     let before = sandbox.files();

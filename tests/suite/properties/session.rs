@@ -321,7 +321,16 @@ fn a_session_that_died_is_gone_on_after() {
     prompt(&complete(&sandbox));
     sandbox.write("half.txt", "half\n");
     let agent = sandbox.completing("cat half.txt >seen.txt");
-    let output = sandbox.step("next", &agent).exits(0);
+    // Two writers in one work tree would spoil each other's work.
+    for step in ["next", "run"] {
+        sandbox
+            .step(step, &agent)
+            .exits(75)
+            .says("an agent's session works on story 2 (last heard of at ")
+            .says("add --force to the same command");
+    }
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
+    let output = sandbox.ralph(&["next", "--force", "--", &agent]).exits(0);
     output.says("an agent's session was given story 2");
     assert_eq!(
         sandbox.subjects("HEAD")[..2],
@@ -333,6 +342,26 @@ fn a_session_that_died_is_gone_on_after() {
     let answer = complete(&sandbox);
     assert!(told(&answer).contains("moved on"), "{answer}");
     assert!(sandbox.top.join("late.txt").exists());
+    assert_eq!(sandbox.status()["stories_done"], 2);
+}
+
+#[test]
+fn a_session_closes_only_the_story_that_it_was_given() {
+    let sandbox = Sandbox::started();
+    let given = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(given.starts_with("# Story 1. "), "{given}");
+    assert!(given.contains("`.git/ralph/add-login/learnings.md`"), "{given}");
+    // Somebody else closes it.
+    sandbox.write("one.txt", "1\n");
+    sandbox.ralph(&["complete"]).exits(0);
+    let answer = complete(&sandbox);
+    let (words, next) = prompt(&answer).split_once("\n\n").unwrap();
+    assert!(words.contains("since you were given story 1"), "{words}");
+    assert!(next.starts_with("# Story 2. "), "{next}");
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    // Now it was given the second one, and does it.
+    sandbox.write("two.txt", "2\n");
+    prompt(&complete(&sandbox));
     assert_eq!(sandbox.status()["stories_done"], 2);
 }
 
