@@ -52,7 +52,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut settings = context.configuration.settings.clone();
     let typed = Options::from(&args.settings);
     typed.apply(&mut settings);
-    put_stories_in(&mut settings, &args.stories);
+    put_stories_in(&mut settings, &context, &args.stories)?;
     let options = StartOptions {
         settings,
         typed,
