@@ -136,20 +136,20 @@ pub fn adapters() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Story lists, seen from the top of the repository as `--stories` sees them; behind the name of one, what a
+/// Story lists, seen from the current directory as `--stories` sees them; behind the name of one, what a
 /// story of it is.
 #[must_use]
 pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(place) = Place::here() else {
+    let (Some(_), Ok(here)) = (Place::here(), env::current_dir()) else {
         return Vec::new();
     };
-    let mut found = PathCompleter::file().current_dir(&place.repo.top).complete(typed);
+    let mut found = PathCompleter::file().current_dir(&here).complete(typed);
     // What git itself keeps is no story list.
     found.retain(|candidate| candidate.get_value() != ".git/");
     if let Some(text) = typed.to_str() {
         let path = text.split_once('#').map_or(text, |(path, _)| path);
         let is_json = Path::new(path).extension().is_some_and(|end| end == "json");
-        if !is_json && place.repo.top.join(path).is_file() {
+        if !is_json && here.join(path).is_file() {
             let kinds = [
                 ("#group", "each section is a story"),
                 ("#item", "each item is a story"),

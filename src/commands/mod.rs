@@ -55,6 +55,7 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::names::Change;
 use crate::settings::{Colour, Options, Settings, parse_colour};
+use crate::stories::from_directory;
 use crate::ui::{self, Narrator, Screen, github};
 
 /// Run a coding agent through the stories of a change, with git as the safety net.
@@ -299,13 +300,19 @@ fn step_settings(open: &Loop<'_>, typed: &cli::Settings) -> Settings {
     settings
 }
 
-fn put_stories_in(settings: &mut Settings, given: &cli::StoriesFrom) {
+/// Takes a list that is named on the command line, from where one stands.
+fn put_stories_in(
+    settings: &mut Settings,
+    context: &Context<'_>,
+    given: &cli::StoriesFrom,
+) -> Result<(), Error> {
     if let Some(path) = &given.path {
-        settings.stories = Some(path.clone());
+        settings.stories = Some(from_directory(&context.repo.top, &context.below_top, path)?);
     }
     if let Some(adapter) = &given.adapter {
         settings.adapter = Some(adapter.clone());
     }
+    Ok(())
 }
 
 /// The exit code of a step. A signal that came while a step was being completed did not cut it off,

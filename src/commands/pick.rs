@@ -52,7 +52,7 @@ async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> Vec<Ch
     let mut open = Vec::new();
     for name in stories::changes(top) {
         let Ok(change) = Change::new(&name) else { continue };
-        let Ok(source) = Source::resolve(top, &name, &wanted(settings, &change)) else {
+        let Ok(source) = Source::resolve(top, &name, &wanted(settings, &change, &context.below_top)) else {
             continue;
         };
         let listing = source.list(top).await;

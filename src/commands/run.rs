@@ -82,7 +82,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut settings = context.configuration.settings.clone();
     let typed = Options::from(&args.settings);
     typed.apply(&mut settings);
-    put_stories_in(&mut settings, &args.stories);
+    put_stories_in(&mut settings, &context, &args.stories)?;
     let change = match &args.change {
         Some(name) => Change::new(name)?,
         None => change_to_run(screen, &context, &settings).await?,
@@ -90,7 +90,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     tell_ignored(&mut context, &change);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
         // A name that was mistyped is not repeated in the hint.
-        Source::resolve(&context.repo.top, change.as_str(), &wanted(&settings, &change))?;
+        Source::resolve(
+            &context.repo.top,
+            change.as_str(),
+            &wanted(&settings, &change, &context.below_top),
+        )?;
         return Err(AttemptRefusal::NoAgent(format!("run {change}")).into());
     }
     let options = StartOptions {

@@ -67,7 +67,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         typed.agent = Some(shell_line(&args.agent));
     }
     typed.apply(&mut settings);
-    put_stories_in(&mut settings, &args.stories);
+    put_stories_in(&mut settings, &context, &args.stories)?;
     let options = StartOptions {
         settings,
         typed,

@@ -58,8 +58,8 @@ async fn as_start_would(
     from: &cli::StoriesFrom,
 ) -> Result<Stories, Error> {
     let mut settings = context.configuration.settings.clone();
-    put_stories_in(&mut settings, from);
-    let wanted = wanted(&settings, change);
+    put_stories_in(&mut settings, context, from)?;
+    let wanted = wanted(&settings, change, &context.below_top);
     let source = Source::resolve(&context.repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&context.repo.top).await?;
     Ok(Stories::of(change, &source, listing, &[]))

@@ -31,6 +31,8 @@ pub(super) enum HookRun {
 pub struct Context<'o> {
     /// The repository.
     pub repo: Repo,
+    /// The directory where one stands, relative to the top of the work tree.
+    pub below_top: PathBuf,
     /// HEAD when the command began.
     pub head: Head,
     /// The configuration.
@@ -78,8 +80,14 @@ impl<'o> Context<'o> {
             .clone()
             .with_limit(to_std(configuration.settings.command_timeout))
             .with_own_identity(!has_identity);
+        let standing = dir.canonicalize().ok();
+        let below_top = standing
+            .as_deref()
+            .and_then(|dir| dir.strip_prefix(&repo.top).ok());
+        let below_top = below_top.map(Path::to_owned).unwrap_or_default();
         Ok(Self {
             repo,
+            below_top,
             head,
             configuration,
             observer,

@@ -86,11 +86,12 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
     Listed { done, total, next }
 }
 
-/// Returns what the settings say about where a change's stories are.
+/// Returns what the settings say about where a change's stories are; `below_top` is where one stands.
 #[must_use]
-pub fn wanted(settings: &Settings, change: &Change) -> Wanted {
+pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted {
     Wanted {
         stories: settings.stories.clone(),
+        below_top: below_top.to_owned(),
         adapter: settings.adapter.clone(),
         commands: settings.stories_command.clone().map(|stories| Commands {
             change: change.to_string(),

@@ -215,6 +215,13 @@ fn source() -> Vec<SourceError> {
             paths: words(&["specs/add-login/tasks.md", "prd.json"]),
         },
         SourceError::Missing { path: list() },
+        SourceError::FromTop {
+            path: "docs/TODO.md".to_owned(),
+            from_here: "../TODO.md#item".to_owned(),
+        },
+        SourceError::NoChecklist {
+            path: "issues.jsonl".to_owned(),
+        },
         SourceError::Directory { path: list() },
         SourceError::NotRegular { path: list() },
         SourceError::TooLarge {

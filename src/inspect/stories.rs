@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use crate::agent::Agent;
 use crate::engine::stories::progress_of;
+use crate::engine::story_refusal::StoryRefusal;
+use crate::error::Advise;
 use crate::names::Change;
 use crate::settings::Settings;
 use crate::stories::{Listing, Source, Story, Warning};
@@ -42,6 +44,18 @@ impl Stories {
     #[must_use]
     pub fn of(change: &Change, source: &Source, listing: Listing, skipped: &[String]) -> Self {
         let (done, total) = progress_of(&listing);
+        let mut warnings = listing.warnings;
+        if total == 0 && listing.stories.is_empty() {
+            let refusal = StoryRefusal::NoStories {
+                source_file: source.path.clone(),
+                adapter: source.adapter,
+            };
+            let hint = refusal.advice().hint.unwrap_or_default();
+            warnings.push(Warning {
+                line: 1,
+                message: format!("no story is listed; {hint}"),
+            });
+        }
         Self {
             change: change.clone(),
             adapter: source.adapter.name(),
@@ -56,7 +70,7 @@ impl Stories {
                     story,
                 })
                 .collect(),
-            warnings: listing.warnings,
+            warnings,
         }
     }
 }

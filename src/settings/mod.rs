@@ -7,6 +7,8 @@ mod options;
 #[cfg(test)]
 mod properties;
 mod table;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::BTreeMap;
@@ -442,108 +444,4 @@ fn why_ignored(key: &str, value: &str) -> Option<String> {
         Some(meant) => format!("there is no setting {key}; did you mean {}?", spelled(meant)),
         None => format!("there is no setting {key}; for those there are: git ralph help"),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns what `git config -z --show-scope` prints for these entries.
-    fn listing(entries: &[(&str, &str)]) -> Vec<u8> {
-        entries
-            .iter()
-            .map(|(scope, entry)| format!("{scope}\0{entry}\0"))
-            .collect::<String>()
-            .into_bytes()
-    }
-
-    fn local(entries: &[&str]) -> Vec<u8> {
-        listing(&entries.iter().map(|entry| ("local", *entry)).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn nothing_configured_gives_the_defaults() {
-        let configuration = Configuration::parse(b"").unwrap();
-        assert_eq!(configuration.settings, Settings::default());
-        assert!(!configuration.has_identity);
-    }
-
-    #[test]
-    fn values_are_read_and_lists_add_up() {
-        let configuration = Configuration::parse(&local(&[
-            "ralph.maxretries\n5",
-            "ralph.timeout\n1h 30m",
-            "ralph.idletimeout\n0",
-            "ralph.verify\nold",
-            "ralph.verify\n",
-            "ralph.verify\nmake",
-            "ralph.verify\nmake lint",
-            "ralph.finish\nkeep",
-            "user.name\nA",
-            "user.email\na@b",
-        ]))
-        .unwrap();
-        assert_eq!(configuration.settings.max_retries, 5);
-        assert_eq!(
-            configuration.settings.timeout,
-            Some(SignedDuration::from_mins(90))
-        );
-        assert_eq!(configuration.settings.idle_timeout, None);
-        assert_eq!(configuration.settings.verify, ["make", "make lint"]);
-        assert_eq!(configuration.settings.finish, FinishChoice::Keep);
-        assert!(configuration.has_identity);
-    }
-
-    #[test]
-    fn a_wrong_value_names_the_key_and_what_is_right() {
-        let error = Configuration::parse(&local(&["ralph.maxretries\nmany"])).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the setting ralph.maxRetries is 'many', but must be a whole number, 0 or more"
-        );
-        assert!(Configuration::parse(&local(&["ralph.timeout\nsoon"])).is_err());
-        assert!(Configuration::parse(&local(&["ralph.maxcost\nNaN"])).is_err());
-    }
-
-    #[test]
-    fn what_has_no_effect_is_told_where_it_asks_for_something() {
-        let ignored = |entry: &str| Configuration::parse(&local(&[entry])).unwrap().ignored;
-        let why = "the setting ralph.checkpointHooks has no effect in this version";
-        assert_eq!(ignored("ralph.checkpointhooks\ntrue"), [why]);
-        assert!(ignored("ralph.checkpointhooks\nfalse").is_empty());
-        let why = "there is no setting ralph.verfy; did you mean ralph.verify?";
-        assert_eq!(ignored("ralph.verfy\nmake"), [why]);
-        let why = "there is no setting ralph.maxretry; did you mean ralph.maxRetries?";
-        assert_eq!(ignored("ralph.maxretry\n2"), [why]);
-        assert!(ignored("ralph.sandbox\nyes")[0].contains("there is no setting ralph.sandbox; for"));
-        assert!(ignored("ralph.agent.claude.comand\nx")[0].contains("no setting"));
-    }
-
-    #[test]
-    fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
-        let kept = LoopSettings {
-            mark: Mark::Never,
-            options: Options {
-                max_retries: Some(1),
-                verify: vec!["make".to_owned()],
-                ..Options::default()
-            },
-        };
-        let configuration = Configuration::parse(&listing(&[
-            ("local", "ralph.maxretries\n7"),
-            ("local", "ralph.agent\nlater"),
-            ("local", "ralph.mark\nagent"),
-            ("command", "ralph.verify\nmake check"),
-        ]))
-        .unwrap();
-        let settings = configuration.of_loop(&kept);
-        assert_eq!(
-            (settings.max_retries, settings.agent.as_deref()),
-            (1, Some("later"))
-        );
-        assert_eq!(
-            (settings.verify, settings.mark),
-            (vec!["make check".to_owned()], Mark::Never)
-        );
-    }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::Adapter;
 
+use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::names::closest;
 
@@ -70,6 +71,20 @@ pub enum SourceError {
     /// There is no such file.
     #[error("no story file at '{path}'{}", relative_to(path))]
     Missing {
+        /// The path of the source.
+        path: String,
+    },
+    /// The path was meant from the top, yet is typed elsewhere.
+    #[error("no story file at '{path}'{}", relative_to(path))]
+    FromTop {
+        /// What was typed, from the top.
+        path: String,
+        /// What should have been.
+        from_here: String,
+    },
+    /// The path is one of JSON lines.
+    #[error("cannot read stories from '{path}': it is not a checklist")]
+    NoChecklist {
         /// The path of the source.
         path: String,
     },
@@ -163,6 +178,16 @@ impl Advise for SourceError {
                 ))
             }
             Self::Ambiguous { .. } => hint("name one of them: --stories <path>"),
+            Self::FromTop { from_here, .. } => hint(format!(
+                "--stories is relative to the current directory: --stories {}",
+                quoted(from_here)
+            )),
+            Self::NoChecklist { path } => {
+                let print = quoted(&format!("cat {}", quoted(path)));
+                hint(format!(
+                    "have a command print it: git config ralph.adapter command; git config ralph.storiesCommand {print}"
+                ))
+            }
             Self::Missing { .. }
             | Self::Directory { .. }
             | Self::NotRegular { .. }

@@ -5,7 +5,7 @@
 //!
 //! This module must not know how a list is read.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use super::file::directories;
 use super::{Adapter, Commands, Grouping, Source, SourceError, openspec, prd};
@@ -15,6 +15,8 @@ use super::{Adapter, Commands, Grouping, Source, SourceError, openspec, prd};
 pub struct Wanted {
     /// `<path>[#item|#group]`, relative to the top of the repository or absolute.
     pub stories: Option<String>,
+    /// The directory where one stands, relative to the top.
+    pub below_top: PathBuf,
     /// The name of an adapter.
     pub adapter: Option<String>,
     /// The commands of the command adapter; none when no command lists stories.
@@ -87,21 +89,63 @@ pub(super) fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Sourc
                 commands: Some(commands),
             })
         }
-        (Some(spec), adapter) => Ok(given(top, change, spec, adapter)),
-        (None, adapter) => detect(top, change, adapter),
+        (Some(spec), adapter) => given(top, change, spec, adapter),
+        (None, adapter) => detect(top, change, &wanted.below_top, adapter),
     }
 }
 
-fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Source {
+/// Returns a list named by `--stories`, which is relative to the directory `below_top`, as it is named from the top.
+///
+/// # Errors
+/// When there is such a list only from the top.
+pub fn from_directory(top: &Path, below_top: &Path, spec: &str) -> Result<String, SourceError> {
+    let (path, _) = Grouping::split(spec);
+    if below_top == Path::new("") || Path::new(path).is_absolute() {
+        return Ok(spec.to_owned());
+    }
+    let from_top = tidy(&below_top.join(spec));
+    let (there, _) = Grouping::split(&from_top);
+    if !top.join(there).exists() && top.join(path).exists() {
+        let up = below_top.components().map(|_| "../").collect::<String>();
+        return Err(SourceError::FromTop {
+            path: there.to_owned(),
+            from_here: format!("{up}{spec}"),
+        });
+    }
+    Ok(from_top)
+}
+
+/// Returns a relative path without `.` and without `..` behind a name.
+fn tidy(path: &Path) -> String {
+    let mut parts: Vec<Component<'_>> = Vec::new();
+    for part in path.components() {
+        match (part, parts.last()) {
+            (Component::CurDir, _) => {}
+            (Component::ParentDir, Some(Component::Normal(_))) => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    let path: PathBuf = parts.iter().collect();
+    path.to_string_lossy().into_owned()
+}
+
+fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Result<Source, SourceError> {
     let (path, grouping) = Grouping::split(spec);
+    let ending = Path::new(path).extension().and_then(|end| end.to_str());
+    if adapter.is_none() && matches!(ending, Some("jsonl" | "ndjson")) {
+        return Err(SourceError::NoChecklist {
+            path: path.to_owned(),
+        });
+    }
     let layout = LAYOUTS.iter().find(|layout| {
         (layout.path)(top, change) == path && adapter.is_none_or(|given| given == layout.adapter)
     });
-    let by_name = || {
-        let is_json = Path::new(path).extension().is_some_and(|end| end == "json");
-        if is_json { Adapter::Prd } else { Adapter::Markdown }
+    let by_name = || match ending {
+        Some("json") => Adapter::Prd,
+        _ if openspec::is_of_change(path) => Adapter::Openspec,
+        _ => Adapter::Markdown,
     };
-    Source {
+    Ok(Source {
         adapter: adapter
             .or(layout.map(|layout| layout.adapter))
             .unwrap_or_else(by_name),
@@ -111,10 +155,15 @@ fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Sour
             _ => grouping,
         },
         commands: None,
-    }
+    })
 }
 
-fn detect(top: &Path, change: &str, adapter: Option<Adapter>) -> Result<Source, SourceError> {
+fn detect(
+    top: &Path,
+    change: &str,
+    below_top: &Path,
+    adapter: Option<Adapter>,
+) -> Result<Source, SourceError> {
     let layouts: Vec<&Layout> = LAYOUTS
         .iter()
         .filter(|layout| adapter.is_none_or(|wanted| wanted == layout.adapter))
@@ -130,7 +179,11 @@ fn detect(top: &Path, change: &str, adapter: Option<Adapter>) -> Result<Source, 
         .collect();
     let named = files.iter().filter(|found| found.is_of(change));
     hits.extend(named.map(|found| file(Adapter::Prd, found.path.to_owned(), Grouping::Auto)));
-    if hits.is_empty() && adapter.is_none_or(|wanted| wanted == Adapter::Openspec) {
+    let openspec = adapter.is_none_or(|wanted| wanted == Adapter::Openspec);
+    if openspec && let Some(path) = openspec::nearest(top, below_top, change) {
+        hits.push(file(Adapter::Openspec, path, Grouping::Auto));
+    }
+    if hits.is_empty() && openspec {
         let archived = openspec::archived(top, change).into_iter();
         hits.extend(archived.map(|path| file(Adapter::Openspec, path, Grouping::Auto)));
     }
@@ -143,7 +196,11 @@ fn detect(top: &Path, change: &str, adapter: Option<Adapter>) -> Result<Source, 
                 change: change.to_owned(),
                 looked_for: looked_for.chain(prds).collect(),
                 changes: known_changes(top, &layouts, &files),
-                passed_over: files.iter().filter_map(prd::Found::why_not).collect(),
+                passed_over: files
+                    .iter()
+                    .filter_map(prd::Found::why_not)
+                    .chain(openspec::several(top, change).filter(|_| openspec))
+                    .collect(),
             })
         }
         1 => Ok(hits.remove(0)),
@@ -203,6 +260,7 @@ mod tests {
     ) -> Result<Source, SourceError> {
         let wanted = Wanted {
             stories: stories.map(str::to_owned),
+            below_top: PathBuf::new(),
             adapter: adapter.map(str::to_owned),
             commands: None,
         };
@@ -302,6 +360,77 @@ mod tests {
         assert!(matches!(error, SourceError::UnknownAdapter { .. }));
         let error = find(top.path(), "b", None, Some("command")).unwrap_err();
         assert!(matches!(error, SourceError::NoCommand));
+    }
+
+    #[test]
+    fn a_path_below_an_openspec_directory_is_of_openspec() {
+        let adapter = |path: &str| {
+            find(Path::new("/nowhere"), "c", Some(path), None)
+                .unwrap()
+                .adapter
+        };
+        for path in [
+            "docs/openspec/changes/x/tasks.md",
+            "openspec/changes/other/plan.md",
+            "openspec/changes/archive/2026-01-01-x/tasks.md",
+            "/abs/openspec/changes/x/tasks.md",
+        ] {
+            assert_eq!(adapter(path), Adapter::Openspec, "{path}");
+        }
+        for path in [
+            "docs/openspec/tasks.md",
+            "myopenspec/changes/x/tasks.md",
+            "openspec/changes/tasks.md",
+        ] {
+            assert_eq!(adapter(path), Adapter::Markdown, "{path}");
+        }
+        assert_eq!(adapter("openspec/changes/x/prd.json"), Adapter::Prd);
+    }
+
+    #[test]
+    fn the_nearest_openspec_above_is_looked_at_too() {
+        let top = repository(&[
+            ("docs/openspec/changes/a/tasks.md", ""),
+            ("docs/deep/openspec/changes/b/tasks.md", ""),
+        ]);
+        let found = |change: &str, below_top: &str| {
+            let wanted = Wanted {
+                below_top: below_top.into(),
+                ..Wanted::default()
+            };
+            resolve(top.path(), change, &wanted).map(|source| source.path)
+        };
+        assert!(found("a", "").is_err());
+        for below_top in ["docs", "docs/other/dir"] {
+            assert_eq!(found("a", below_top).unwrap(), "docs/openspec/changes/a/tasks.md");
+        }
+        assert_eq!(
+            found("b", "docs/deep").unwrap(),
+            "docs/deep/openspec/changes/b/tasks.md"
+        );
+        assert!(found("a", "docs/deep").is_err(), "another one is nearer");
+    }
+
+    #[test]
+    fn a_list_of_several_files_is_told() {
+        let change = "openspec/changes/c";
+        let top = repository(&[
+            (
+                "openspec/schemas/many/schema.yaml",
+                "apply:\n  tracks: '**/tasks.md'\n",
+            ),
+            ("openspec/config.yaml", "schema: many\n"),
+            (&format!("{change}/api/tasks.md"), ""),
+            (&format!("{change}/ui/tasks.md"), ""),
+            (&format!("{change}/ui/notes.md"), ""),
+        ]);
+        let hint = find(top.path(), "c", None, None)
+            .unwrap_err()
+            .advice()
+            .hint
+            .unwrap();
+        let told = "the schema of the change tracks '**/tasks.md', which are several lists: openspec/changes/c/api/tasks.md, openspec/changes/c/ui/tasks.md";
+        assert!(hint.contains(told), "{hint}");
     }
 
     #[test]

@@ -51,12 +51,78 @@ pub fn archived(top: &Path, change: &str) -> Vec<String> {
 /// Finds where the story file at `path` went when its change was archived: the latest of its name.
 #[must_use]
 pub fn moved(top: &Path, path: &str) -> Option<String> {
-    let change = path
-        .strip_prefix(CHANGES)?
-        .trim_start_matches('/')
-        .split('/')
-        .next()?;
-    archived(top, change).pop()
+    let (root, change) = split(path)?;
+    let moved = archived(&top.join(root), change).pop()?;
+    Some(format!("{root}{moved}"))
+}
+
+/// Returns the story file of `change` in the `OpenSpec` that is nearest above a directory below the top.
+#[must_use]
+pub fn nearest(top: &Path, below_top: &Path, change: &str) -> Option<String> {
+    let above = below_top.ancestors().filter(|dir| *dir != Path::new(""));
+    let root = above
+        .into_iter()
+        .find(|dir| top.join(dir).join(CHANGES).is_dir())?;
+    let path = root.join(tasks_path(&top.join(root), change));
+    let path = path.to_str().filter(|path| top.join(path).exists())?;
+    Some(path.to_owned())
+}
+
+/// Returns whether a path is that of a file of a change.
+#[must_use]
+pub fn is_of_change(path: &str) -> bool {
+    split(path).is_some()
+}
+
+/// Splits the path of a file of a change: what is above its `openspec` directory, and its name, which begins with that
+/// of the archive when it is there.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let starts = path.match_indices(CHANGES).map(|(at, _)| at);
+    let is_whole = |at: &usize| {
+        path.get(..*at)
+            .is_some_and(|root| root.is_empty() || root.ends_with('/'))
+    };
+    let start = starts.filter(is_whole).last()?;
+    let root = path.get(..start)?;
+    let (change, file) = path
+        .get(start + CHANGES.len()..)?
+        .strip_prefix('/')?
+        .split_once('/')?;
+    (!change.is_empty() && !file.is_empty()).then_some((root, change))
+}
+
+/// Says what the schema of `change` tracks where that is not one plain file, with the files that there are.
+#[must_use]
+pub fn several(top: &Path, change: &str) -> Option<String> {
+    let dir = format!("{CHANGES}/{change}");
+    let pattern = tracked(top, &dir).filter(|path| !is_plain(path))?;
+    let (_, name) = pattern.rsplit_once('/').unwrap_or(("", &pattern));
+    let mut found = Vec::new();
+    files_named(top, &dir, name, &mut found);
+    (!found.is_empty()).then(|| {
+        format!(
+            "the schema of the change tracks '{pattern}', which are several lists: {}",
+            found.join(", ")
+        )
+    })
+}
+
+/// Finds the files below `dir` whose name is `pattern`, in which one `*` stands for anything.
+fn files_named(top: &Path, dir: &str, pattern: &str, found: &mut Vec<String>) {
+    let is_named = |name: &str| match pattern.split_once('*') {
+        Some((begin, end)) => {
+            name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end)
+        }
+        None => name == pattern,
+    };
+    for name in directories(&top.join(dir)) {
+        let path = format!("{dir}/{name}");
+        match top.join(&path).symlink_metadata() {
+            Ok(metadata) if metadata.is_dir() => files_named(top, &path, pattern, found),
+            Ok(metadata) if metadata.is_file() && is_named(&name) => found.push(path),
+            _ => {}
+        }
+    }
 }
 
 fn without_date(name: &str) -> Option<&str> {
@@ -70,11 +136,15 @@ fn without_date(name: &str) -> Option<&str> {
 
 /// Returns the story file of the change in `dir`: the one that its schema tracks, if that is one plain file.
 fn in_directory(top: &Path, dir: &str) -> String {
-    let tracked = schema(top, dir).and_then(|name| {
-        let schema: Schema = read(&top.join("openspec/schemas").join(name).join("schema.yaml"))?;
-        schema.apply?.tracks.filter(|path| is_plain(path))
-    });
+    let tracked = tracked(top, dir).filter(|path| is_plain(path));
     format!("{dir}/{}", tracked.as_deref().unwrap_or(TASKS))
+}
+
+/// Returns what the schema of the change in `dir` tracks.
+fn tracked(top: &Path, dir: &str) -> Option<String> {
+    let name = schema(top, dir)?;
+    let schema: Schema = read(&top.join("openspec/schemas").join(name).join("schema.yaml"))?;
+    schema.apply?.tracks
 }
 
 fn schema(top: &Path, dir: &str) -> Option<String> {

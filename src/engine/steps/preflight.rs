@@ -92,7 +92,7 @@ pub(super) async fn check(
     let loop_refs = change.ralph_ref("");
     let refs = repo.git.refs(&["refs"]).await?;
     let leftover = check_branch(change, &refs)?;
-    let wanted = wanted(&options.settings, change);
+    let wanted = wanted(&options.settings, change, &context.below_top);
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     if listing.stories.is_empty() {

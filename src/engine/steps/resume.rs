@@ -54,7 +54,7 @@ pub async fn resume<'o>(
         .find(|(_, subject)| subject == "initial state")
         .map(|(oid, _)| oid.clone())
         .ok_or_else(|| StartRefusal::NothingToResume(change.to_string()))?;
-    let wanted = wanted(&options.settings, change);
+    let wanted = wanted(&options.settings, change, &context.below_top);
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     let completed: Vec<Completed> = history

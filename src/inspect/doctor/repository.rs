@@ -280,7 +280,7 @@ async fn examine_change(top: &Path, change: String, settings: &Settings, notes: 
     };
     let listed = async {
         let change = Change::new(&found.change)?;
-        let source = Source::resolve(top, change.as_str(), &wanted(settings, &change))?;
+        let source = Source::resolve(top, change.as_str(), &wanted(settings, &change, Path::new("")))?;
         found.adapter = Some(source.adapter.name());
         found.source = Some(source.path.clone());
         // A user's command is not ours to run here.

@@ -47,7 +47,7 @@ fn taskmaster_is_worked_through() {
     sandbox.write(".taskmaster/state.json", "{\"currentTag\":\"master\"}\n");
     let task = |id: u32, title: &str, after: &str| {
         format!(
-            "{{\"id\":{id},\"title\":\"{title}\",\"description\":\"what\",\"details\":\"how\",\"status\":\"pending\",\"priority\":\"medium\",\"dependencies\":[{after}],\"subtasks\":[]}}"
+            "{{\"id\":{id},\"title\":\"{title}\",\"description\":\"what\",\"details\":\"how\",\"status\":\"pending\",\"priority\":\"medium\",\"dependencies\":[{after}],\"subtasks\":[{{\"id\":1,\"title\":\"Part\",\"description\":\"small\",\"status\":\"pending\",\"dependencies\":[]}}]}}"
         )
     };
     let list = format!(
@@ -60,9 +60,13 @@ fn taskmaster_is_worked_through() {
     assert_eq!(stories(&sandbox), ["1 Second", "2 First"]);
     work_through(&sandbox);
     assert_eq!(sandbox.read("work.txt"), "2\n1\n");
-    assert!(sandbox.noted("prompts").contains("what\n\nhow"));
+    assert!(
+        sandbox
+            .noted("prompts")
+            .contains("what\n\nhow\n\n- Part\n\nsmall")
+    );
     let committed = sandbox.git(&["show", "HEAD:.taskmaster/tasks/tasks.json"]);
-    assert_eq!(committed.matches("\"done\"").count(), 2, "{committed}");
+    assert!(committed.matches("\"done\"").count() >= 2, "{committed}");
 }
 
 #[test]
@@ -81,6 +85,10 @@ fn backlog_is_worked_through() {
         "what",
         "--ac",
         "It works",
+        "--plan",
+        "Step by step",
+        "--dod",
+        "It is tested",
     ]);
     backlog(&["task", "create", "First"]);
     backlog(&["task", "edit", "TASK-1", "--depends-on", "TASK-2"]);
@@ -90,7 +98,9 @@ fn backlog_is_worked_through() {
     assert_eq!(found, ["TASK-1 Second", "TASK-2 First"]);
     work_through(&sandbox);
     assert_eq!(sandbox.read("work.txt"), "TASK-2\nTASK-1\n");
-    assert!(sandbox.noted("prompts").contains("- It works"));
+    for told in ["- It works", "Step by step", "- It is tested"] {
+        assert!(sandbox.noted("prompts").contains(told), "{told}");
+    }
     let mut found = stories(&sandbox);
     found.sort();
     assert_eq!(found, ["TASK-1 Second +", "TASK-2 First +"]);
@@ -148,6 +158,122 @@ esac"#,
     work_through(&sandbox);
     assert_eq!(sandbox.read("work.txt"), "12\n7\n");
     assert_eq!(sandbox.noted("closed"), "12\n7\n");
+}
+
+#[test]
+fn github_issues_are_claimed_and_closed_by_a_pull_request() {
+    if !crate::installed("jq") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.install(
+        "gh",
+        r#"case "$*" in
+"issue list "*) shift 11; jq -c "$1" "$notes/issues" ;;
+*) printf '%s\n' "$*" >>"$notes/told" ;;
+esac"#,
+    );
+    let issues = r#"[{"number":12,"title":"Second","body":"what","state":"OPEN"},
+{"number":7,"title":"First","body":"","state":"OPEN"}]"#;
+    std::fs::write(sandbox.notes.join("issues"), issues).unwrap();
+    follow(&sandbox, "gh");
+    sandbox.git(&["config", "--unset", "ralph.closedCommand"]);
+    let origin = sandbox.outside("origin.git");
+    sandbox.git(&["init", "-q", "--bare", origin.to_str().unwrap()]);
+    sandbox.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
+    for (recipe, hook) in [("gh-claim", "pre-attempt"), ("gh-pull-request", "post-finish")] {
+        sandbox.hook(
+            &format!("ralph-{hook}"),
+            &document::block(&format!("recipe: {recipe}")),
+        );
+    }
+    work_through(&sandbox);
+    let told = sandbox.noted("told");
+    let claims = "issue edit 12 --add-label in progress\nissue edit 7 --add-label in progress\n";
+    let request = "pr create --head ralph/work --title work --body Closes #12\nCloses #7\n";
+    assert_eq!(told, format!("{claims}{request}"));
+    let there = sandbox.git(&["ls-remote", "origin", "refs/heads/ralph/work"]);
+    assert!(there.starts_with(&sandbox.git(&["rev-parse", "HEAD"])), "{there}");
+}
+
+#[test]
+fn jira_issues_are_worked_through() {
+    if !crate::installed("jq") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.install(
+        "curl",
+        r#"for last; do :; done
+case "$*" in
+"-fsS --netrc --get "*"/rest/api/2/search/jql --data-urlencode jql=labels = ralph "*) cat "$notes/issues" ;;
+"-fsS --netrc "*/issue/*/transitions)
+    case "$*" in *" -d "*) echo "$last $*" >>"$notes/closed" ;; *) cat "$notes/transitions" ;; esac ;;
+*) echo "no such request: $*" >&2; exit 22 ;;
+esac"#,
+    );
+    let issue = |key: &str, title: &str, status: &str, links: &str| {
+        format!(
+            r#"{{"key":"{key}","fields":{{"summary":"{title}","description":"what","status":{{"statusCategory":{{"key":"{status}"}}}},"issuelinks":[{links}]}}}}"#
+        )
+    };
+    let blocked = r#"{"type":{"inward":"is blocked by"},"inwardIssue":{"key":"W-2"}},{"type":{"inward":"is blocked by"},"outwardIssue":{"key":"W-9"}}"#;
+    let issues = [
+        issue("W-1", "Second", "new", blocked),
+        issue("W-2", "First", "indeterminate", ""),
+        issue("W-3", "Old", "done", ""),
+    ];
+    let issues = format!("{{\"issues\":[{}]}}", issues.join(","));
+    std::fs::write(sandbox.notes.join("issues"), issues).unwrap();
+    let transitions = r#"{"transitions":[{"id":"11","to":{"statusCategory":{"key":"new"}}},{"id":"31","to":{"statusCategory":{"key":"done"}}}]}"#;
+    std::fs::write(sandbox.notes.join("transitions"), transitions).unwrap();
+    follow(&sandbox, "jira");
+    assert_eq!(stories(&sandbox), ["W-1 Second", "W-2 First", "W-3 Old +"]);
+    work_through(&sandbox);
+    assert_eq!(sandbox.read("work.txt"), "W-2\nW-1\n");
+    let closed = sandbox.noted("closed");
+    let closed: Vec<&str> = closed.lines().collect();
+    assert!(
+        closed[0].starts_with("/rest/api/2/issue/W-2/transitions "),
+        "{closed:?}"
+    );
+    assert!(
+        closed[1].contains(r#"-d {"transition":{"id":"31"}}"#),
+        "{closed:?}"
+    );
+}
+
+#[test]
+fn linear_issues_are_worked_through() {
+    if !crate::installed("jq") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // What is sent is JSON with one query.
+    sandbox.install(
+        "curl",
+        r#"sent=$(cat)
+query=$(printf '%s' "$sent" | jq -r .query)
+case "$query" in
+"{ issues("*'{eq: "ralph"}'*) cat "$notes/issues" ;;
+'{ issue(id: "'*'{eq: "completed"}'*) echo '{"data":{"issue":{"id":"uuid","team":{"states":{"nodes":[{"id":"done"}]}}}}}' ;;
+'mutation($id: String!, $state: String!)'*)
+    printf '%s' "$sent" | jq -c .variables >>"$notes/closed"; echo '{"data":{"issueUpdate":{"success":true}}}' ;;
+*) echo "no such request: $*" >&2; exit 22 ;;
+esac"#,
+    );
+    let issues = r#"{"data":{"issues":{"nodes":[
+{"identifier":"L-2","title":"Second","description":"what","priority":1,"state":{"type":"unstarted"},
+"inverseRelations":{"nodes":[{"type":"blocks","issue":{"identifier":"L-1"}},{"type":"related","issue":{"identifier":"L-9"}}]}},
+{"identifier":"L-1","title":"First","description":null,"priority":0,"state":{"type":"started"},"inverseRelations":{"nodes":[]}},
+{"identifier":"L-3","title":"Old","description":"","priority":4,"state":{"type":"canceled"},"inverseRelations":{"nodes":[]}}]}}}"#;
+    std::fs::write(sandbox.notes.join("issues"), issues).unwrap();
+    follow(&sandbox, "linear");
+    assert_eq!(stories(&sandbox), ["L-2 Second", "L-3 Old +", "L-1 First"]);
+    work_through(&sandbox);
+    assert_eq!(sandbox.read("work.txt"), "L-1\nL-2\n");
+    let moved = "{\"id\":\"uuid\",\"state\":\"done\"}\n";
+    assert_eq!(sandbox.noted("closed"), moved.repeat(2));
 }
 
 #[test]

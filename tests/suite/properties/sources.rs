@@ -49,6 +49,30 @@ fn phases_of_a_spec_kit_list_are_stories() {
 }
 
 #[test]
+fn openspec_below_the_top_is_openspec() {
+    let sandbox = Sandbox::new();
+    let dir = "docs/openspec/changes/greet";
+    sandbox.write(&format!("{dir}/tasks.md"), "- [ ] one\n");
+    sandbox.write(&format!("{dir}/proposal.md"), "Why.\n");
+    sandbox.write("docs/guide/index.md", "");
+    sandbox.ralph(&["stories", "greet"]).exits(1);
+    let guide = sandbox.top.join("docs/guide");
+    let there = sandbox
+        .ralph_cmd(&["stories", "greet", "--json"])
+        .dir(&guide)
+        .run();
+    let found = there.exits(0).json();
+    assert_eq!(
+        (&found["adapter"], &found["source"]),
+        (&"openspec".into(), &format!("{dir}/tasks.md").into())
+    );
+    let list = format!("{dir}/tasks.md");
+    sandbox.ralph(&["start", "greet", "--stories", &list]).exits(0);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains(&format!("{dir}/proposal.md")), "{prompt}");
+}
+
+#[test]
 fn outermost_boxes_of_a_kiro_list_are_stories() {
     let sandbox = Sandbox::new();
     let list = "# Implementation Plan\n\n## Tasks\n\n- [-] 1. Read\n  - [x] 1.1 Open\n    - _Requirements: 1.1_\n  - [ ]* 1.2 Test\n- [ ]* 2. Docs\n- [ ] 3. Write\n";
@@ -201,9 +225,9 @@ fn a_list_with_dates_and_people_is_warned_about_with_lines() {
     let expected = [
         (1, "the story 1 has 16 tasks"),
         (19, "git ralph skip 2"),
-        (22, "the section 'Notes' has no box"),
         (24, "is never closed"),
-        (25, "looks like a box but is inside a code block"),
+        (25, "is inside a code block; OpenSpec counts it as open"),
+        (22, "the section 'Notes' has no box"),
     ];
     assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
     for ((line, message), (wanted, part)) in warnings.iter().zip(expected) {

@@ -76,6 +76,43 @@ fn a_list_can_be_looked_at_before_a_loop_and_beside_one() {
 }
 
 #[test]
+fn a_list_is_named_from_where_one_stands_and_a_setting_from_the_top() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "## A\n- [ ] one\n");
+    sandbox.write("sub/here.md", "## B\n- [ ] two\n");
+    let sub = sandbox.top.join("sub");
+    let there = |args: &[&str]| sandbox.ralph_cmd(args).dir(&sub).run();
+    let source = |args: &[&str]| there(args).exits(0).json()["source"].clone();
+    let named = |path: &str| source(&["stories", "todo", "--json", "--stories", path]);
+    assert_eq!(named("here.md#item"), "sub/here.md");
+    assert_eq!(named("./../sub/../TODO.md"), "TODO.md");
+    let from_top = there(&["stories", "todo", "--stories", "TODO.md#item"]).exits(1);
+    let from_top = from_top.says("no story file at 'sub/TODO.md'");
+    from_top.says("hint: --stories is relative to the current directory: --stories '../TODO.md#item'");
+    sandbox.configure("ralph.stories", "TODO.md");
+    assert_eq!(source(&["stories", "todo", "--json"]), "TODO.md");
+    there(&["start", "todo", "--stories", "here.md"]).exits(0);
+    assert_eq!(source(&["stories", "--json"]), "sub/here.md");
+}
+
+#[test]
+fn a_list_without_boxes_is_told_as_start_tells_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, "# Plan\n\n## 1. One\n\nText.\n");
+    let output = sandbox.ralph(&["stories", CHANGE]).exits(0);
+    let output = output.says("the section '1. One' has no box");
+    output.says("no story is listed; add a task such as: - [ ] 1.1");
+    let listed = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0).json();
+    assert_eq!(listed["warnings"].as_array().unwrap().len(), 2);
+    sandbox.write("issues.jsonl", "{\"id\":\"1\",\"title\":\"One\"}\n");
+    sandbox
+        .ralph(&["stories", "x", "--stories", "issues.jsonl"])
+        .exits(1)
+        .says("cannot read stories from 'issues.jsonl': it is not a checklist")
+        .says("git config ralph.adapter command");
+}
+
+#[test]
 fn a_change_without_a_list_is_told_with_those_that_have_one() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["stories", "nothing"]).exits(1).answers_nothing();
