@@ -347,5 +347,9 @@ fn stands(status: &Output) -> serde_json::Value {
     if let Some(current) = status["current"].as_object_mut() {
         current.remove("attempt");
     }
+    // Its message names the attempt and its time.
+    if let Some(status) = status.as_object_mut() {
+        status.remove("checkpoint");
+    }
     status
 }
