@@ -13,7 +13,7 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -37,6 +37,8 @@ pub struct Command {
     stdin: Option<Vec<u8>>,
     limit: Duration,
     with_locks: bool,
+    /// How many of the arguments are the same in every call, and left out where a person reads it.
+    usual: usize,
 }
 
 /// What a child left: how it ended and all it printed.
@@ -111,6 +113,7 @@ impl Command {
             stdin: None,
             limit: Duration::from_secs(600),
             with_locks: false,
+            usual: 0,
         }
     }
 
@@ -119,6 +122,20 @@ impl Command {
     pub fn with_locks(mut self) -> Self {
         self.with_locks = true;
         self
+    }
+
+    /// Leaves the arguments so far out where a person reads the command in short.
+    #[must_use]
+    pub fn in_short(mut self) -> Self {
+        self.usual = self.args.len();
+        self
+    }
+
+    /// Returns the command without its environment and without what is the same in every call.
+    fn short(&self) -> String {
+        let words = std::iter::once(&self.program).chain(self.args.iter().skip(self.usual));
+        let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
+        words.join(" ")
     }
 
     /// Appends an argument.
@@ -243,7 +260,15 @@ pub async fn run(command: Command) -> Result<Output, CommandError> {
 }
 
 fn run_blocking(command: &Command) -> Result<Output, CommandError> {
-    tracing::debug!(target: "git_ralph::command", "{command}");
+    tracing::trace!(target: "git_ralph::command", "{command}");
+    let begun = Instant::now();
+    let result = run_to_its_end(command);
+    let took = begun.elapsed().as_millis();
+    tracing::debug!(target: "git_ralph::command", "{} ({took} ms)", command.short());
+    result
+}
+
+fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
     let read_error = |source| CommandError::Read {
         program: command.program_name(),
         source,

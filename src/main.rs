@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 fn told(asked: &clap::Error) -> ExitCode {
     match asked.print() {
         Err(error) if !asked.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
-            trace::begin(false);
+            trace::begin(0);
             trace::cannot_print(&error);
             ExitCode::FAILURE
         }

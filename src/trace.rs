@@ -5,21 +5,25 @@ use std::io;
 
 use tracing_subscriber::EnvFilter;
 
-/// Each command as it runs, and nothing else.
+/// Each command in short with its time, and nothing else.
 const VERBOSE: &str = "warn,git_ralph::command=debug";
+/// Each command whole as well, with its environment.
+const VERY_VERBOSE: &str = "warn,git_ralph::command=trace";
 
 /// Begins to trace to standard error.
-pub fn begin(verbose: bool) {
+pub fn begin(verbose: u8) {
     let wanted = env::var("GIT_RALPH_LOG").ok().filter(|filter| !filter.is_empty());
     let filter = match (wanted, verbose) {
         (Some(filter), _) => filter,
-        (None, true) => VERBOSE.to_owned(),
-        (None, false) => "warn".to_owned(),
+        (None, 0) => "warn".to_owned(),
+        (None, 1) => VERBOSE.to_owned(),
+        (None, _) => VERY_VERBOSE.to_owned(),
     };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
         .with_writer(io::stderr)
         .with_target(false)
+        .with_level(false)
         .without_time()
         .init();
 }

@@ -41,7 +41,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::cli;
 use crate::engine::open_refusal::OpenRefusal;
@@ -79,9 +79,9 @@ pub struct Cli {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
 
-    /// Show each git command as it runs
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
+    /// Show each git command with its time; twice: whole, with its environment
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
 
     /// Use colours: always, never, or auto, on a terminal only (color.ralph, color.ui)
     #[arg(long = "color", value_name = "WHEN", global = true, value_parser = colour(), hide_possible_values = true)]
@@ -186,7 +186,7 @@ fn colour() -> impl TypedValueParser<Value = Colour> {
 pub async fn run(cli: Cli) -> Exit {
     let mut screen = Screen {
         quiet: cli.quiet,
-        verbose: cli.verbose,
+        verbose: cli.verbose > 0,
         json: false,
         colour: cli.colour,
     };

@@ -303,7 +303,7 @@ impl Git {
             command = command.arg("-c").arg(setting);
         }
         GitCommand {
-            command: command.arg(verb).args(args),
+            command: command.in_short().arg(verb).args(args),
             verb,
         }
     }
