@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::file_modes::{Modes, mode_of, set_mode};
+use super::inner_repositories;
 use super::inventory::{Inventory, Kind, holds_no_file};
 use super::records::{Records, make_room};
 use super::savepoint::Moment;
@@ -176,6 +177,11 @@ impl Records {
                 }
                 continue;
             }
+            let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            if now.is_ok_and(|now| !now.is_file()) && self.copy_of(path).is_file() {
+                gone.replaced.push((path.clone(), self.copy_of(path)));
+                continue;
+            }
             self.put_back_file(path, &modes)?;
         }
         let is_held_back = |path: &Vec<u8>| gone.held_back.contains(path);
@@ -281,6 +287,8 @@ pub(super) struct Gone {
     pub for_good: Vec<Vec<u8>>,
     /// Of these the directories.
     without: Vec<Vec<u8>>,
+    /// Files in whose place is something else now, with their copies.
+    replaced: Vec<(Vec<u8>, PathBuf)>,
     /// Those that a build made and would take for the whole without these directories.
     held_back: Vec<Vec<u8>>,
 }
@@ -298,6 +306,13 @@ impl Gone {
             }
             notices.tell(told);
         }
+        for (path, copy) in &self.replaced {
+            notices.tell(format!(
+                "what git ignores is left as the attempt made it: {} is no longer a file; a copy of it is {}",
+                first_few([path]).join(", "),
+                copy.display()
+            ));
+        }
         if !self.held_back.is_empty() {
             notices.tell(format!(
                 "not put back without {}, which may be what it was made with: {}",
@@ -311,6 +326,7 @@ impl Gone {
 
 /// Takes the inventory before an attempt, and copies what is small of it. One scan of the work tree.
 pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
+    inner_repositories::record(site)?;
     let records = Records::of(site);
     let now = records.take_inventory(site, &site.repo.index()).await?;
     Ok(records.copy_ignored(&now)?)

@@ -21,6 +21,7 @@ mod fresh_times;
 mod hidden_files;
 mod ignored_files;
 mod index_flags;
+mod inner_repositories;
 mod inventory;
 mod leftovers;
 mod locks;

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::exact_bytes::{self, ExactBytes};
 use super::fresh_times::Times;
 use super::ignored_files::Gone;
+use super::inner_repositories;
 use super::records::Records;
 use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
 use super::trash::put_away;
@@ -260,6 +261,7 @@ impl Savepoint {
         let gone = self.put_back_unversioned(site, &touched, times, notices).await?;
         let lost = gone.tell(trash, notices);
         touched.extend(gone.all);
+        touched.extend(inner_repositories::clear(site, trash, notices)?);
         Ok(Return { touched, lost })
     }
 

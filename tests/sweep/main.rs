@@ -14,6 +14,7 @@ mod support;
 
 mod coverage;
 mod crash;
+mod listing;
 mod matrix;
 mod property;
 

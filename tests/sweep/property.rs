@@ -286,6 +286,17 @@ fn go_through(story: &Story) -> Result<(), TestCaseError> {
 
 #[test]
 fn no_content_is_ever_lost() {
+    with_seed(story(), 4, 40, |story| go_through(&story));
+}
+
+/// Tries `quick` cases, or `many` in a large sweep, of a seed that can be given again.
+#[track_caller]
+pub fn with_seed<S: Strategy>(
+    strategy: S,
+    quick: u32,
+    many: u32,
+    try_one: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
     let given = std::env::var("GIT_RALPH_SEED")
         .ok()
         .map(|seed| seed.parse().unwrap());
@@ -301,13 +312,13 @@ fn no_content_is_ever_lost() {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let config = Config {
-        cases: if crate::whole() { 40 } else { 4 },
+        cases: if crate::whole() { many } else { quick },
         max_shrink_iters: 60,
         failure_persistence: None,
         ..Config::default()
     };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    if let Err(error) = runner.run(&story(), |story| go_through(&story)) {
+    if let Err(error) = runner.run(&strategy, try_one) {
         panic!("GIT_RALPH_SEED={seed}: {error}");
     }
 }

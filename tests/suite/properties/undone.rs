@@ -474,3 +474,19 @@ fn an_encoding_that_a_file_is_not_in_harms_no_other_file() {
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.files(), before);
 }
+
+#[test]
+fn a_repository_made_among_tracked_files_is_undone() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.failing("cd src; git init -q");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("a repository was made in a directory with tracked files; src/.git is moved to");
+    assert!(!sandbox.top.join("src/.git").exists());
+    // What a person has made there stays.
+    sandbox.cmd("git").args(["init", "-q", "src"]).run().exits(0);
+    let agent = sandbox.failing("echo x >x");
+    sandbox.step("retry", &agent).exits(3);
+    assert!(sandbox.top.join("src/.git").exists());
+}
