@@ -73,6 +73,10 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "run the same command later",
     ),
     ("7", "manual intervention needed", "stop, and look at the message"),
-    ("75", "another process holds this loop", "try again later"),
+    (
+        "75",
+        "another process holds this loop, or an agent's session works on it",
+        "try again later",
+    ),
     ("128+n", "ended by signal n", "run the same command to resume"),
 ];

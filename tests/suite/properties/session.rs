@@ -330,6 +330,8 @@ fn a_session_that_died_is_gone_on_after() {
             .says("add --force to the same command");
     }
     assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains("next add-login --force"), "{words}");
     let output = sandbox.ralph(&["next", "--force", "--", &agent]).exits(0);
     output.says("an agent's session was given story 2");
     assert_eq!(
