@@ -62,7 +62,9 @@ pub(super) fn since(path: &Path, begin: Timestamp) -> Usage {
     if !reaches_back {
         return Usage::default();
     }
-    messages.into_values().for_each(|usage| sum.add(usage));
+    for usage in messages.into_values() {
+        sum.add(usage);
+    }
     sum
 }
 

@@ -29,9 +29,9 @@ impl Dialect for Cline {
                     report.fault = Some(fault.unwrap_or_else(|| Fault::new(None, None, &text)));
                 }
             }
-            "agent_event" if event.event.r#type == "error" => {
-                let class = event.event.error_class.value();
-                let message = event.event.message.value().unwrap_or_default();
+            "agent_event" if event.agent.r#type == "error" => {
+                let class = event.agent.error_class.value();
+                let message = event.agent.message.value().unwrap_or_default();
                 report.fails(Fault::new(class.as_deref(), None, &message));
             }
             "error" => {
@@ -47,7 +47,8 @@ impl Dialect for Cline {
 #[serde(default)]
 struct Event {
     r#type: String,
-    event: AgentEvent,
+    #[serde(rename = "event")]
+    agent: AgentEvent,
     message: Lenient<String>,
     text: Lenient<String>,
     #[serde(rename = "finishReason")]
