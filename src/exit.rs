@@ -75,7 +75,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     ("7", "manual intervention needed", "stop, and look at the message"),
     (
         "75",
-        "another process holds this loop, or another git the repository",
+        "another process or an agent's session holds this loop, or another git the repository",
         "try again later",
     ),
     ("128+n", "ended by signal n", "run the same command to resume"),

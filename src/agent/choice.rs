@@ -76,10 +76,7 @@ impl Agent {
         let known = preset.map(|preset| preset.format);
         let agent = match (own.command, preset) {
             (Some(line), _) => Self::of_command(AgentCommand::Shell(line)),
-            (None, Some(preset)) => {
-                let words = [preset.program].into_iter().chain(preset.args.iter().copied());
-                Self::of_command(AgentCommand::Args(words.map(OsString::from).collect()))
-            }
+            (None, Some(preset)) => Self::of_command(preset.command()),
             (None, None) => return None,
         };
         Some(Self {

@@ -4,6 +4,9 @@
 //! Each line of it was worked out by running the program without a person in front of it, unless it says
 //! that it was not.
 
+use std::ffi::OsString;
+
+use super::AgentCommand;
 use super::decode::Format;
 
 /// An agent that is known by name.
@@ -135,6 +138,116 @@ pub const ALL: &[Preset] = &[
         litter: None,
         tried: false,
     },
+    Preset {
+        name: "droid",
+        program: "droid",
+        args: &["exec", "--skip-permissions-unsafe", "-o", "stream-json"],
+        env: &[],
+        format: Format::Droid,
+        unasked: Some("--skip-permissions-unsafe"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "cline",
+        program: "cline",
+        args: &[],
+        env: &[],
+        format: Format::Text,
+        unasked: None,
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "vibe",
+        program: "vibe",
+        args: &["-p", "--auto-approve", "--trust"],
+        env: &[],
+        format: Format::Text,
+        unasked: Some("--auto-approve"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "cn",
+        program: "cn",
+        args: &["-p", "--auto"],
+        env: &[],
+        format: Format::Text,
+        unasked: Some("--auto"),
+        litter: None,
+        tried: true,
+    },
+    Preset {
+        name: "auggie",
+        program: "auggie",
+        args: &["--print", "--quiet"],
+        env: &[],
+        format: Format::Text,
+        unasked: None,
+        litter: None,
+        tried: false,
+    },
+    Preset {
+        name: "cursor-agent",
+        program: "cursor-agent",
+        args: &["-p", "--trust", "--force", "--output-format", "stream-json"],
+        env: &[],
+        format: Format::Claude,
+        unasked: Some("--force"),
+        litter: None,
+        tried: false,
+    },
+    Preset {
+        name: "goose",
+        program: "goose",
+        args: &["run", "-i", "-", "--no-session", "--output-format", "stream-json"],
+        env: &[("GOOSE_MODE", "auto")],
+        format: Format::Goose,
+        unasked: None,
+        litter: None,
+        tried: false,
+    },
+    Preset {
+        name: "kimi",
+        program: "kimi",
+        args: &["-p", "\"$(cat {prompt_file})\""],
+        env: &[],
+        format: Format::Text,
+        unasked: None,
+        litter: None,
+        tried: false,
+    },
+    Preset {
+        name: "kiro-cli",
+        program: "kiro-cli",
+        args: &["chat", "--no-interactive", "--trust-all-tools"],
+        env: &[],
+        format: Format::Text,
+        unasked: Some("--trust-all-tools"),
+        litter: None,
+        tried: false,
+    },
+    Preset {
+        name: "openhands",
+        program: "openhands",
+        args: &["--headless", "--override-with-envs", "-f", "{prompt_file}"],
+        env: &[("OPENHANDS_SUPPRESS_BANNER", "1")],
+        format: Format::Text,
+        unasked: None,
+        litter: None,
+        tried: false,
+    },
+    Preset {
+        name: "crush",
+        program: "crush",
+        args: &["run", "-q"],
+        env: &[],
+        format: Format::Text,
+        unasked: None,
+        litter: None,
+        tried: false,
+    },
 ];
 
 impl Preset {
@@ -142,6 +255,16 @@ impl Preset {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|preset| preset.name == name)
+    }
+
+    /// Its command. An argument that only a shell can make has one run it.
+    #[must_use]
+    pub fn command(&self) -> AgentCommand {
+        if self.args.iter().any(|argument| argument.contains('$')) {
+            return AgentCommand::Shell(self.line());
+        }
+        let words = [self.program].into_iter().chain(self.args.iter().copied());
+        AgentCommand::Args(words.map(OsString::from).collect())
     }
 
     /// Its command line, for people.
@@ -158,6 +281,7 @@ impl Preset {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn a_name_means_one_preset_and_its_own_argument() {
@@ -168,5 +292,9 @@ mod tests {
             }
         }
         assert_eq!(Preset::named("claude -p"), None);
+        let kimi = Preset::named("kimi").unwrap().command();
+        let (argv, from_file) = kimi.argv(Path::new("/a b/prompt.md"));
+        assert_eq!(argv, ["sh", "-c", "kimi -p \"$(cat '/a b/prompt.md')\""]);
+        assert!(from_file);
     }
 }

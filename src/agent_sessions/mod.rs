@@ -2,7 +2,7 @@
 //! it may end. What the session says is judged like an agent's last message, by the same functions as `complete` and
 //! `fail`; between two stops the loop is at rest, so that a session may die at any time.
 //!
-//! - `hook_input`: what the agent tells its hook; `transcript`: what it says elsewhere;
+//! - `hook_input`: what the agent tells its hook; `transcript`: what it says elsewhere, `usage`: what it has spent;
 //! - `locate`: whether that concerns us, before any process is started;
 //! - `stop`: from the last message to the answer;
 //! - `answer`: what to answer the agent.
@@ -14,6 +14,7 @@ mod hook_input;
 mod locate;
 mod stop;
 mod transcript;
+mod usage;
 
 use jiff::Timestamp;
 

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
+use super::usage;
 use super::{Answer, HookInput, agent_session, other_agent_session};
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::Ending;
@@ -102,7 +103,13 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         }
         .into());
     }
-    let report = heard_in(&message, &prompt_text(open, &story, &settings)?);
+    let since = given.or(prompted).map(|given| given.since);
+    let mut report = heard_in(&message, &prompt_text(open, &story, &settings)?);
+    if let (Some(since), Some(transcript)) = (since, &call.transcript) {
+        let usage = usage::since(transcript, since);
+        (report.input_tokens, report.output_tokens) = (usage.input_tokens, usage.output_tokens);
+        report.cost_usd = usage.cost_usd;
+    }
     learnings::learn(open, &report.learnings);
     let judgement = judge(&Ending::Exited(0), &report, None);
     if judgement.verdict == Verdict::NoSignal {
@@ -133,7 +140,6 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         report,
         judgement,
     };
-    let since = given.or(prompted).map(|given| given.since);
     let end = judge_session(open, since, &story, &listing, said, &settings, call).await?;
     match end {
         StepEnd::Checkpointed => give_next(open, call, &settings, None).await,

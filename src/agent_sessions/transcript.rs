@@ -60,12 +60,17 @@ fn regular(path: &Path) -> Option<File> {
 
 /// Reads the end of a regular file.
 fn end_of(path: &Path) -> Option<Vec<u8>> {
+    whole_or_end(path).map(|(end, _)| end)
+}
+
+/// Reads the end of a regular file, with whether that is the whole file.
+pub(super) fn whole_or_end(path: &Path) -> Option<(Vec<u8>, bool)> {
     let mut file = regular(path)?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(READ))).ok()?;
     let mut end = Vec::new();
     file.take(READ).read_to_end(&mut end).ok()?;
-    Some(end)
+    Some((end, length <= READ))
 }
 
 /// What a line is.

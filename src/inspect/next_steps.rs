@@ -34,9 +34,11 @@ impl Status {
             purpose,
             only_shows: false,
         };
+        let is_given = self.session.as_ref().is_some_and(|session| session.at_work);
+        let force = if is_given { " --force" } else { "" };
         let step = |verb: &str| match driver {
-            Driver::Steps => format!("{verb} {change}"),
-            Driver::Run => format!("run {change}"),
+            Driver::Steps => format!("{verb} {change}{force}"),
+            Driver::Run => format!("run {change}{force}"),
         };
         let latest = self.current.as_ref().and_then(|current| {
             let attempt = current
@@ -73,6 +75,7 @@ impl Status {
             }
             Phase::Ready => {
                 let purpose = match driver {
+                    _ if is_given => "if the agent's session is gone",
                     Driver::Steps => "to have the agent attempt it",
                     Driver::Run => "to continue",
                 };

@@ -14,8 +14,8 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     ),
     (
         "ralph.agent.<name>.format",
-        "of the preset",
-        "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen or pi",
+        "of the preset; auto for a command of your own",
+        "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose or cline",
     ),
     (
         "ralph.maxRetries",
@@ -26,7 +26,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.idleTimeout",
         "30m",
-        "how long an attempt may print nothing, or only the same error, before git-ralph ends it",
+        "how long an attempt may print nothing, or only the same, before git-ralph ends it",
     ),
     (
         "ralph.verify",

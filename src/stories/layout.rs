@@ -149,13 +149,30 @@ fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Resu
         adapter: adapter
             .or(layout.map(|layout| layout.adapter))
             .unwrap_or_else(by_name),
-        path: path.to_owned(),
+        path: outside(top, path).unwrap_or_else(|| path.to_owned()),
         grouping: match (grouping, layout) {
             (Grouping::Auto, Some(layout)) => layout.grouping,
             _ => grouping,
         },
         commands: None,
     })
+}
+
+/// Returns a path that leads out of the repository by its own words as the absolute path that it means: whoever names
+/// it means that file. A link that leads out is another matter.
+fn outside(top: &Path, path: &str) -> Option<String> {
+    let mut depth = 0_i32;
+    let leads_out = Path::new(path).components().any(|part| {
+        match part {
+            Component::ParentDir => depth -= 1,
+            Component::Normal(_) => depth += 1,
+            _ => {}
+        }
+        depth < 0
+    });
+    let joined = top.join(path);
+    let dir = joined.parent().filter(|_| leads_out)?.canonicalize().ok()?;
+    Some(dir.join(joined.file_name()?).to_str()?.to_owned())
 }
 
 fn detect(

@@ -413,5 +413,21 @@ mod tests {
             };
             assert_eq!(mark(&absolute, top.path(), &story).unwrap(), Marked::Ticked(1));
         }
+
+        #[test]
+        fn a_path_that_leads_out_by_its_words_is_the_absolute_one() {
+            let (outside, _) = repository("plan.md", CHECKLIST.as_bytes());
+            let top = outside.path().join("repository");
+            fs::create_dir(&top).unwrap();
+            let plan = outside.path().canonicalize().unwrap().join("plan.md");
+            for path in ["../plan.md", "x/../../plan.md"] {
+                fs::create_dir_all(top.join("x")).unwrap();
+                assert_eq!(given(&top, path).path, plan.to_str().unwrap());
+            }
+            assert_eq!(given(&top, "x/../plan.md").path, "x/../plan.md");
+            let source = given(&top, "../plan.md");
+            let story = listed(&source, &top).stories.remove(1);
+            assert_eq!(mark(&source, &top, &story).unwrap(), Marked::Ticked(1));
+        }
     }
 }

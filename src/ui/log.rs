@@ -30,9 +30,8 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             kept(log, entry),
         );
         let _ = writeln!(text, "{}", row.trim_end());
-        let reason = attempt.reason.as_ref().and_then(|reason| reason.lines().next());
-        if let Some(first) = reason {
-            let _ = writeln!(text, "{}", hang(&format!("       {first}"), 7, columns));
+        if let Some(reason) = attempt.reason.as_deref().and_then(in_one_line) {
+            let _ = writeln!(text, "{}", hang(&format!("       {reason}"), 7, columns));
         }
     }
     let _ = writeln!(text, "{}", total(log));
@@ -52,19 +51,35 @@ pub fn markdown(log: &Log) -> String {
     for entry in &log.attempts {
         let attempt = &entry.attempt;
         let title = entry.title.as_deref().unwrap_or_default();
-        let reason = attempt.reason.as_deref().and_then(|reason| reason.lines().next());
+        let reason = attempt.reason.as_deref().and_then(in_one_line);
         let row = [
             plain(&headed(&attempt.story, title)),
             attempt.attempt.to_string(),
             attempt.verdict.words().to_owned(),
             time(attempt.duration),
             attempt.cost_usd.map(dollars).unwrap_or_default(),
-            plain(reason.unwrap_or_default()),
+            plain(&reason.unwrap_or_default()),
         ];
         let _ = writeln!(text, "| {} |", row.join(" | "));
     }
     let _ = writeln!(text, "\n{}\n", total(log));
     text
+}
+
+/// What stands in a reason before the end of some output.
+const OUTPUT: &str = "The end of its output:";
+
+/// The first line of a reason; of one that shows some output, its last line too.
+fn in_one_line(reason: &str) -> Option<String> {
+    let first = reason.lines().next()?;
+    let last = reason.split_once(OUTPUT).and_then(|(_, output)| {
+        let mut lines = output.lines();
+        lines.rfind(|line| !line.trim().is_empty())
+    });
+    Some(match last {
+        Some(last) => format!("{first}: {}", last.trim()),
+        None => first.to_owned(),
+    })
 }
 
 fn headed(id: &str, title: &str) -> String {
@@ -103,4 +118,20 @@ fn total(log: &Log) -> String {
         let _ = write!(words, ", {}", dollars(costs.iter().sum()));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_in_one_line_has_the_last_line_of_its_output() {
+        let line = |reason: &str| in_one_line(reason).unwrap_or_default();
+        assert_eq!(line("it is red\nvery"), "it is red");
+        assert_eq!(
+            line("the gate 'make' failed\n\nThe end of its output:\n\none\n  two\n\n"),
+            "the gate 'make' failed: two"
+        );
+        assert_eq!(line("failed\n\nThe end of its output:\n"), "failed");
+    }
 }

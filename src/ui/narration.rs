@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Zoned};
 
 use super::shown::styled;
 use super::summary::far;
@@ -87,18 +87,12 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 counted(*max_retries, "retry", "retries")
             ),
         ),
-        What::Waiting {
-            reason,
-            seconds,
-            until,
-        } => {
-            let wait = SignedDuration::from_secs(i64::try_from(*seconds).unwrap_or(i64::MAX));
-            let at = until.to_zoned(TimeZone::system()).strftime("%H:%M");
+        // What it said is in the line about the attempt.
+        What::Waiting { seconds, until, .. } => {
+            let when = waiting_time(*seconds, &until.to_zoned(TimeZone::system()));
             line(
                 &mut text,
-                &format!(
-                    "the agent's service cannot answer now ({reason}); trying again in {wait:#}, at {at}"
-                ),
+                &format!("the agent's service cannot answer now; trying again {when}"),
             );
         }
         What::StoryProgress { done, total } => {
@@ -185,6 +179,23 @@ pub(super) fn attempt_heading(what: &What) -> Option<String> {
         }
     }
     Some(text)
+}
+
+/// When a wait is over: `in 11s`, `at 17:00, in 4h 59m`.
+fn waiting_time(seconds: u64, until: &Zoned) -> String {
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    // Nobody counts the seconds of an hour.
+    let shown = if seconds >= 3600 {
+        seconds - seconds % 60
+    } else {
+        seconds
+    };
+    let left = SignedDuration::from_secs(shown);
+    match seconds {
+        ..60 => format!("in {left:#}"),
+        60..72_000 => format!("at {}, in {left:#}", until.strftime("%H:%M")),
+        _ => format!("on {}, in {left:#}", until.strftime("%Y-%m-%d at %H:%M")),
+    }
 }
 
 /// What is left of a wait, in one line; empty at its end.
@@ -276,5 +287,16 @@ mod tests {
         let words = [0.4, 59.0, 200.0, 7_500.0, f64::NAN, 1e300].map(time);
         assert_eq!(words[..4], ["0s", "59s", "3m 20s", "2h 05m"]);
         assert_eq!(words[4], "0s");
+    }
+
+    #[test]
+    fn a_wait_is_told_by_the_clock() {
+        let until = "2026-11-22T17:00:20[UTC]".parse().unwrap();
+        let told = |seconds| waiting_time(seconds, &until);
+        assert_eq!(told(11), "in 11s");
+        assert_eq!(told(90), "at 17:00, in 1m 30s");
+        assert_eq!(told(4 * 3600 + 59 * 60 + 40), "at 17:00, in 4h 59m");
+        assert_eq!(told(100 * 3600), "on 2026-11-22 at 17:00, in 100h");
+        assert!(told(u64::MAX).contains("in "));
     }
 }

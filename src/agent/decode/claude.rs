@@ -50,8 +50,11 @@ impl Claude {
         let Some(assistant) = parse::<Assistant>(line) else {
             return;
         };
+        let error = assistant.error.value();
         for block in assistant.message.content {
             match block.r#type.as_str() {
+                // It is told as the reason.
+                "text" if error.is_some() => {}
                 "text" => report.note(&block.text.value().unwrap_or_default()),
                 "tool_use" => {
                     let name = block.name.value().unwrap_or_default();
@@ -63,7 +66,7 @@ impl Claude {
         let is_subagent = assistant.parent_tool_use_id.is_some();
         if !is_subagent {
             report.message_begins();
-            self.error = assistant.error.value();
+            self.error = error;
         }
     }
 
@@ -347,5 +350,8 @@ mod tests {
         decoder.push(format!("{INIT}\n{TALK}\n{TOOL}\n").as_bytes());
         assert_eq!(decoder.take_activity(), ["I will.", "Bash: make test"]);
         assert!(decoder.take_activity().is_empty());
+        let error = TALK.replacen(r#""parent"#, r#""error":"rate_limit","parent"#, 1);
+        decoder.push(format!("{error}\n").as_bytes());
+        assert_eq!(decoder.take_activity(), ["Bash: make test"]);
     }
 }

@@ -125,7 +125,17 @@ struct FirstLine {
     error: Option<IgnoredAny>,
     data: Option<IgnoredAny>,
     result: Lenient<String>,
+    message: Lenient<Message>,
+    event: Option<IgnoredAny>,
     qwen_code_version: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(rename = "role")]
+    _role: String,
+    #[serde(rename = "content")]
+    _content: Vec<IgnoredAny>,
 }
 
 fn format_of(line: &[u8]) -> Format {
@@ -146,6 +156,8 @@ fn format_of(line: &[u8]) -> Format {
         "thread.started" => Format::Codex,
         "session" if line.version.is_some() => Format::Pi,
         "init" => Format::Gemini,
+        "message" if line.message.value().is_some() => Format::Goose,
+        "agent_event" if line.event.is_some() => Format::Cline,
         name if name.starts_with("session.") && line.data.is_some() => Format::Copilot,
         _ if line.session_id.value().is_some() && (line.part.or(line.error)).is_some() => Format::Opencode,
         _ => Format::Text,
@@ -239,6 +251,12 @@ mod tests {
                 Format::Claude,
             ),
             (r#"{"type":"result","result":{}}"#, Format::Text),
+            (
+                r#"{"type":"message","message":{"role":"assistant","content":[]}}"#,
+                Format::Goose,
+            ),
+            (r#"{"type":"message","role":"user","content":[]}"#, Format::Text),
+            (r#"{"type":"agent_event","event":{}}"#, Format::Cline),
             (r#"{"type":"session"}"#, Format::Text),
             (r#"{"type":7}"#, Format::Text),
             (r#"{"type":"system""#, Format::Text),

@@ -196,10 +196,23 @@ impl Fault {
         let lower = message.to_lowercase();
         Self {
             kind: judge(name, status, &lower),
-            message: in_words(message).trim().chars().take(MESSAGE_CHARS).collect(),
+            message: without_epoch(&in_words(message))
+                .trim()
+                .chars()
+                .take(MESSAGE_CHARS)
+                .collect(),
             retry_after: wait_in(&lower),
         }
     }
+}
+
+/// Returns the text without the second at which a limit ends, which nobody can read.
+fn without_epoch(message: &str) -> String {
+    let Some((before, after)) = message.split_once("limit reached|") else {
+        return message.to_owned();
+    };
+    let rest = after.trim_start_matches(|char: char| char.is_ascii_digit());
+    format!("{before}limit reached{rest}")
 }
 
 /// Returns the words of an error that is told as JSON, which may be told as JSON once more.
@@ -350,6 +363,9 @@ mod tests {
             let fault = Fault::new(None, None, message);
             assert_eq!(fault.message, words, "{message}");
         }
+        let limit = Fault::new(None, None, "AI usage limit reached|1000 for now");
+        assert_eq!(limit.message, "AI usage limit reached for now");
+        assert_eq!(limit.retry_after, Some(0));
         let fault = Fault::new(None, None, r#"{"error":{"code":401,"message":"bad key"}}"#);
         assert_eq!(fault.kind, FaultKind::Auth);
     }

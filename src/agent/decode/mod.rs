@@ -12,12 +12,14 @@
 //! It must not know how agents are run, nor what a report leads to.
 
 mod claude;
+mod cline;
 mod codex;
 mod copilot;
 mod detect;
 mod droid;
 mod fault;
 mod gemini;
+mod goose;
 mod last_words;
 mod lines;
 mod opencode;
@@ -66,11 +68,15 @@ pub enum Format {
     Pi,
     /// `droid exec -o stream-json`, or `json`.
     Droid,
+    /// `goose run --output-format stream-json`.
+    Goose,
+    /// `cline --json`.
+    Cline,
 }
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Auto,
         Self::Text,
         Self::Claude,
@@ -81,6 +87,8 @@ impl Format {
         Self::Qwen,
         Self::Pi,
         Self::Droid,
+        Self::Goose,
+        Self::Cline,
     ];
 
     /// The name in settings.
@@ -97,6 +105,8 @@ impl Format {
             Self::Qwen => "qwen",
             Self::Pi => "pi",
             Self::Droid => "droid",
+            Self::Goose => "goose",
+            Self::Cline => "cline",
         }
     }
 
@@ -111,6 +121,8 @@ impl Format {
             Self::Copilot => Box::new(copilot::Copilot),
             Self::Qwen => Box::new(claude::Claude::of_qwen()),
             Self::Pi => Box::new(pi::Pi),
+            Self::Goose => Box::new(goose::Goose::default()),
+            Self::Cline => Box::new(cline::Cline),
         })
     }
 }

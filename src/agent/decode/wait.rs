@@ -2,6 +2,7 @@
 //!
 //! Invariant: what is not understood in full is no time. It must not know what is waited for.
 
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned, civil};
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ const SPANS: &[&str] = &[
     "reset in",
 ];
 
-/// What stands before a time on the clock of this machine.
-const CLOCK: &str = "try again at ";
+/// What stands before a time on the clock: of this machine, unless it names its zone.
+const CLOCK: &[&str] = &["try again at ", "resets at ", "reset at ", "resets "];
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -33,7 +34,7 @@ pub(super) fn wait_in(message: &str) -> Option<u64> {
     if let Some(after) = SPANS.iter().find_map(after) {
         return duration(after.trim_start_matches([' ', ':', '=', '"', '\'']));
     }
-    clock(after(&CLOCK)?, &Zoned::now())
+    clock(CLOCK.iter().find_map(after)?, &Zoned::now())
 }
 
 /// The seconds from now until `epoch`, a time in Unix seconds.
@@ -46,22 +47,32 @@ fn seconds(from: Timestamp, until: Timestamp) -> u64 {
     u64::try_from(until.duration_since(from).as_secs()).unwrap_or(0)
 }
 
-/// The seconds from `now` until `7:37 am` or `nov 25th, 2026 6:07 am`. A time without a date is the
-/// next such time; one in this minute is over when the minute is.
+/// The seconds from `now` until `7:37 am`, `3pm (europe/berlin)` or `nov 25th, 2026 6:07 am`. A time without a date is
+/// the next such time, a date without a year the next such date; one in this minute is over when the minute is.
 fn clock(text: &str, now: &Zoned) -> Option<u64> {
-    let mut words = text.split([' ', ',']).filter(|word| !word.is_empty());
-    let first = words.next()?;
-    let (date, time) = if first.starts_with(|char: char| char.is_ascii_digit()) {
-        (None, first)
-    } else {
-        (Some(date(first, words.next()?, words.next()?)?), words.next()?)
+    let mut words = text.split([' ', ',']).filter(|word| !word.is_empty()).peekable();
+    let date = words.next_if(|word| !begins_with_digit(word));
+    let date = match date {
+        None => None,
+        Some(month) => Some(day_of_year(month, words.next()?)?),
     };
-    let time = time_of_day(time, words.next()?)?;
+    let is_year = |word: &&str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let year = date.and_then(|_| words.next_if(is_year));
+    let first = words.next()?;
+    let time = match time_of_day(first) {
+        Some(time) => time,
+        None => time_of_day(&format!("{first}{}", words.next()?))?,
+    };
+    let now = match words.peek().and_then(|word| word.strip_prefix('(')) {
+        Some(zone) => now.with_time_zone(zone_called(zone, now)?),
+        None => now.clone(),
+    };
     let this_minute = now.time().with().second(0).subsec_nanosecond(0).build().ok()?;
-    let day = match date {
-        Some(date) => date,
-        None if time < this_minute => now.date().tomorrow().ok()?,
-        None => now.date(),
+    let day = match (date, year) {
+        (Some((month, day)), Some(year)) => civil::Date::new(year.parse().ok()?, month, day).ok()?,
+        (Some((month, day)), None) => next_date(month, day, now.date())?,
+        (None, _) if time < this_minute => now.date().tomorrow().ok()?,
+        (None, _) => now.date(),
     };
     let mut until = day.to_datetime(time);
     if until == now.date().to_datetime(this_minute) {
@@ -71,27 +82,51 @@ fn clock(text: &str, now: &Zoned) -> Option<u64> {
     Some(seconds(now.timestamp(), until.timestamp()))
 }
 
-/// Reads `nov`, `25th` and `2026`.
-fn date(month: &str, day: &str, year: &str) -> Option<civil::Date> {
+fn begins_with_digit(word: &str) -> bool {
+    word.starts_with(|char: char| char.is_ascii_digit())
+}
+
+/// Reads a zone in brackets; anything else in brackets is none, and the clock is that of this machine.
+fn zone_called(word: &str, now: &Zoned) -> Option<TimeZone> {
+    let name = word.trim_end_matches(|char: char| !char.is_ascii_alphanumeric());
+    match TimeZone::get(name) {
+        Ok(zone) => Some(zone),
+        // The name of a zone that is not known here.
+        Err(_) if name.contains('/') || word.contains(')') => None,
+        Err(_) => Some(now.time_zone().clone()),
+    }
+}
+
+/// Reads `nov` and `25th`.
+fn day_of_year(month: &str, day: &str) -> Option<(i8, i8)> {
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     let endings = ["st", "nd", "rd", "th"];
     let number = endings.iter().find_map(|ending| day.strip_suffix(ending));
-    let day = number.unwrap_or(day).parse().ok()?;
-    civil::Date::new(year.parse().ok()?, month.try_into().ok()?, day).ok()
+    Some((month.try_into().ok()?, number.unwrap_or(day).parse().ok()?))
 }
 
-/// Reads `7:37` and `am`, which may end a sentence.
-fn time_of_day(time: &str, half: &str) -> Option<civil::Time> {
-    let (hour, minute) = time.split_once(':')?;
+/// Returns the next day of this name, today included.
+fn next_date(month: i8, day: i8, today: civil::Date) -> Option<civil::Date> {
+    let years = [today.year(), today.year().checked_add(1)?];
+    let mut dates = years
+        .into_iter()
+        .filter_map(|year| civil::Date::new(year, month, day).ok());
+    dates.find(|date| *date >= today)
+}
+
+/// Reads `7:37am` or `3pm`, which may end a sentence.
+fn time_of_day(time: &str) -> Option<civil::Time> {
+    let time = time.trim_end_matches(['.', ')', '"']);
+    let (time, afternoon) = match (time.strip_suffix("am"), time.strip_suffix("pm")) {
+        (Some(time), _) => (time, 0),
+        (_, Some(time)) => (time, 12),
+        _ => return None,
+    };
+    let (hour, minute) = time.split_once(':').unwrap_or((time, "0"));
     let hour: i8 = hour.parse().ok()?;
     if !(1..=12).contains(&hour) {
         return None;
     }
-    let afternoon = match half.trim_end_matches(['.', ')', '"']) {
-        "am" => 0,
-        "pm" => 12,
-        _ => return None,
-    };
     civil::Time::new(hour % 12 + afternoon, minute.parse().ok()?, 0, 0).ok()
 }
 
@@ -130,7 +165,7 @@ fn leading_number(text: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jiff::tz::{TimeZone, offset};
+    use jiff::tz::offset;
     use proptest::prelude::*;
 
     #[test]
@@ -147,6 +182,7 @@ mod tests {
             ("usage limit reached|1000", Some(0)),
             ("usage limit reached|99999999999999999999999", None),
             ("too many requests", None),
+            ("the rate limit resets with the next day", None),
         ] {
             assert_eq!(wait_in(message), seconds, "{message}");
         }
@@ -176,13 +212,27 @@ mod tests {
             ("nov 22, 2026 7:30 am.", Some(3600 - 20)),
             ("nov 25xx, 2026 6:07 am.", None),
             ("25 nov 2026 6:07 am", None),
-            ("nov 25th 6:07 am", None),
+            ("nov 25th 6:07 am", Some(3 * day - 23 * minute - 20)),
             ("13:00 pm", None),
             ("0:10 am", None),
             ("7:61 am", None),
             ("7:37", None),
             ("7:37 utc", None),
-            ("7 pm", None),
+            ("7 pm", Some(12 * hour + 30 * minute - 20)),
+            ("7pm", Some(12 * hour + 30 * minute - 20)),
+            ("7:30pm.", Some(13 * hour - 20)),
+            // It is half past eleven there.
+            ("3pm (utc)", Some(3 * hour + 30 * minute - 20)),
+            ("3pm (europe/berlin).", Some(2 * hour + 30 * minute - 20)),
+            ("3pm (nowhere/town)", None),
+            ("3pm (xyz)", None),
+            ("7:00 am (or buy more)", Some(30 * minute - 20)),
+            ("nov 22, 7am", Some(30 * minute - 20)),
+            ("nov 24 at noon", None),
+            ("nov 23, 6am (utc)", Some(18 * hour + 30 * minute - 20)),
+            ("jan 1, 12:00 am", Some(39 * day + 17 * hour + 30 * minute - 20)),
+            ("soon", None),
+            ("14pm", None),
             ("noon", None),
             ("", None),
         ] {

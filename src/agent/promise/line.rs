@@ -54,7 +54,7 @@ pub(super) fn is_in_json(text: &[u8], at: usize) -> bool {
 pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
     let mut rest = text;
     while let Some(&byte) = rest.first() {
-        match decoration(rest, |text, sign| text.starts_with(sign)) {
+        match decoration(rest, <[u8]>::starts_with) {
             0 if other(byte) => rest = &rest[1..],
             0 => return false,
             length => rest = &rest[length..],
@@ -67,7 +67,7 @@ pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
 fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
     let mut text = text;
     while let Some(&last) = text.last() {
-        match decoration(text, |text, sign| text.ends_with(sign)) {
+        match decoration(text, <[u8]>::ends_with) {
             0 => break,
             _ if except(last) => break,
             length => text = &text[..text.len() - length],
@@ -113,7 +113,7 @@ impl PromptLines {
     /// decoration: a list of tags in the prompt must not silence the agent's own tag.
     fn key(line: &[u8]) -> &[u8] {
         let mut bare = until_decoration(line, |byte| byte == b'>');
-        while let length @ 1.. = decoration(bare, |text, sign| text.starts_with(sign)) {
+        while let length @ 1.. = decoration(bare, <[u8]>::starts_with) {
             bare = &bare[length..];
         }
         if bare.is_empty() {

@@ -255,9 +255,10 @@ impl Message {
                 self.alone = Some(promise);
             }
             (Ok(promise), false) => {
-                self.stray = match is_in_json(window, open) {
-                    true => Heard::InJson,
-                    false => Heard::InSentence,
+                self.stray = if is_in_json(window, open) {
+                    Heard::InJson
+                } else {
+                    Heard::InSentence
                 };
                 let counts = !repeated && self.is_quiet_from(after);
                 self.ending = counts.then_some(promise);

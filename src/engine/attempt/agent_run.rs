@@ -178,9 +178,10 @@ impl Outcome {
         self.report.as_ref().map_or(&[], |report| &report.denied)
     }
 
-    /// Returns what the agent says that the attempt cost, in dollars.
+    /// Returns what the agent says that the attempt cost, in dollars, rounded to millionths.
     pub fn cost(&self) -> Option<f64> {
-        self.report.as_ref().and_then(|report| report.cost_usd)
+        let cost = self.report.as_ref()?.cost_usd?;
+        Some((cost * 1e6).round() / 1e6)
     }
 
     /// Returns whether the agent's service was never asked for anything, as far as is known.

@@ -92,7 +92,11 @@ pub(super) async fn version_of(program: String, dir: PathBuf) -> Option<String> 
     find_program(OsStr::new(&program), &dir)?;
     let command = async_cmd::Command::new(program).arg("--version");
     let output = async_cmd::run(command.dir(&dir).limit(LIMIT)).await.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    (output.code == Some(0)).then(|| line.chars().take(VERSION_CHARS).collect())
+    // Some say it on stderr.
+    let line = [&output.stdout, &output.stderr].into_iter().find_map(|text| {
+        let text = String::from_utf8_lossy(text);
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().take(VERSION_CHARS).collect())
+    })?;
+    (output.code == Some(0)).then_some(line)
 }

@@ -79,7 +79,7 @@ pub const ALL: &[Agent] = &[
         file: "hooks.json",
         project: ".codex/hooks.json",
         note: Some(
-            "codex skips hooks that its user has not trusted, and does not say so: trust them in codex, by /hooks",
+            "codex skips hooks that its user has not trusted, and does not say so: trust them in codex, by /hooks, or run: codex exec --dangerously-bypass-hook-trust",
         ),
     },
     Agent {

@@ -104,6 +104,17 @@ fn a_replaced_command_may_print_something_else() {
 }
 
 #[test]
+fn a_version_may_be_told_on_stderr() {
+    let sandbox = Sandbox::new();
+    sandbox.install("pi", r#"[ "$1" = --version ] && echo '0.73.1' >&2"#);
+    let doctor = sandbox.ralph(&["doctor", "--json"]);
+    let output: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
+    let agents = output["agents"].as_array().unwrap();
+    let pi = agents.iter().find(|agent| agent["name"] == "pi").unwrap();
+    assert_eq!(pi["version"], "0.73.1");
+}
+
+#[test]
 fn a_name_without_its_program_is_refused_at_start() {
     let sandbox = Sandbox::new();
     let before = sandbox.print();

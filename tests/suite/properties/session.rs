@@ -330,6 +330,8 @@ fn a_session_that_died_is_gone_on_after() {
             .says("add --force to the same command");
     }
     assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains("next add-login --force"), "{words}");
     let output = sandbox.ralph(&["next", "--force", "--", &agent]).exits(0);
     output.says("an agent's session was given story 2");
     assert_eq!(
@@ -359,10 +361,20 @@ fn a_session_closes_only_the_story_that_it_was_given() {
     assert!(words.contains("since you were given story 1"), "{words}");
     assert!(next.starts_with("# Story 2. "), "{next}");
     assert_eq!(sandbox.status()["stories_done"], 1);
-    // Now it was given the second one, and does it.
+    // Now it was given the second one, and does it; what that took is in its transcript.
     sandbox.write("two.txt", "2\n");
-    prompt(&complete(&sandbox));
+    let transcript = sandbox.outside("transcript.jsonl");
+    let line = r#"{"type":"assistant","timestamp":"2099-01-01T00:00:00Z","message":{"id":"a","content":[{"type":"text","text":"Done."}],"usage":{"input_tokens":7,"output_tokens":3}}}"#;
+    fs::write(&transcript, line).unwrap();
+    let mut call = stop_json(&sandbox, "one", &format!("Done.\n{COMPLETE}"));
+    call["transcript_path"] = json!(transcript);
+    prompt(&hook(&sandbox, "stop", &call));
     assert_eq!(sandbox.status()["stories_done"], 2);
+    let attempt = sandbox.attempts().pop().unwrap();
+    assert_eq!(
+        (&attempt["input_tokens"], &attempt["output_tokens"]),
+        (&json!(7), &json!(3))
+    );
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn an_overloaded_service_is_waited_for_by_run() {
     sandbox
         .ralph(&["run", CHANGE, "--cleanup", "--", &agent])
         .exits(0)
-        .says("the agent's service cannot answer now (API Error: Overloaded. Please retry after 1)")
+        .says("API Error: Overloaded. Please retry after 1")
         .says("trying again in 1s");
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
 }
