@@ -31,6 +31,7 @@ pub mod restore;
 mod retry;
 mod revert;
 pub mod run;
+mod run_several;
 pub mod skip;
 pub mod start;
 pub mod status;

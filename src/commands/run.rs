@@ -4,7 +4,7 @@ use super::choose::{choose, closes};
 use super::finish::by_flag;
 use super::notify::notify;
 use super::pick::change_to_run;
-use super::{context, put_stories_in, step_settings, summarise, tell_ignored};
+use super::{context, put_stories_in, run_several, step_settings, summarise, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -46,9 +46,9 @@ const AFTER_A_FAILURE: [Choice; 7] = [
 /// The arguments of `git ralph run`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
-    pub change: Option<String>,
+    /// The change; defaults to that of the current branch, or to the only active loop. Several run one after another
+    #[arg(value_name = "CHANGE", add = ArgValueCandidates::new(changes_and_loops))]
+    pub changes: Vec<String>,
     /// The choice.
     #[command(flatten)]
     pub choice: cli::Choice,
@@ -75,15 +75,31 @@ pub struct Args {
     pub agent: Vec<OsString>,
 }
 
+/// What became of the loop of one change.
+pub(super) struct Ended {
+    pub(super) exit: Exit,
+    /// Whether every story is complete, or its failure was to stop nothing, and it was closed.
+    pub(super) may_go_on: bool,
+}
+
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
+    match args.changes.as_slice() {
+        [] => Ok(one(screen, &args, None).await?.exit),
+        [change] => Ok(one(screen, &args, Some(change)).await?.exit),
+        several => run_several::run(screen, &args, several).await,
+    }
+}
+
+/// Starts or resumes the loop of one change, and works through it.
+pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Result<Ended, Error> {
     let mut narrator = Narrator::new(screen);
     let mut context = context(&mut narrator).await?;
     let mut settings = context.configuration.settings.clone();
     let typed = Options::from(&args.settings);
     typed.apply(&mut settings);
     put_stories_in(&mut settings, &context, &args.stories)?;
-    let change = match &args.change {
+    let change = match change {
         Some(name) => Change::new(name)?,
         None => change_to_run(screen, &context, &settings).await?,
     };
@@ -107,7 +123,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut open = Box::pin(start(context, &change, &options)).await?.open;
     let mut step = AttemptOptions {
         settings: step_settings(&open, &args.settings),
-        agent: args.agent,
+        agent: args.agent.clone(),
         started: 0,
         force: args.force,
     };
@@ -128,11 +144,16 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
     };
     summarise(&mut open);
-    exit
+    let exit = exit?;
+    let ended_well = exit == Exit::Done || step.settings.on_failure != OnFailure::Stop;
+    Ok(Ended {
+        exit,
+        may_go_on: ended_well && !open.state.is_live(),
+    })
 }
 
 /// Whether the loop is live already, so that its state may name the agent.
-fn goes_on(context: &Context<'_>, change: &Change) -> bool {
+pub(super) fn goes_on(context: &Context<'_>, change: &Change) -> bool {
     context.resolve_change(Some(change.as_str())).is_ok()
 }
 

@@ -450,6 +450,7 @@ fn attempt() -> Vec<AttemptRefusal> {
 fn finish() -> Vec<FinishRefusal> {
     vec![
         FinishRefusal::NoChoice(change()),
+        FinishRefusal::NoChoiceForSeveral(words(&["add-login", "add-search"])),
         FinishRefusal::OriginalGone {
             branch: "main".to_owned(),
             oid: "bbebf10cdf".to_owned(),

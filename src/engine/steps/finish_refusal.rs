@@ -10,6 +10,11 @@ pub enum FinishRefusal {
     /// `finish` without a choice, where nobody can be asked.
     #[error("choose --cleanup or --keep")]
     NoChoice(String),
+    /// `run` with several changes, and no choice for the first of them.
+    #[error(
+        "several changes need --cleanup or --keep: a second loop cannot begin in the work tree of the first"
+    )]
+    NoChoiceForSeveral(Vec<String>),
     #[error("branch {branch} no longer exists (it was at {oid})")]
     OriginalGone { branch: String, oid: String },
     /// `abort`, but the original branch is not where it was.
@@ -37,6 +42,9 @@ impl Advise for FinishRefusal {
                 "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}"
             ))
             .exit(Exit::Usage),
+            Self::NoChoiceForSeveral(changes) => {
+                hint(format!("git ralph run {} --cleanup", changes.join(" "))).exit(Exit::Usage)
+            }
             Self::OriginalGone { branch, oid } => {
                 hint(format!("git branch {branch} {oid}")).exit(Exit::Person)
             }

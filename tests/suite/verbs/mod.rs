@@ -18,6 +18,7 @@ mod restore;
 mod retry;
 mod revert;
 mod run;
+mod run_several;
 mod skip;
 mod start;
 mod start_refuses;
