@@ -201,7 +201,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Status(args) => status::run(screen, args).await,
         Command::Stories(args) => stories::run(screen, args).await,
         Command::Prompt(args) => prompt::run(screen, args).await,
-        Command::Log(args) => log::run(screen, args).await,
+        Command::Log(args) => Box::pin(log::run(screen, args)).await,
         Command::Complete(args) => complete::run(with_json(&mut screen, args.json), args).await,
         Command::Fail(args) => fail::run(with_json(&mut screen, args.json), args).await,
         Command::Revert(args) => revert::run(with_json(&mut screen, args.json), args).await,
