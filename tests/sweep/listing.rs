@@ -147,7 +147,7 @@ fn untold(before: &BTreeMap<PathBuf, String>, now: &BTreeMap<PathBuf, String>, s
         let is = now.get(*path);
         !is.is_some_and(|is| is_same(path, was, is)) && !is_named(path)
     });
-    let gone = gone.map(|(path, what)| format!("{path:?}: {what:?}, now {:?}", now.get(path)));
+    let gone = gone.map(|(path, what)| format!("{}: {what:?}, now {:?}", path.display(), now.get(path)));
     // What the agent made and git ignores stays; so does what was renamed from there.
     let is_made = |path: &Path| {
         let name = path.to_string_lossy();
@@ -159,7 +159,7 @@ fn untold(before: &BTreeMap<PathBuf, String>, now: &BTreeMap<PathBuf, String>, s
     let new = now
         .iter()
         .filter(|(path, _)| !before.contains_key(*path) && !is_made(path) && !is_named(path));
-    gone.chain(new.map(|(path, what)| format!("{path:?} is new: {what:?}")))
+    gone.chain(new.map(|(path, what)| format!("{} is new: {what:?}", path.display())))
         .collect()
 }
 
