@@ -61,7 +61,7 @@ impl RefFile {
     }
 }
 
-/// Returns the last value that the log of HEAD or of a ref has ("<old> <new> <who> <when>\t<why>").
+/// Returns the last value that the log of HEAD or of a ref has: lines of `<old> <new> <who> <when>\t<why>`.
 #[must_use]
 pub fn last_logged(log: &Path) -> Option<Oid> {
     let text = read_regular_text(log, Links::Followed, MOST).ok()?;
