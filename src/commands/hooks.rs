@@ -1,6 +1,7 @@
 //! `git ralph hooks`.
 
 use clap::builder::PossibleValuesParser;
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,11 @@ pub enum Action {
     /// Remove them again, and nothing else
     Uninstall(HooksOf),
     /// Show which hooks are installed, and which were overwritten
-    Status,
+    Status {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Whose hooks.
@@ -83,7 +88,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 );
             }
         },
-        Action::Status => status(screen).await?,
+        Action::Status { json } => status(screen, json).await?,
     }
     Ok(Exit::Done)
 }
@@ -183,40 +188,73 @@ async fn is_ignored(top: &Path, path: &Path) -> bool {
     ignored.await.is_ok_and(|output| output.code == Some(0))
 }
 
-async fn status(screen: Screen) -> Result<(), Error> {
+/// Hooks of git-ralph's in one place.
+#[derive(Serialize)]
+struct Installed {
+    /// Whose: git's in this repository, or an agent's.
+    whose: String,
+    /// How they stand, in words.
+    state: String,
+    /// Where they are.
+    path: String,
+}
+
+async fn status(screen: Screen, json: bool) -> Result<(), Error> {
     // Without a repository the agents' settings are there all the same.
     let repo = match here() {
         Ok(dir) => discover(&dir).await.ok().map(|(repo, _)| repo),
         Err(_) => None,
     };
-    let top = repo.as_ref().map(|repo| repo.top.clone());
-    let mut text = String::new();
+    let mut all = Vec::new();
+    let mut wrong = Vec::new();
     if let Some(repo) = &repo {
         let report = repository_hooks::report(repo).await?;
-        if let Some(place) = report.place {
-            let _ = writeln!(
-                text,
-                "git: {}",
-                if report.wrong.is_empty() {
-                    "installed"
-                } else {
-                    "not as installed; git ralph hooks install"
-                }
-            );
-            let _ = writeln!(text, "  {place}");
+        if let Some(path) = report.place {
+            let state = if report.wrong.is_empty() {
+                "installed"
+            } else {
+                "not as installed; git ralph hooks install"
+            };
+            let (whose, state) = ("git".to_owned(), state.to_owned());
+            all.push(Installed { whose, state, path });
         }
-        for wrong in report.wrong {
-            let _ = writeln!(text, "  {wrong}");
-        }
+        wrong = report.wrong;
     }
+    let top = repo.as_ref().map(|repo| repo.top.as_path());
+    all.extend(of_agents(top));
+    if json {
+        screen.document(&all);
+        return Ok(());
+    }
+    let mut text = String::new();
+    let (of_git, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.whose == "git");
+    for Installed { whose, state, path } in of_git {
+        let _ = writeln!(text, "{whose}: {state}\n  {path}");
+    }
+    for wrong in &wrong {
+        let _ = writeln!(text, "  {wrong}");
+    }
+    for Installed { whose, state, path } in others {
+        let _ = writeln!(text, "{whose}: {state}\n  {path}");
+    }
+    if text.is_empty() {
+        screen.say("no hooks of git-ralph's are installed\n");
+    }
+    screen.answer(&text);
+    Ok(())
+}
+
+/// Lists the hooks in the settings of agents, the user's and those of the project.
+fn of_agents(top: Option<&Path>) -> Vec<Installed> {
+    let mut all = Vec::new();
     for agent in agent_settings::ALL {
-        for project in std::iter::once(None).chain(top.as_deref().map(Some)) {
+        for project in std::iter::once(None).chain(top.map(Some)) {
             let whose = match project {
                 Some(_) => format!("{} (project)", agent.name),
                 None => agent.name.to_owned(),
             };
             let Ok(path) = agent.file(project) else { continue };
-            let words = match agent.standing(&path) {
+            let state = match agent.standing(&path) {
                 Ok(Standing::Nothing) => continue,
                 Ok(Standing::Whole) => "installed".to_owned(),
                 Ok(Standing::Part(some)) => {
@@ -235,12 +273,9 @@ async fn status(screen: Screen) -> Result<(), Error> {
                 }
                 Err(error) => error.to_string(),
             };
-            let _ = writeln!(text, "{whose}: {words}\n  {}", path.display());
+            let path = path.display().to_string();
+            all.push(Installed { whose, state, path });
         }
     }
-    if text.is_empty() {
-        screen.say("no hooks of git-ralph's are installed\n");
-    }
-    screen.answer(&text);
-    Ok(())
+    all
 }

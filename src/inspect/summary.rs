@@ -4,7 +4,7 @@ use super::next_steps::{Driver, NextStep};
 use super::status::Status;
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::events::log::attempts;
+use crate::events::log::{LogEntry, attempts};
 use crate::git::DiffSize;
 
 /// Where a loop is when a command ends.
@@ -20,6 +20,8 @@ pub struct Summary {
     pub cost: Option<f64>,
     /// What the checkpoints changed.
     pub changed: DiffSize,
+    /// The last attempts at stories that are skipped because they failed.
+    pub failed: Vec<LogEntry>,
     /// What can be typed next.
     pub next: Vec<NextStep>,
 }
@@ -37,12 +39,18 @@ impl Summary {
             .filter_map(|entry| entry.attempt.cost_usd)
             .collect();
         let state = &open.state;
+        let failed = state.progress.skipped.iter().filter_map(|id| {
+            let last = attempts.iter().rfind(|entry| entry.attempt.story == *id)?;
+            last.attempt.verdict.counts().then(|| last.clone())
+        });
+        let failed = failed.collect();
         let git = &open.context.repo.git;
         Ok(Self {
             attempts: attempts.len(),
             seconds: attempts.iter().map(|entry| entry.attempt.duration).sum(),
             cost: (!costs.is_empty()).then(|| costs.iter().sum()),
             changed: git.diff_size(&state.before.initial, &state.checkpoint).await?,
+            failed,
             next: status.next_steps(driver),
             status,
         })

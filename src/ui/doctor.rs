@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, red};
+use super::narration::{bold, green, red};
 use super::preview::described;
 use super::width::wrap;
 use crate::inspect::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
@@ -12,14 +12,27 @@ use crate::state::Phase;
 /// `git ralph doctor`, on a terminal with so many columns.
 #[must_use]
 pub fn table(found: &Examination, columns: Option<usize>) -> String {
-    let mut text = String::new();
+    let mut text = match found.problems.len() {
+        0 => format!("{}\n", green("nothing has to be repaired")),
+        problems => format!(
+            "{}\n",
+            red(&format!("{} to repair", counted(problems, "problem", "problems")))
+        ),
+    };
+    for problem in &found.problems {
+        let _ = writeln!(text, "\n{}\nhint: {}", red(&problem.message), problem.hint);
+    }
+    for advice in &found.advice {
+        let _ = writeln!(text, "\n{}\nhint: {}", advice.message, advice.hint);
+    }
+    text.push('\n');
     let git = found.git.as_deref().unwrap_or("not found");
     let _ = writeln!(text, "git: {}", git.trim_start_matches("git version "));
     for feature in &found.features {
         if feature.available == Some(false) {
             let _ = writeln!(
                 text,
-                "  without {} ({}): {}",
+                "  this git has no {} (since {}): {}",
                 feature.name, feature.since, feature.used_for
             );
         }
@@ -41,12 +54,6 @@ pub fn table(found: &Examination, columns: Option<usize>) -> String {
         let _ = writeln!(text, "completion for {}: {file}", completion.shell);
     }
     agents(&mut text, &found.agents);
-    for advice in &found.advice {
-        let _ = writeln!(text, "\n{}\nhint: {}", advice.message, advice.hint);
-    }
-    for problem in &found.problems {
-        let _ = writeln!(text, "\n{}\nhint: {}", red(&problem.message), problem.hint);
-    }
     wrap(&text, columns)
 }
 
@@ -103,15 +110,15 @@ fn change_words(found: &FoundChange) -> String {
 }
 
 fn agents(text: &mut String, agents: &[KnownAgent]) {
-    let _ = writeln!(text, "\nknown agents, in the order in which they are searched:");
-    let wide = |known: &KnownAgent| known.name.len();
-    let width = agents.iter().map(wide).max().unwrap_or(0);
-    for known in agents {
-        let version = match (&known.version, known.installed) {
-            (Some(version), _) => version.as_str(),
-            (None, true) => "installed, but does not tell its version",
-            (None, false) => "not found",
-        };
+    let (there, others): (Vec<_>, Vec<_>) = agents.iter().partition(|known| known.installed);
+    if !there.is_empty() {
+        text.push_str("\nagents, in the order in which they are searched:\n");
+    }
+    let wide = |known: &&KnownAgent| known.name.len();
+    let width = there.iter().map(wide).max().unwrap_or(0);
+    for known in there {
+        let version = known.version.as_deref();
+        let version = version.unwrap_or("installed, but does not tell its version");
         let _ = writeln!(text, "  {:width$}  {version}", known.name);
         let _ = writeln!(text, "  {:width$}  {}", "", known.command);
         if let Some(argument) = known.unasked {
@@ -120,5 +127,13 @@ fn agents(text: &mut String, agents: &[KnownAgent]) {
         if !known.tried {
             let _ = writeln!(text, "  {:width$}  not tried with the real program", "");
         }
+    }
+    let names: Vec<&str> = others.iter().map(|known| known.name).collect();
+    if !names.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nknown agents that are not installed: {}",
+            names.join(", ")
+        );
     }
 }

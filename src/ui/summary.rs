@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use super::narration::{bold, dollars, green, red, time};
+use crate::async_cmd::quoted;
+use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::summary::Summary;
 use crate::names::{counted, heading};
@@ -40,6 +42,19 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     let _ = writeln!(text, "{}: {}", bold(status.change.as_str()), parts.join("; "));
     if let Some(stopped) = stopped {
         let _ = writeln!(text, "{stopped}");
+    }
+    for LogEntry { attempt, .. } in &summary.failed {
+        let name = format!("{}@{}", attempt.story, attempt.attempt);
+        let mut words = format!("  {name} {}", attempt.verdict);
+        if let Some(first) = attempt.reason.as_deref().and_then(|reason| reason.lines().next()) {
+            let _ = write!(words, ": {first}");
+        }
+        let _ = writeln!(
+            text,
+            "{words} (git ralph diff {} {})",
+            status.change,
+            quoted(&name)
+        );
     }
     match (&status.current, status.phase) {
         (Some(story), Phase::Failed | Phase::Exhausted) => {

@@ -30,7 +30,7 @@ const FEATURES: &[((u32, u32), &str, &str)] = &[
     (
         (2, 54),
         "configured hooks",
-        "the guard stands beside the user's hooks; without it, it calls them",
+        "with them the guard stands beside your own hooks; without, it calls yours itself",
     ),
 ];
 

@@ -44,7 +44,7 @@ pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
         };
         found.push(("zsh", files.find(is_file).or_else(installed)));
     }
-    if let Some(printed) = ask("fish", &["-c", "string join \\n -- $fish_complete_path"]).await {
+    if let Some(printed) = ask_fish("string join \\n -- $fish_complete_path").await {
         let mut files = printed.lines().map(|dir| Path::new(dir).join("git-ralph.fish"));
         found.push(("fish", files.find(is_file)));
     }
@@ -138,11 +138,7 @@ fn names(text: &str, home: Option<&Path>, dir: &Path) -> bool {
 }
 
 async fn fish(share: &Path) -> Option<String> {
-    let printed = ask(
-        "fish",
-        &["-c", "echo $version; string join \\n -- $fish_complete_path"],
-    )
-    .await?;
+    let printed = ask_fish("echo $version; string join \\n -- $fish_complete_path").await?;
     let (version, dirs) = printed.split_once('\n')?;
     let dir = share.join("fish/vendor_completions.d");
     let found = holds(dirs.lines().map(PathBuf::from), &dir);
@@ -168,6 +164,24 @@ fn loads_by_program_alone(version: &str) -> bool {
         (Some(major), Some(minor)) => (major, minor) <= (3, 6),
         _ => false,
     }
+}
+
+/// Asks fish, which makes directories of its own when it starts; those that were not there are taken away again.
+async fn ask_fish(script: &str) -> Option<String> {
+    let set = |name: &str| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let config = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
+    let both = config.into_iter().chain(user_data()).map(|dir| dir.join("fish"));
+    let made: Vec<PathBuf> = both.filter(|dir| !dir.exists()).collect();
+    let printed = ask("fish", &["-c", script]).await;
+    for dir in made {
+        // Only while it is empty.
+        let _ = fs::remove_dir(dir);
+    }
+    printed
 }
 
 /// Returns what a program prints, if it is installed and succeeds.

@@ -211,3 +211,12 @@ fn every_command_that_answers_can_answer_in_json() {
     let unknown = sandbox.ralph(&["next", "nope", "--json"]).exits(1).events();
     assert_eq!(unknown[0]["change"], "nope");
 }
+
+#[test]
+fn hooks_that_are_installed_are_listed() {
+    let sandbox = Sandbox::new();
+    let listed = || sandbox.ralph(&["hooks", "status", "--json"]).exits(0).json();
+    assert_eq!(listed(), serde_json::json!([]));
+    sandbox.ralph(&["hooks", "install"]).exits(0);
+    assert_eq!((&listed()[0]["whose"], &listed()[0]["state"]), (&"git".into(), &"installed".into()));
+}

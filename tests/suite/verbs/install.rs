@@ -266,6 +266,8 @@ fn fish_loads_the_completion_by_itself() {
     let place = Place::new();
     let output = place.install(&[]).exits(0);
     assert!(!output.stderr.contains("fish does not"), "{}", output.stderr);
+    // Fish makes it when it is asked.
+    assert!(!place.sandbox.outside("config/fish").exists());
     let script = "complete -C 'git-ralph sta'";
     let offered = place.sandbox.cmd("fish").args(["-c", script]).dir(&place.dir);
     let offered = offered.run().exits(0);
