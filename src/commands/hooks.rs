@@ -102,12 +102,13 @@ async fn repository() -> Result<Repo, Error> {
 fn tell(screen: Screen, outcomes: &[Outcome], nothing: &str) {
     let mut changed = false;
     for outcome in outcomes {
-        let line = format!("{}\n", outcome.words);
-        if outcome.changed {
-            screen.answer(&line);
-            changed = true;
-        } else if outcome.words.starts_with("left alone") {
-            screen.say(&line);
+        match outcome {
+            Outcome::Changed(words) => {
+                screen.answer(&format!("{words}\n"));
+                changed = true;
+            }
+            Outcome::LeftAlone(words) => screen.say(&format!("{words}\n")),
+            Outcome::Same(_) => {}
         }
     }
     if !changed {

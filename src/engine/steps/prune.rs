@@ -57,16 +57,13 @@ pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result
 }
 
 async fn prune_refs(context: &mut Context<'_>, change: &Change, age: Duration) -> Result<usize, Error> {
-    let old: Vec<Update> = outdated(&context.repo.git, change, age)
-        .await?
-        .into_iter()
-        .map(|found| Update::Delete {
+    let mut old = Vec::new();
+    for found in outdated(&context.repo.git, change, age).await? {
+        tell_removed(context, change, &format!("{} {}", found.name, found.oid));
+        old.push(Update::Delete {
             name: found.name,
             old: found.oid,
-        })
-        .collect();
-    for update in &old {
-        tell_removed(context, change, &update.line().replace("delete ", ""));
+        });
     }
     let why = format!("ralph: prune {change}");
     context.repo.git.update_refs(&old, &why).await?;

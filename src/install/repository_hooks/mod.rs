@@ -32,13 +32,15 @@ const MADE: &str = "made";
 /// In our directory: there when hooks are in git's own hooks directory.
 const FILES: &str = "files";
 
-/// What became of one thing.
+/// What became of one thing, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// In words.
-    pub words: String,
-    /// Whether anything was changed.
-    pub changed: bool,
+pub enum Outcome {
+    /// It was changed.
+    Changed(String),
+    /// It is as it should be.
+    Same(String),
+    /// It is not git-ralph's any more.
+    LeftAlone(String),
 }
 
 /// How git's hooks stand in a repository.
@@ -51,7 +53,7 @@ pub struct Report {
 }
 
 fn did(words: String) -> Outcome {
-    Outcome { words, changed: true }
+    Outcome::Changed(words)
 }
 
 fn refused(why: String, hint: &str) -> Error {
@@ -226,10 +228,7 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
         let mut words = path.display().to_string();
         match found {
             There::Ours(bytes) if bytes == script => {
-                outcomes.push(Outcome {
-                    words,
-                    changed: false,
-                });
+                outcomes.push(Outcome::Same(words));
                 continue;
             }
             There::Others => {
@@ -268,10 +267,7 @@ async fn install_directory(
     for name in all_names() {
         put(&dir.join(name), &script(name, program, Before::Elsewhere), 0o755)?;
     }
-    let outcome = Outcome {
-        words: dir.display().to_string(),
-        changed: false,
-    };
+    let outcome = Outcome::Same(dir.display().to_string());
     if is_installed {
         return Ok(vec![outcome]);
     }
@@ -370,14 +366,11 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
                 fs::remove_file(&path).map_err(|error| file_error("remove", &path, error))?;
                 outcomes.push(did(format!("{} is removed", path.display())));
             }
-            (false, true) => outcomes.push(Outcome {
-                words: format!(
-                    "left alone: {} is not git-ralph's any more; what was there before is {}",
-                    path.display(),
-                    kept.display()
-                ),
-                changed: false,
-            }),
+            (false, true) => outcomes.push(Outcome::LeftAlone(format!(
+                "left alone: {} is not git-ralph's any more; what was there before is {}",
+                path.display(),
+                kept.display()
+            ))),
             (false, false) => {}
         }
     }

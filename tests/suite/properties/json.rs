@@ -218,5 +218,8 @@ fn hooks_that_are_installed_are_listed() {
     let listed = || sandbox.ralph(&["hooks", "status", "--json"]).exits(0).json();
     assert_eq!(listed(), serde_json::json!([]));
     sandbox.ralph(&["hooks", "install"]).exits(0);
-    assert_eq!((&listed()[0]["whose"], &listed()[0]["state"]), (&"git".into(), &"installed".into()));
+    assert_eq!(
+        (&listed()[0]["whose"], &listed()[0]["state"]),
+        (&"git".into(), &"installed".into())
+    );
 }
