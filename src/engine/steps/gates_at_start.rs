@@ -82,6 +82,9 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
             }
             // The loop has begun; the command ends with the signal.
             Ok(Passed::Interrupted(_)) => {
+                open.tell(format!(
+                    "warning: the gate `{gate}` was interrupted; whether it passes before any work is not known"
+                ));
                 red = Ok(None);
                 break;
             }

@@ -154,7 +154,10 @@ fn a_start_that_is_interrupted_in_its_gates_has_begun_the_loop() {
     let running = sandbox.direct(&["start", CHANGE]).start();
     wait_for(&there);
     running.signal(Signal::SIGINT);
-    running.end().exits(130);
+    running
+        .end()
+        .exits(130)
+        .says("was interrupted; whether it passes before any work is not known");
     sandbox.nothing_is_alive();
     assert_eq!(sandbox.status()["phase"], "ready");
     sandbox.is_at_checkpoint();
