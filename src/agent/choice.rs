@@ -110,6 +110,12 @@ impl Agent {
         }
     }
 
+    /// Returns its name, or that of its program: what is recorded, and may be published. A command line can hold keys.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.command.program())
+    }
+
     /// What people are told of it: its name, if it has one, and its command.
     #[must_use]
     pub fn described(&self) -> String {

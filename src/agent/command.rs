@@ -55,6 +55,16 @@ impl AgentCommand {
         }
     }
 
+    /// Returns the name of the program, without its directory; of a shell line that of its first plain word, or `sh`.
+    pub(super) fn program(&self) -> String {
+        let first = match self {
+            Self::Args(args) => args.first().map(|word| word.to_string_lossy().into_owned()),
+            Self::Shell(line) => plain_first_word(line).map(ToOwned::to_owned),
+        };
+        let first = first.unwrap_or_else(|| "sh".to_owned());
+        first.rsplit('/').next().unwrap_or(&first).to_owned()
+    }
+
     /// Whether this program, wherever it lies, is a word of the command.
     pub(super) fn runs(&self, program: &str) -> bool {
         self.words()
@@ -128,6 +138,20 @@ mod tests {
             (vec!["x".into(), "--file=/p".into()], true)
         );
         assert!(!shell("agent").argv(Path::new("/p")).1);
+    }
+
+    #[test]
+    fn the_name_of_the_program_has_no_secret_in_it() {
+        for (line, name) in [
+            ("KEY=secret /opt/bin/claude -p --key secret", "claude"),
+            ("claude", "claude"),
+            ("\"$AGENT\" -p", "sh"),
+            ("KEY=$(cat secret) claude", "sh"),
+        ] {
+            assert_eq!(shell(line).program(), name, "{line}");
+        }
+        let args = AgentCommand::Args(vec!["./a/b.sh".into(), "--key=secret".into()]);
+        assert_eq!(args.program(), "b.sh");
     }
 
     #[test]

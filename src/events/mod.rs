@@ -78,7 +78,7 @@ pub enum What {
         done: usize,
         /// All stories.
         total: usize,
-        /// The agent: its name, if it has one, and its command; null where none is started.
+        /// The agent: its name, or that of its program; null where none is started.
         #[serde(default)]
         agent: Option<String>,
         /// The format of what it prints.

@@ -72,7 +72,7 @@ pub(super) async fn run_agent(
             _ => None,
         },
         report: Some(report),
-        agent: Some(agent.described()),
+        agent: Some(agent.label()),
         tail,
         litter: agent.litter,
     })

@@ -243,7 +243,7 @@ pub(crate) fn begin_at(
         max_retries: open.state.progress.max_retries,
         done,
         total,
-        agent: agent.map(Agent::described),
+        agent: agent.map(Agent::label),
         format: agent.map(|agent| agent.format.name().to_owned()),
         log: log_path
             .file_name()

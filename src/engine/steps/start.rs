@@ -15,7 +15,7 @@ use crate::engine::position::View;
 use crate::engine::stories::{listed, progress_of};
 use crate::engine::{Context, Loop, agent_of, journal, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{Event, What};
 use crate::git::index;
 use crate::git::worktree::Whose;
 use crate::names::{Change, Oid};
@@ -196,7 +196,10 @@ fn tell_agent(open: &mut Loop<'_>, options: &StartOptions) {
         return;
     };
     if options.agent.is_empty() {
-        open.tell(format!("agent: {}", agent.described()));
+        // It is not recorded: a command line can hold keys.
+        let message = format!("agent: {}", agent.described());
+        let event = Event::now(open.state.change.as_str(), What::Notice { message });
+        open.context.observer.event(&event);
     }
     if let Some(argument) = agent.unasked {
         open.tell(format!(

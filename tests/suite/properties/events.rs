@@ -166,3 +166,18 @@ fn a_reader_that_goes_away_ends_nothing() {
         assert!(valid(&file).contains("finished"));
     }
 }
+
+#[test]
+fn the_command_line_of_an_agent_is_neither_recorded_nor_committed() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo x >x");
+    sandbox.configure("ralph.agent", &format!("KEY=s3cret {agent}"));
+    sandbox.start().says("s3cret");
+    sandbox.ralph(&["next"]).exits(0);
+    let events = sandbox.read(&format!(".git/ralph/{CHANGE}/events.jsonl"));
+    assert!(
+        events.contains("agent-0") && !events.contains("s3cret"),
+        "{events}"
+    );
+    assert!(!sandbox.git(&["log", "-1", "--format=%B"]).contains("s3cret"));
+}

@@ -124,7 +124,7 @@ fn a_checkpoint_says_what_it_came_from() {
         (lines[0], lines[1], lines[2]),
         ("1. Database", "", "Ralph-Attempt: 1@1")
     );
-    assert!(lines[3].starts_with("Ralph-Agent: /"), "{trailers}");
+    assert_eq!(lines[3], "Ralph-Agent: agent-0");
     assert_eq!(
         lines[4..6],
         ["Ralph-Duration: 0s", "Ralph-Gate: true (passed, 0s)"]
