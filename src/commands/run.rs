@@ -46,7 +46,8 @@ const AFTER_A_FAILURE: [Choice; 7] = [
 /// The arguments of `git ralph run`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The change; defaults to that of the current branch, or to the only active loop. Several run one after another
+    /// The change; defaults to that of the current branch, to the only active loop, or to the only change with open
+    /// stories. Several run one after another
     #[arg(value_name = "CHANGE", add = ArgValueCandidates::new(changes_and_loops))]
     pub changes: Vec<String>,
     /// The choice.
