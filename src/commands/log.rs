@@ -8,6 +8,7 @@ use crate::cli::complete::loops_and_attempts;
 use crate::engine::look;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
+use crate::events::Attempt;
 use crate::events::log::{self, Begun, Log};
 use crate::exit::Exit;
 use crate::fs::file_error;
@@ -58,16 +59,23 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         None => None,
     };
-    if let Some((story, number)) = wanted.filter(|_| !args.json) {
-        let name = word.unwrap_or_else(|| story.clone());
-        return show(&args, &store, &story, number, &context.stop)
-            .await?
-            .ok_or_else(|| unknown(&change, &name));
+    if let Some((story, number)) = wanted.as_ref().filter(|_| !args.json) {
+        let shown = show(&args, &store, story, *number, &context.stop).await?;
+        return shown.ok_or_else(|| unknown(&change, word.as_ref().unwrap_or(story)));
     }
-    let log = Log {
+    let mut log = Log {
         attempts: log::attempts(&events)?,
         change,
     };
+    if let Some((story, number)) = &wanted {
+        let is_it = |attempt: &Attempt| {
+            attempt.story == *story && number.is_none_or(|number| attempt.attempt == number)
+        };
+        log.attempts.retain(|entry| is_it(&entry.attempt));
+        if log.attempts.is_empty() {
+            return Err(unknown(&log.change, word.as_ref().unwrap_or(story)));
+        }
+    }
     if args.json {
         screen.document(&log);
         return Ok(Exit::Done);

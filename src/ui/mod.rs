@@ -154,6 +154,9 @@ pub struct Printer {
     /// Whether it goes to a program, which gets it to the byte.
     exactly: bool,
     agent: AgentOutput,
+    /// Ends the agent's words in the log of a GitHub workflow, where nothing among them is a command.
+    pause: Option<github::Pause>,
+    inside_line: bool,
 }
 
 impl Printer {
@@ -161,14 +164,22 @@ impl Printer {
     #[must_use]
     pub fn new(raw: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
+        let exactly = raw && !is_terminal;
+        let pause = (github::is_there() && !exactly).then(github::Pause::default);
+        if let Some(pause) = &pause {
+            print(&pause.begin());
+        }
         Self {
-            exactly: raw && !is_terminal,
+            exactly,
             agent: AgentOutput::new(is_terminal),
+            pause,
+            inside_line: false,
         }
     }
 
     /// Prints the next piece; of its control sequences only colours reach a terminal.
     pub fn print(&mut self, piece: &[u8]) {
+        self.inside_line = piece.last().map_or(self.inside_line, |last| *last != b'\n');
         if self.exactly {
             print_bytes(piece);
         } else {
@@ -180,6 +191,11 @@ impl Printer {
 impl Drop for Printer {
     fn drop(&mut self) {
         print_bytes(self.agent.settle());
+        if let Some(pause) = &self.pause {
+            // It counts only where a line begins.
+            let line_end = if self.inside_line { "\n" } else { "" };
+            print(&format!("{line_end}{}", pause.end()));
+        }
     }
 }
 

@@ -379,3 +379,24 @@ fn an_answer_that_cannot_be_written_is_an_error() {
         .exits(3)
         .says("standard output");
 }
+
+#[test]
+fn a_log_of_an_attempt_is_no_command_of_a_workflow_either() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("printf '::error::x'");
+    sandbox.step("next", &agent).exits(3);
+    let log = sandbox
+        .ralph_cmd(&["log", "1@1"])
+        .env("GITHUB_ACTIONS", "true")
+        .run();
+    let log = log.exits(0).stdout;
+    let token = log
+        .strip_prefix("::stop-commands::")
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned();
+    let (said, rest) = log.split_once(&format!("\n::{token}::\n")).unwrap();
+    assert!(said.contains("::error::x") && rest.is_empty(), "{log}");
+}

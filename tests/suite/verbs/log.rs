@@ -80,6 +80,17 @@ fn what_an_attempt_printed_is_shown_in_words_or_raw() {
             .says("there is no saved attempt");
     }
     sandbox.ralph(&["log", "--raw", "--json"]).exits(2);
+    // Of one story, JSON tells no more either.
+    sandbox.step("next", &agent).exits(0);
+    let of_one = sandbox.ralph(&["log", "2", "--json"]).exits(0).json();
+    let stories: Vec<_> = of_one["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["story"])
+        .collect();
+    assert_eq!(stories, ["2"]);
+    sandbox.ralph(&["log", "3", "--json"]).exits(1);
 }
 
 #[test]
