@@ -1,4 +1,4 @@
-//! The one door for short child processes (git and the adapters' commands).
+//! Runs all short child processes (git and the adapters' commands).
 //!
 //! A child runs in a process group of its own, so that Ctrl-C on the terminal ends the loop and never
 //! a git command half way. Its output goes to unnamed files: a grandchild that keeps them
@@ -24,7 +24,7 @@ use crate::error::{Advice, Advise, hint};
 use crate::held;
 use crate::names::counted;
 
-/// How long a child that was asked to end may take before it is killed.
+/// The time that a child has to end once it was asked to, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A child process to run; `Display` can be pasted into a shell.
@@ -37,11 +37,11 @@ pub struct Command {
     stdin: Option<Vec<u8>>,
     limit: Duration,
     with_locks: bool,
-    /// How many of the arguments are the same in every call, and left out where a person reads it.
+    /// The number of arguments that are the same in every call, and left out of the short form for people.
     usual: usize,
 }
 
-/// What a child left: how it ended and all it printed.
+/// The result of a child: its end and all that it printed.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The exit code; `None` when a signal ended it.
@@ -54,7 +54,7 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
-/// Why a child gave no result.
+/// The reason why a child gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// It could not be started.
@@ -83,8 +83,8 @@ pub enum CommandError {
     },
 }
 
-/// Tells why a program could not be started. A program that no directory on PATH has comes without a number of the
-/// system's.
+/// Returns the reason why a program could not be started. If no directory on PATH has it, the error has no number of
+/// the system's.
 fn spawn_reason(source: &io::Error) -> String {
     match (source.kind(), source.raw_os_error()) {
         (io::ErrorKind::NotFound, None) => "it is not on PATH".to_owned(),
@@ -103,7 +103,7 @@ impl Advise for CommandError {
 }
 
 impl Command {
-    /// A command with nothing on standard input, the caller's environment and a limit of 10 minutes.
+    /// Makes a command with nothing on standard input, the caller's environment and a limit of 10 minutes.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -117,21 +117,21 @@ impl Command {
         }
     }
 
-    /// Has it hold our locks with us, and go on holding them should we be killed.
+    /// Lets the child hold our locks with us, and go on holding them if we are killed.
     #[must_use]
     pub fn with_locks(mut self) -> Self {
         self.with_locks = true;
         self
     }
 
-    /// Leaves the arguments so far out where a person reads the command in short.
+    /// Leaves the arguments so far out of the short form for people.
     #[must_use]
     pub fn in_short(mut self) -> Self {
         self.usual = self.args.len();
         self
     }
 
-    /// Returns the command without its environment and without what is the same in every call.
+    /// Returns the short form: no environment, and no arguments that are the same in every call.
     fn short(&self) -> String {
         let words = std::iter::once(&self.program).chain(self.args.iter().skip(self.usual));
         let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
@@ -152,7 +152,7 @@ impl Command {
         self
     }
 
-    /// The directory it runs in.
+    /// Sets the directory it runs in.
     #[must_use]
     pub fn dir(mut self, dir: &Path) -> Self {
         self.dir = Some(dir.to_owned());
@@ -174,14 +174,14 @@ impl Command {
         self
     }
 
-    /// What it reads on standard input.
+    /// Sets its standard input.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(bytes.into());
         self
     }
 
-    /// Its time limit.
+    /// Sets its time limit.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -247,7 +247,7 @@ pub fn quoted(word: &str) -> String {
 /// Runs a command to its end, off the runtime's thread.
 ///
 /// # Errors
-/// When it cannot be started or read, or passes its limit. An exit code other than 0 is no error here.
+/// If it cannot be started or read, or passes its limit. An exit code other than 0 is no error here.
 pub async fn run(command: Command) -> Result<Output, CommandError> {
     let program = command.program_name();
     match tokio::task::spawn_blocking(move || run_blocking(&command)).await {
@@ -326,7 +326,7 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
     })
 }
 
-/// An unnamed file: in memory where the system can, else on disk.
+/// Makes an unnamed file: in memory if the system can, else on disk.
 fn scratch() -> io::Result<File> {
     #[cfg(target_os = "linux")]
     if let Ok(file) = memfd_create(c"output", MFdFlags::MFD_CLOEXEC) {

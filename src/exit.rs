@@ -1,6 +1,6 @@
 //! Exit codes: one table, used by the code, the help and the manual.
 
-/// How a command ended, as a script sees it.
+/// The result of a command, as a script sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The step was done.
@@ -21,14 +21,14 @@ pub enum Exit {
     Person,
     /// Another process holds this loop, or another git the repository.
     Busy,
-    /// A hook of the guard says no; only the guard's own entries see this.
+    /// A hook of the guard refused; only the guard's own entries see this.
     Refused,
     /// Ended by this signal; the same command resumes.
     Signal(i32),
 }
 
 impl Exit {
-    /// The process exit code; 128 + n for signal n.
+    /// Returns the process exit code; 128 + n for signal n.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -47,7 +47,7 @@ impl Exit {
     }
 }
 
-/// Code, meaning, and what a script does next: the table of the manual and of docs/scripting.md.
+/// Code, meaning, and the next step of a script: the table of the manual and of docs/scripting.md.
 pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "0",

@@ -12,11 +12,11 @@ use tempfile::NamedTempFile;
 
 use crate::error::Advise;
 
-/// Something that the system refused to do with a file.
+/// A file operation that the system refused.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what} {}: {source}", path.display())]
 pub struct FileError {
-    /// What was tried, as a verb.
+    /// The operation, as a verb.
     pub what: &'static str,
     /// The file.
     pub path: PathBuf,
@@ -36,19 +36,19 @@ pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileErr
     }
 }
 
-/// How a file is written as a whole.
+/// The events after which a file is either the old one or the new one, whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// A crash of this program leaves the old file or the new one.
+    /// A crash of this program.
     Atomic,
-    /// A power cut does so too: the file and its directory are synced.
+    /// A power cut too: the file and its directory are synced.
     Synced,
 }
 
-/// Writes a whole file in place of what is there, never through a link. `mode` is its permissions.
+/// Writes a whole file in place of any other, never through a link. `mode` is its permissions.
 ///
 /// # Errors
-/// When it cannot be written; the old file is then still there.
+/// If it cannot be written; the old file is then still there.
 pub fn write_atomically(
     path: &Path,
     bytes: &[u8],
@@ -71,10 +71,10 @@ pub fn write_atomically(
     Ok(())
 }
 
-/// Makes a temporary file within `dir` that is to be renamed.
+/// Makes a temporary file in `dir` that is to be renamed.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If it cannot be made.
 pub fn temporary_in(dir: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir)
 }
@@ -82,7 +82,7 @@ pub fn temporary_in(dir: &Path) -> io::Result<NamedTempFile> {
 /// Copies a file with its permissions and time, never through a link at `to`.
 ///
 /// # Errors
-/// When it cannot be read or written.
+/// If it cannot be read or written.
 pub fn copy_file(from: &Path, to: &Path) -> Result<(), FileError> {
     let error = |error| file_error("copy", from, error);
     let dir = to.parent().unwrap_or(Path::new("."));
@@ -103,7 +103,7 @@ pub fn copy_file(from: &Path, to: &Path) -> Result<(), FileError> {
 /// Removes a directory with everything in it, if it is there.
 ///
 /// # Errors
-/// When something in it cannot be removed.
+/// If something in it cannot be removed.
 pub fn remove_dir(dir: &Path) -> Result<(), FileError> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", dir, error)),
@@ -114,7 +114,7 @@ pub fn remove_dir(dir: &Path) -> Result<(), FileError> {
 /// Removes a file, if it is there.
 ///
 /// # Errors
-/// When it cannot be removed.
+/// If it cannot be removed.
 pub fn remove_file(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", path, error)),
@@ -125,7 +125,7 @@ pub fn remove_file(path: &Path) -> Result<(), FileError> {
 /// Removes a file, or a directory with everything in it, whatever the permissions in it are.
 ///
 /// # Errors
-/// When the system refuses all the same.
+/// If the system refuses all the same.
 pub fn remove(path: &Path, is_dir: bool) -> Result<(), FileError> {
     let removed = if is_dir {
         fs::remove_dir_all(path).or_else(|_| {
@@ -139,20 +139,19 @@ pub fn remove(path: &Path, is_dir: bool) -> Result<(), FileError> {
     removed.map_err(|source| file_error("remove", path, source))
 }
 
-/// What is done with a link in the place of a file.
+/// The treatment of a link in the place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// It is refused: the file is ours, and we make no links.
+    /// It is refused: the file is git-ralph's, which makes no links.
     Refused,
-    /// It is followed: others may have a reason for it.
+    /// It is followed: other programs may have a reason for it.
     Followed,
 }
 
-/// Opens a file that is a regular one, and nothing else: a pipe would be waited for, a device never ends, and a link may
-/// lead anywhere.
+/// Opens a regular file and nothing else: a pipe could block, a device never ends, and a link may lead anywhere.
 ///
 /// # Errors
-/// When it cannot be opened, or is no regular file.
+/// If it cannot be opened, or is no regular file.
 pub fn open_regular(path: &Path, links: Links, options: &mut OpenOptions) -> io::Result<File> {
     let no_links = match links {
         Links::Refused => OFlag::O_NOFOLLOW,
@@ -180,7 +179,7 @@ fn not_regular() -> io::Error {
 /// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// As [`open_regular`], and when it is longer.
+/// As [`open_regular`], and if it is longer.
 pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path, links, OpenOptions::new().read(true))?;
     let mut bytes = Vec::new();
@@ -194,16 +193,16 @@ pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>
 /// Reads a regular file of at most `limit` bytes as text.
 ///
 /// # Errors
-/// As [`read_regular`], and when it is not UTF-8.
+/// As [`read_regular`], and if it is not UTF-8.
 pub fn read_regular_text(path: &Path, links: Links, limit: u64) -> io::Result<String> {
     let bytes = read_regular(path, links, limit)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Writes a text for the user alone, in the place of what is there, never through a link.
+/// Writes a text for the user alone in place of any other file, never through a link.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
     write_atomically(path, text.as_bytes(), 0o600, Durability::Atomic)
 }
@@ -211,14 +210,14 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
 /// Appends a text to a regular file for the user alone.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn append_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     open_regular(path, Links::Refused, &mut options)?.write_all(text.as_bytes())
 }
 
-/// Returns the permissions that new files and directories do not get.
+/// Returns the umask: the permissions that new files and directories do not get.
 #[must_use]
 pub fn umask_now() -> u32 {
     // The only way to read it is to set it.

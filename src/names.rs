@@ -17,7 +17,7 @@ const MAX_CHANGE: usize = 200;
 #[serde(try_from = "String", into = "String")]
 pub struct Change(String);
 
-/// Why a text cannot name a change.
+/// The reason why a text cannot name a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is not a valid name for a change: {why}")]
 pub struct BadChange {
@@ -43,8 +43,8 @@ impl Change {
     /// Checks a name.
     ///
     /// # Errors
-    /// When the name is not one ref component, begins with `-`, is longer than 200 bytes, or ends in
-    /// `.toml` (it would collide with the state file of another change).
+    /// If the name is not one ref component, begins with `-`, is longer than 200 bytes, or ends in `.toml` (it would
+    /// collide with the state file of another change).
     pub fn new(name: &str) -> Result<Self, BadChange> {
         let why = if name.is_empty() {
             Some("it is empty")

@@ -1,7 +1,7 @@
-//! Signals that ask git-ralph to stop: noted, never acted upon in the middle of a step.
+//! Notes signals that ask git-ralph to stop, and never acts upon them in the middle of a step.
 //!
-//! Who asks twice, or asks while no step is under way, is never left waiting: a thread of its own ends the program if the
-//! rest of it does not. What it leaves half done is what any crash leaves.
+//! A second request, or one while no step is under way, is never left waiting: a thread of its own ends the program if
+//! the rest of it does not. The work is then left half done, as after any crash.
 
 use std::fs;
 use std::process;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::exit::Exit;
 use crate::held;
 
-/// Returns what people call a signal.
+/// Returns the name of a signal for people.
 #[must_use]
 pub fn name(signal: i32) -> String {
     match Signal::try_from(signal) {
@@ -28,7 +28,7 @@ pub fn name(signal: i32) -> String {
     }
 }
 
-/// Signals that have asked us to stop so far.
+/// The requests to stop so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Asked {
     times: u32,
@@ -39,7 +39,7 @@ struct Asked {
 #[derive(Clone, Debug)]
 pub struct Stop {
     asked: watch::Receiver<Asked>,
-    /// Requests that are somebody else's business.
+    /// The number of earlier requests, which others handle.
     before: u32,
 }
 
@@ -47,7 +47,7 @@ impl Stop {
     /// Begins to listen. A signal that the caller had us ignore (`nohup`) stays ignored.
     ///
     /// # Errors
-    /// When the system refuses a handler.
+    /// If the system refuses a handler.
     pub fn listen() -> std::io::Result<Self> {
         let (sender, asked) = watch::channel(Asked::default());
         let kinds = heard_signals();
@@ -70,7 +70,7 @@ impl Stop {
         Ok(Self { asked, before: 0 })
     }
 
-    /// Listens only to what comes from now on: for what is still to be done after a first request.
+    /// Listens only to requests from now on, for the work that is left after a first request.
     #[must_use]
     pub fn from_now(&self) -> Self {
         Self {
@@ -79,20 +79,20 @@ impl Stop {
         }
     }
 
-    /// The first signal that asked us to stop, if any has.
+    /// Returns the first signal that asked us to stop, if any has.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {
         let asked = *self.asked.borrow();
         (asked.times > self.before).then_some(asked.first)
     }
 
-    /// How often we were asked to stop so far.
+    /// Returns the number of requests to stop so far.
     #[must_use]
     pub fn times(&self) -> u32 {
         self.asked.borrow().times.saturating_sub(self.before)
     }
 
-    /// Waits until we were asked to stop `times` times; gives the first signal.
+    /// Waits until we were asked to stop `times` times; returns the first signal.
     pub async fn asked(&mut self, times: u32) -> i32 {
         let times = self.before.saturating_add(times);
         match self.asked.wait_for(|asked| asked.times >= times).await {
@@ -103,11 +103,11 @@ impl Stop {
     }
 }
 
-/// How long the program may take to hear that it is asked to stop.
+/// The longest time that the program may take to notice a request to stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Has a thread of its own end the program when it is asked to stop and does not: no step is under way and it has not
-/// ended by itself, it blocks, or it is asked a third time.
+/// Starts a thread that ends the program if it is asked to stop and does not: no step is under way and it has not ended
+/// by itself, it blocks, or it is asked a third time.
 fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
     static STANDS_BY: AtomicBool = AtomicBool::new(false);
     let main = Handle::current();
@@ -144,7 +144,7 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether a runtime does not get to anything new.
+/// Returns true if a runtime does not begin anything new.
 async fn is_deaf(main: &Handle) -> bool {
     let heard = Arc::new(AtomicBool::new(false));
     let hears = Arc::clone(&heard);
@@ -153,7 +153,7 @@ async fn is_deaf(main: &Handle) -> bool {
     !heard.load(Ordering::Relaxed)
 }
 
-/// The signals that ask us to stop, without those that this process was started to ignore.
+/// Returns the signals that ask us to stop, without those that this process was started to ignore.
 fn heard_signals() -> Vec<SignalKind> {
     let ignored = ignored_signals();
     let kinds = [
@@ -165,7 +165,7 @@ fn heard_signals() -> Vec<SignalKind> {
     kinds.into_iter().filter(is_heard).collect()
 }
 
-/// The signals that this process was started to ignore, as a bit mask; 0 where the system does not tell.
+/// Returns the signals that this process was started to ignore, as a bit mask; 0 if the system does not tell.
 fn ignored_signals() -> u64 {
     fs::read_to_string("/proc/self/status")
         .ok()

@@ -1,13 +1,13 @@
-//! What happens inside, for `-v` and for `GIT_RALPH_LOG` (a tracing filter such as `debug`).
+//! Traces the work of git-ralph, for `-v` and for `GIT_RALPH_LOG` (a tracing filter such as `debug`).
 
 use std::env;
 use std::io;
 
 use tracing_subscriber::EnvFilter;
 
-/// Each command in short with its time, and nothing else.
+/// The filter for each command in short with its time, and nothing else.
 const VERBOSE: &str = "warn,git_ralph::command=debug";
-/// Each command whole as well, with its environment.
+/// The filter for each command whole as well, with its environment.
 const VERY_VERBOSE: &str = "warn,git_ralph::command=trace";
 
 /// Begins to trace to standard error.
@@ -28,12 +28,12 @@ pub fn begin(verbose: u8) {
         .init();
 }
 
-/// Says that the program could not even begin.
+/// Reports that the program could not even begin.
 pub fn no_runtime(error: &io::Error) {
     tracing::error!("cannot start: {error}");
 }
 
-/// Says that the help or the version is lost.
+/// Reports that the help or the version could not be printed.
 pub fn cannot_print(error: &io::Error) {
     tracing::error!("cannot write to standard output: {error}");
 }

@@ -1,5 +1,5 @@
-//! Which agent is meant: what was given after `--`, a name or a shell line from the settings, or the first
-//! known one on PATH.
+//! Chooses the agent: the command after `--`, a name or a shell line from the settings, or the first known program on
+//! PATH.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,13 +12,13 @@ use super::decode::Format;
 use super::presets::{self, Preset};
 use crate::async_cmd::find_program;
 
-/// What the settings say of an agent by name: `ralph.agent.<name>.command` and `.format`.
+/// The settings of an agent by name: `ralph.agent.<name>.command` and `.format`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pieces {
-    /// A shell line, instead of the preset's command.
+    /// The shell line that replaces the preset's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What it prints, instead of the preset's format.
+    /// The output format that replaces the preset's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
@@ -28,24 +28,24 @@ pub struct Pieces {
 pub struct Agent {
     /// The name by which it was chosen, if it was.
     pub name: Option<String>,
-    /// What to run.
+    /// The command that starts it.
     pub command: AgentCommand,
-    /// Variables that it needs.
+    /// Environment variables that it needs.
     pub env: &'static [(&'static str, &'static str)],
-    /// What it prints.
+    /// The format of its output.
     pub format: Format,
-    /// What it is likely to print, where that has to be found out: the format of its name, of which only the command
-    /// was replaced.
+    /// The format that its output probably has, if that must be detected: the format of its preset, of which only the
+    /// command was replaced.
     pub likely: Option<Format>,
-    /// The argument by which it no longer asks before it acts, as far as that is known.
+    /// The argument with which it acts without asking, if it is known.
     pub unasked: Option<&'static str>,
-    /// How the names of files begin that it leaves in the top directory for itself.
+    /// The prefix of the files that it leaves in the top directory for its own use.
     pub litter: Option<&'static str>,
 }
 
 impl Agent {
-    /// The agent of a step: `given` (after `--`), else `configured` (a name or a shell line), else the first
-    /// preset whose program is on PATH; `None` when there is none of these.
+    /// Chooses the agent of a step: `given` (after `--`), else `configured` (a name or a shell line), else the first
+    /// preset whose program is on PATH; returns `None` if there is none of these.
     #[must_use]
     pub fn choose(
         given: &[OsString],
@@ -68,7 +68,7 @@ impl Agent {
         }
     }
 
-    /// The agent of this name, if there is one.
+    /// Returns the agent of this name, if there is one.
     fn named(name: &str, pieces: &BTreeMap<String, Pieces>) -> Option<Self> {
         let preset = Preset::named(name);
         let own = pieces.get(name).cloned().unwrap_or_default();
@@ -110,13 +110,13 @@ impl Agent {
         }
     }
 
-    /// Returns its name, or that of its program: what is recorded, and may be published. A command line can hold keys.
+    /// Returns its name, or that of its program, for records that may be published: a command line can hold keys.
     #[must_use]
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.command.program())
     }
 
-    /// What people are told of it: its name, if it has one, and its command.
+    /// Returns its name, if it has one, and its command, for people.
     #[must_use]
     pub fn described(&self) -> String {
         match &self.name {

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::async_cmd::{find_program, quoted};
 
-/// In an agent's arguments this stands for the path of the prompt file.
+/// The placeholder for the path of the prompt file in an agent's arguments.
 const PROMPT_FILE: &str = "{prompt_file}";
 
-/// What to run as the agent.
+/// The command that starts an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentCommand {
     /// A program and its arguments, as given after `--`.
@@ -19,8 +19,8 @@ pub enum AgentCommand {
 }
 
 impl AgentCommand {
-    /// The argument list to start, with the path of the prompt file put in, and whether the command
-    /// named it: it then reads the prompt from there and not from standard input.
+    /// Returns the argument list to start, with the path of the prompt file put in, and whether the command named it:
+    /// if so, the agent reads the prompt from there and not from standard input.
     #[must_use]
     pub fn argv(&self, prompt_file: &Path) -> (Vec<OsString>, bool) {
         let path = prompt_file.to_string_lossy();
@@ -41,8 +41,8 @@ impl AgentCommand {
         }
     }
 
-    /// The program that the command names and that cannot be found, if so. Only what can be known
-    /// without running anything: of a shell line the first word, when it is a plain one.
+    /// Returns the program that the command names, if it cannot be found. Nothing is run to find out: of a shell line,
+    /// only a plain first word is checked.
     #[must_use]
     pub fn missing_program(&self, dir: &Path) -> Option<String> {
         let program = match self {
@@ -65,13 +65,13 @@ impl AgentCommand {
         first.rsplit('/').next().unwrap_or(&first).to_owned()
     }
 
-    /// Whether this program, wherever it lies, is a word of the command.
+    /// Returns true if this program, in whatever directory, is a word of the command.
     pub(super) fn runs(&self, program: &str) -> bool {
         self.words()
             .any(|word| word.rsplit('/').next().is_some_and(|name| name == program))
     }
 
-    /// Whether this is a word of the command.
+    /// Returns true if this is a word of the command.
     pub(super) fn has_word(&self, wanted: &str) -> bool {
         self.words().any(|word| word == wanted)
     }

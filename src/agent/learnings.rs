@@ -1,16 +1,16 @@
-//! What an agent wants later stories to know, said in its final message: `<learning>…</learning>`.
+//! Learnings, which an agent leaves for later stories in its final message: `<learning>…</learning>`.
 //!
-//! For agents that may not write to the file for it. Invariants: memory is bounded whatever comes in, and
-//! what only repeats the prompt is not the agent's word.
+//! They are for agents that may not write to the file of learnings. Invariants: memory is bounded, whatever comes in,
+//! and text that only repeats the prompt is no learning.
 
 use std::collections::{HashSet, VecDeque};
 use std::mem;
 
 use memchr::memmem;
 
-/// The beginning of a learning.
+/// The opening tag of a learning.
 pub(super) const OPEN: &[u8] = b"<learning>";
-/// The end of one.
+/// The closing tag of a learning.
 pub(super) const CLOSE: &[u8] = b"</learning>";
 
 /// The longest learning that is taken, in bytes.
@@ -18,9 +18,9 @@ pub(super) const LONGEST: usize = 16 * 1024;
 /// The most learnings of one message that are taken; the last ones count.
 const MOST: usize = 64;
 
-/// Listens to one message for what is to be learned.
+/// Collects the learnings of one message.
 pub(super) struct LearningScanner {
-    /// What the prompt has between such tags.
+    /// The text between such tags in the prompt.
     known: HashSet<String>,
     /// The text since the last tag; inside a learning all of it.
     text: Vec<u8>,
@@ -63,7 +63,7 @@ impl LearningScanner {
         self.inside = false;
     }
 
-    /// Ends the message and says what is to be learned from it.
+    /// Ends the message and returns its learnings.
     pub(super) fn finish(self) -> Vec<String> {
         self.found.into()
     }

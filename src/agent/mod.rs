@@ -1,7 +1,9 @@
-//! The agent: how its command is found and run, what it prints, what it promised.
+//! The agent: choosing its command, running it and reading its output.
 //!
-//! `choice` says which one is meant, by name from the table of `presets` or by its `command`; `process` runs it until nothing of it is alive
-//! (`process_tree`, by the `process_table`; `orphans`: after a crash), `decode` reads its output, `promise` its last word and `learnings` what it wants others to know. Knows nothing of git, of story lists or of the loop's state.
+//! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it until none of
+//! its processes is alive (`process_tree`, with the `process_table`; `orphans` after a crash); `decode` reads its
+//! output, `promise` its promise and `learnings` what it leaves for later stories. This module knows nothing of git, of
+//! story lists or of the loop's state.
 
 mod choice;
 mod command;

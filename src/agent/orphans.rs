@@ -1,4 +1,4 @@
-//! An attempt whose git-ralph was killed: its processes are ended as far as they can be told from others.
+//! Ends the processes of an attempt whose git-ralph was killed, as far as they can be told from others.
 
 use std::path::Path;
 
@@ -24,10 +24,10 @@ pub struct Orphaned<'a> {
 }
 
 impl Orphaned<'_> {
-    /// Ends its processes and returns what has to be told of them.
+    /// Ends its processes and returns messages for the user.
     ///
     /// # Errors
-    /// When one of them cannot be ended.
+    /// If one of them cannot be ended.
     pub async fn end(&self, impatient: impl Future<Output = ()>) -> Result<Vec<String>, ProcessError> {
         let session = self
             .pid
@@ -54,9 +54,9 @@ impl Orphaned<'_> {
         Ok(told)
     }
 
-    /// Finds processes that may be of the attempt: they began after it in a session of their own, their parent
-    /// ended, and they work in its work tree. So does a server that somebody started by hand meanwhile: they
-    /// are not for us to end.
+    /// Finds processes that may belong to the attempt: they began after it in a session of their own, their parent
+    /// ended, and they work in its work tree. The same is true of a server that somebody started by hand meanwhile, so
+    /// git-ralph does not end them.
     fn suspects(&self) -> Vec<i32> {
         let (Some(since), Some(table)) = (self.started, Table::read()) else {
             return Vec::new();

@@ -1,7 +1,7 @@
-//! How long a process may go on: its time limit, and how long it may show no progress.
+//! The time that a process may take: its time limit, and the longest time without progress.
 //!
-//! The clock counts only while somebody looks: time in which git-ralph itself was stopped, by Ctrl-Z or with the machine
-//! asleep, is nobody's silence. Pure.
+//! The clock counts only while git-ralph runs: time in which it was stopped, by Ctrl-Z or because the machine was
+//! asleep, is no silence of the process. This module does no input or output.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::names::counted;
 
-/// Looks are a second apart; with so much more between two of them, nobody looked.
+/// The gap between two looks at the clock, usually a second apart, from which git-ralph counts as stopped.
 const STOPPED: Duration = Duration::from_secs(3);
 
 /// The limits of a process, and what is left of them.
@@ -19,7 +19,7 @@ pub(super) struct Patience {
     deadline: Option<Instant>,
     last_progress: Instant,
     last_look: Instant,
-    /// What it went without since it last got on.
+    /// The name of what has been missing since the last progress.
     lack: &'static str,
 }
 
@@ -35,13 +35,13 @@ impl Patience {
         }
     }
 
-    /// Returns when there is something to look at at the latest.
+    /// Returns the time of the next look at the latest.
     pub(super) fn next(&self) -> Option<Instant> {
         let idle = self.idle_timeout.map(|limit| self.last_progress + limit);
         [self.deadline, idle].into_iter().flatten().min()
     }
 
-    /// Looks at the clock: after a time in which nobody did, that time does not count, and silence begins anew.
+    /// Looks at the clock: a gap in which git-ralph was stopped does not count, and silence begins anew.
     pub(super) fn look(&mut self, now: Instant) {
         let gap = now.duration_since(self.last_look);
         self.last_look = now;
@@ -51,7 +51,7 @@ impl Patience {
         }
     }
 
-    /// Notes that something was printed, and whether it shows that the process gets on.
+    /// Notes that something was printed, and whether it shows progress.
     pub(super) fn heard(&mut self, now: Instant, progress: bool) {
         if progress {
             (self.last_progress, self.lack) = (now, "output");
@@ -60,7 +60,7 @@ impl Patience {
         }
     }
 
-    /// Returns why the process has to end now, if it has to.
+    /// Returns the reason why the process has to end now, if it has to.
     pub(super) fn spent(&self, now: Instant) -> Option<String> {
         let whole = |limit: Duration| counted(limit.as_secs(), "second", "seconds");
         if let (Some(limit), Some(deadline)) = (self.timeout, self.deadline)

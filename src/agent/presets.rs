@@ -1,8 +1,7 @@
 //! The agents that git-ralph knows by name: one table, shown by `git ralph doctor` and by
 //! the manual.
 //!
-//! Each line of it was worked out by running the program without a person in front of it, unless it says
-//! that it was not.
+//! Each line was tried by running the program without a person in front of it, unless it says that it was not.
 
 use std::ffi::OsString;
 
@@ -18,15 +17,15 @@ pub struct Preset {
     pub program: &'static str,
     /// The arguments with which it reads the prompt on standard input and works without a person.
     pub args: &'static [&'static str],
-    /// Variables that it needs for that.
+    /// Environment variables that it needs for that.
     pub env: &'static [(&'static str, &'static str)],
-    /// What it prints with these arguments.
+    /// The format of its output with these arguments.
     pub format: Format,
-    /// The argument by which it no longer asks before it acts, where it has one.
+    /// The argument with which it acts without asking, if it has one.
     pub unasked: Option<&'static str>,
-    /// How its names for files of its own begin, which it leaves in the top directory of the work tree.
+    /// The prefix of the files that it leaves in the top directory of the work tree for its own use.
     pub litter: Option<&'static str>,
-    /// Whether this line was tried with the real program.
+    /// True if this line was tried with the real program.
     pub tried: bool,
 }
 
@@ -251,13 +250,13 @@ pub const ALL: &[Preset] = &[
 ];
 
 impl Preset {
-    /// The preset of this name.
+    /// Returns the preset of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|preset| preset.name == name)
     }
 
-    /// Its command. An argument that only a shell can make has one run it.
+    /// Returns its command, as a shell line if an argument needs a shell.
     #[must_use]
     pub fn command(&self) -> AgentCommand {
         if self.args.iter().any(|argument| argument.contains('$')) {
@@ -267,7 +266,7 @@ impl Preset {
         AgentCommand::Args(words.map(OsString::from).collect())
     }
 
-    /// Its command line, for people.
+    /// Returns its command line, for people.
     #[must_use]
     pub fn line(&self) -> String {
         let words: Vec<&str> = [self.program]

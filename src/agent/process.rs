@@ -1,8 +1,8 @@
-//! One agent process (or gate) from its start until nothing of it is alive.
+//! Runs one process of an attempt, an agent or a gate, from its start until nothing of it is alive.
 //!
-//! It runs in a session of its own with `GIT_RALPH_RUN` in its environment. When it ends, or is asked
-//! to by a time limit or a signal, the whole session and every process with that variable are ended:
-//! TERM, a grace, KILL. Knows nothing of stories or git.
+//! It runs in a session of its own with `GIT_RALPH_RUN` in its environment. At its end, or if a time limit or a signal
+//! demands it, the whole session and every process with that variable are ended: TERM, a grace period, KILL. This
+//! module knows nothing of stories or git.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -25,14 +25,14 @@ use crate::held;
 use crate::names::counted;
 use crate::signal::Stop;
 
-/// Bytes read at once; larger reads gain nothing.
+/// The most bytes of one read; larger reads gain nothing.
 const READ_SIZE: usize = 64 * 1024;
-/// How long what is still in the pipes is waited for when everything has ended.
+/// The longest wait for output that is left in the pipes after everything has ended.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How often a listener is told that time passes.
+/// The interval at which a listener learns that time passes.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What to run, and within which limits.
+/// A program to run, and its limits.
 #[derive(Debug)]
 pub struct Job {
     /// Program and arguments.
@@ -43,47 +43,47 @@ pub struct Job {
     pub env: Vec<(OsString, OsString)>,
     /// Variables removed for it.
     pub env_remove: Vec<&'static str>,
-    /// What it reads on standard input, to the end.
+    /// Its standard input, to the end.
     pub stdin: Vec<u8>,
     /// The value of `GIT_RALPH_RUN`.
     pub run: String,
-    /// Wall time.
+    /// The longest time that it may run.
     pub timeout: Option<Duration>,
-    /// Time without output that shows progress.
+    /// The longest time without output that shows progress.
     pub idle_timeout: Option<Duration>,
 }
 
-/// How it ended.
+/// The way in which a process ended.
 #[derive(Debug)]
 pub enum Ending {
-    /// By itself, with an exit code.
+    /// It exited with this code.
     Exited(i32),
-    /// By a signal that was not ours.
+    /// A signal ended it that was not git-ralph's.
     Killed(i32),
-    /// By a time limit; in words.
+    /// A time limit ended it; in words.
     TimedOut(String),
-    /// Because we were asked to stop by this signal.
+    /// This signal asked git-ralph to stop.
     Interrupted(i32),
     /// It could not be started.
     NotStarted(io::Error),
 }
 
-/// What is left to tell of a process that has ended.
+/// A process that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// The way in which it ended.
     pub ending: Ending,
     /// Processes that it left running and that were ended.
     pub left_running: usize,
 }
 
-/// Something of the process could not be ended, or its log not be written.
+/// A failure to end a process or to write its log.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// Processes that survive SIGKILL.
+    /// So many processes survive SIGKILL.
     #[error("cannot end {} of the attempt", counted(*.0, "process", "processes"))]
     Immortal(usize),
-    /// The log.
+    /// The log cannot be written.
     #[error("cannot write the log of the attempt: {0}")]
     Log(io::Error),
 }
@@ -97,17 +97,17 @@ impl Advise for ProcessError {
     }
 }
 
-/// Who listens while it runs.
+/// Listens to a process while it runs.
 pub trait Listener {
-    /// It was started; its process id is also its session.
+    /// The process was started; its process id is also its session.
     fn started(&mut self, pid: i32);
-    /// It printed these bytes.
+    /// The process printed these bytes.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
-    /// It is asked to end, because we were asked to stop.
+    /// The process is asked to end, because git-ralph was asked to stop.
     fn stopping(&mut self);
     /// Another second has passed.
     fn tick(&mut self) {}
-    /// Whether what it printed since this was last asked shows that it gets on.
+    /// Returns true if the output since the last call shows progress.
     fn made_progress(&mut self) -> bool {
         true
     }
@@ -116,8 +116,7 @@ pub trait Listener {
 /// Runs a job until nothing of it is alive. All output goes to `log` and to `listener`.
 ///
 /// # Errors
-/// When the log cannot be written, or a process cannot be ended; the caller must not touch the work
-/// tree then.
+/// If the log cannot be written, or a process cannot be ended; the caller must not touch the work tree then.
 pub async fn run(
     job: Job,
     log: &mut File,
@@ -265,8 +264,8 @@ async fn at(deadline: Option<Instant>) {
     }
 }
 
-/// Ends every process of the attempt while still reading what they print, so that none of them blocks on
-/// a full pipe. Gives how many there were.
+/// Ends every process of the attempt while still reading their output, so that none of them blocks on a full pipe.
+/// Returns their number.
 async fn end_all(
     processes: &AttemptProcesses,
     child: &mut Child,
@@ -352,7 +351,7 @@ impl Pipes {
     }
 }
 
-/// Reads what is there; nothing more will come when it gives nothing, and the pipe is closed then.
+/// Reads the available bytes; if there are none, the pipe is at its end and is closed.
 async fn read_some(pipe: &mut Option<Pipe>) -> Vec<u8> {
     let Some(open) = pipe else { return Vec::new() };
     let mut bytes = Vec::with_capacity(READ_SIZE);

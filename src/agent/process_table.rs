@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them (proc(5)). Where there is no `/proc`, there is nothing to see.
+//! Processes as `/proc` shows them (proc(5)). Without `/proc`, no process can be seen.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,13 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 /// The fields of `/proc/<pid>/stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    /// It has ended and waits for its parent to notice.
+    /// True if it has ended and waits for its parent to notice.
     pub dead: bool,
     pub parent: i32,
     pub session: i32,
-    /// It has a terminal that can end it.
+    /// True if it has a terminal that can end it.
     pub on_terminal: bool,
-    /// In clock ticks since boot.
+    /// The start, in clock ticks since boot.
     pub started: u64,
 }
 
@@ -30,7 +30,8 @@ impl Stat {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The second field is the program's name in parentheses and may hold anything, `)` included.
+    /// Parses a line of `stat`. The second field is the program's name in parentheses and may hold anything, `)`
+    /// included.
     fn parse(line: &str) -> Option<Self> {
         let (_, rest) = line.rsplit_once(") ")?;
         let fields: Vec<&str> = rest.split(' ').collect();
@@ -113,8 +114,8 @@ pub(super) fn children() -> Vec<(i32, Stat)> {
     }
 }
 
-/// Tells if this process has a child, dead or alive. Exact, as opposed to the lists, which the system shows piece
-/// by piece.
+/// Tells if this process has a child, dead or alive. The answer is exact; the lists are not, because the system shows
+/// them piece by piece.
 #[cfg(target_os = "linux")]
 pub(super) fn have_children() -> bool {
     let any = WaitPidFlag::WEXITED | WaitPidFlag::__WALL;
@@ -147,7 +148,7 @@ pub(super) fn directory(pid: i32) -> Option<PathBuf> {
     same_user.then(|| fs::read_link(dir.join("cwd")).ok()).flatten()
 }
 
-/// Returns when the system was started, in seconds since 1970.
+/// Returns the time when the system was started, in seconds since 1970.
 pub(super) fn booted() -> Option<i64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     text.lines()
@@ -156,7 +157,7 @@ pub(super) fn booted() -> Option<i64> {
         .ok()
 }
 
-/// Returns when a process was started, in clock ticks since boot: with its number it names one process for ever.
+/// Returns the start of a process, in clock ticks since boot: with its number it identifies one process for ever.
 #[must_use]
 pub fn started_at(pid: i32) -> Option<u64> {
     Stat::of(pid).map(|stat| stat.started)

@@ -1,10 +1,10 @@
-//! Finding and ending every process of an attempt.
+//! Finds and ends every process of an attempt.
 //!
-//! A process belongs to an attempt when it is in the session that the attempt was started in, carries the
-//! attempt's variable in its environment (agents give their tools sessions of their own, and launchers die
-//! before what they launched), or descends from us and is younger than the attempt. On Linux orphans come to
-//! us: an attempt has ended when we have no child any more, however its processes hid. Where there is no
-//! `/proc`, the session's process group is all that can be reached. Never touches anyone else's process.
+//! A process belongs to an attempt if it is in the session in which the attempt was started, carries the attempt's
+//! variable in its environment (agents give their tools sessions of their own, and launchers die before the processes
+//! that they started), or descends from git-ralph and is younger than the attempt. On Linux orphans become children of
+//! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. Without `/proc`,
+//! only the session's process group can be reached. Never touches anyone else's process.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,11 +22,11 @@ pub const VARIABLE: &str = "GIT_RALPH_RUN";
 
 /// The time that processes have to end once they were asked to.
 const GRACE: Duration = Duration::from_secs(5);
-/// The time that killed processes have to go.
+/// The time that killed processes have to disappear.
 const LAST: Duration = Duration::from_secs(5);
-/// The pauses between looks at whether they have gone; short at first.
+/// The shortest and the longest pause between two looks at whether they have gone.
 const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
-/// How often our children are killed in a row before anything else gets its turn.
+/// The number of times that our children are killed in a row before other work gets its turn.
 const STRIKES: usize = 50;
 
 /// The processes of one attempt, by what they have in common.
@@ -36,14 +36,14 @@ pub struct AttemptProcesses {
     session: Option<i32>,
     /// The value of [`VARIABLE`].
     run: String,
-    /// When the attempt's first process was started.
+    /// The start of the attempt's first process, in clock ticks since boot.
     since: Option<u64>,
     /// Our children that were there before it; `None` when it was started by another git-ralph.
     others: Option<Vec<(i32, u64)>>,
 }
 
-/// From now on orphans among our descendants become our children (prctl(2), `PR_SET_CHILD_SUBREAPER`), so that
-/// they can be found. Where the system has no such thing, nothing happens.
+/// Makes orphans among our descendants our children from now on (prctl(2), `PR_SET_CHILD_SUBREAPER`), so that they can
+/// be found. Does nothing if the system has no such thing.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
@@ -51,7 +51,7 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Our children that are not of the attempt that begins next.
+/// Lists our children, none of which belongs to the attempt that begins next.
 #[must_use]
 pub fn others() -> Vec<(i32, u64)> {
     let named = |(pid, stat): (i32, Stat)| (pid, stat.started);
@@ -68,7 +68,7 @@ pub struct Found {
 }
 
 impl AttemptProcesses {
-    /// The processes of an attempt whose first process we have just started; `others` are from before it.
+    /// Returns the processes of an attempt whose first process git-ralph has just started; `others` are from before it.
     #[must_use]
     pub fn started(leader: Option<i32>, run: String, others: Vec<(i32, u64)>) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl AttemptProcesses {
         }
     }
 
-    /// The processes of an attempt whose git-ralph has died. Its orphans went to somebody else.
+    /// Returns the processes of an attempt whose git-ralph has died. Its orphans became children of another process.
     #[must_use]
     pub fn orphaned(session: Option<i32>, run: String, since: Option<u64>) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl AttemptProcesses {
                 .is_some_and(|(child, stat)| !others.contains(&(child, stat.started)))
     }
 
-    /// Lists our children that are of the attempt, dead ones included.
+    /// Lists our children that belong to the attempt, dead ones included.
     fn children(&self) -> Vec<(i32, Stat)> {
         let Some(others) = &self.others else {
             return Vec::new();
@@ -138,8 +138,8 @@ impl AttemptProcesses {
         children
     }
 
-    /// Tells if we have no child of the attempt, dead or alive. As orphans come to us, nothing descends from us
-    /// then.
+    /// Tells if we have no child of the attempt, dead or alive. Orphans become our children, so nothing descends from
+    /// us then.
     fn has_no_child(&self) -> bool {
         match &self.others {
             None => true,
@@ -148,13 +148,13 @@ impl AttemptProcesses {
         }
     }
 
-    /// Tells if nothing is left, by two looks in a row: what is born during the first is seen by the second.
+    /// Tells if nothing is left, by two looks in a row: the second sees what was born during the first.
     fn are_gone(&self) -> bool {
         self.reap_orphans();
         (0..2).all(|_| self.alive().is_empty() && self.has_no_child())
     }
 
-    /// Takes dead orphans off the list of processes; the attempt's first process is for its owner to wait for.
+    /// Reaps dead orphans; the attempt's first process is for its owner to wait for.
     pub fn reap_orphans(&self) {
         for (pid, stat) in self.children() {
             if stat.dead && Some(pid) != self.session {
@@ -196,7 +196,7 @@ impl AttemptProcesses {
     }
 }
 
-/// Ends every process of an attempt: TERM, a grace that `impatient` cuts short, KILL.
+/// Ends every process of an attempt: TERM, a grace period that `impatient` cuts short, KILL.
 pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = ()>) -> Found {
     let mut ended = 0;
     tokio::pin!(impatient);

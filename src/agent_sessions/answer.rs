@@ -1,10 +1,10 @@
-//! What a hook answers to its agent: one JSON object, or nothing at all.
+//! The answer of a hook to its agent: one JSON object, or nothing at all.
 
 use serde_json::{Value, json};
 
 use crate::error::Error;
 
-/// The event at which gemini takes a new prompt with an empty memory.
+/// Gemini's event after which a new prompt starts with a cleared context.
 const AFTER_AGENT: &str = "AfterAgent";
 
 /// The answer to a hook.
@@ -12,19 +12,19 @@ const AFTER_AGENT: &str = "AfterAgent";
 pub enum Answer {
     /// The session does not concern us.
     Nothing,
-    /// The session goes on with this prompt; `fresh`: without what was said before, where the agent can do that.
+    /// The session goes on with this prompt; `fresh` drops the earlier context, if the agent can do that.
     GoOn {
         /// The prompt.
         prompt: String,
-        /// Whether it stands for itself.
+        /// True if the prompt needs no earlier context.
         fresh: bool,
     },
-    /// The session may end; its user is shown this.
+    /// The session may end; its user is shown this text.
     Tell(String),
 }
 
 impl Answer {
-    /// Returns the answer that something went wrong: the session may end.
+    /// Returns the answer that reports an error; the session may end.
     #[must_use]
     pub fn error(error: &Error) -> Self {
         Self::Tell(match error.hint() {

@@ -1,5 +1,5 @@
-//! What an agent tells its hook: one JSON object, whose fields differ from agent to agent. Whatever is missing or of
-//! the wrong kind is treated as not there.
+//! The input that an agent gives its hook: one JSON object, whose fields differ from agent to agent. Fields that are
+//! missing or of the wrong kind are treated as absent.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::transcript;
 use crate::state::Heard;
 
-/// How much of an agent's name or word is kept, in characters.
+/// The longest part of an agent's name or word that is kept, in characters.
 const WORD: usize = 200;
 
 /// One call of a hook.
@@ -22,29 +22,29 @@ pub struct HookInput {
     pub cwd: Option<PathBuf>,
     /// The agent's last message.
     pub message: Message,
-    /// Where the agent writes the conversation down.
+    /// The file in which the agent records the conversation.
     pub transcript: Option<PathBuf>,
-    /// The error of the agent's service: its kind, and in words.
+    /// The error of the agent's service: its kind and its words.
     pub error: Option<String>,
-    /// Why the session ends.
+    /// The reason why the session ends.
     pub why: Option<String>,
 }
 
 /// The agent's last message, as the call has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Message {
-    /// Not in the call.
+    /// The call has no message.
     #[default]
     Absent,
-    /// The whole of it.
+    /// The whole message.
     Whole(String),
-    /// Everything said since the user last spoke, of which the message is the end. gemini's `stop_hook_active` does not
-    /// say whether anything was said before: after an answer that clears its memory it is false again.
+    /// Everything said since the user last spoke, with the message at its end. Gemini's `stop_hook_active` does not say
+    /// whether anything was said before: after an answer that clears its context it is false again.
     Growing(String),
 }
 
 impl HookInput {
-    /// Returns whether the session may have been given a story: one that a person just talks to never heard of
+    /// Returns true if the session may have been given a story: one that a person just talks to never heard of
     /// promises.
     #[must_use]
     pub fn knows_promise(&self) -> bool {
@@ -53,7 +53,7 @@ impl HookInput {
             .is_none_or(transcript::speaks_of_promise)
     }
 
-    /// Reads what an agent wrote to its hook; `None` when that is not a JSON object.
+    /// Reads the input of a hook; returns `None` if it is not a JSON object.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let object: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
@@ -118,7 +118,7 @@ fn short(text: &str) -> String {
     text.trim().chars().map(shown).take(WORD).collect()
 }
 
-/// Returns a mark that tells texts apart, the same in every version of this program (FNV-1a).
+/// Returns a hash of a text, the same in every version of this program (FNV-1a).
 fn mark(bytes: &[u8]) -> String {
     let mix = |mark: u64, byte: &u8| (mark ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix))

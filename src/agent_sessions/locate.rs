@@ -1,4 +1,4 @@
-//! Whether a session concerns us, found out without a single process: agents call their hooks everywhere.
+//! Finds the loop that a session is in without starting a process: agents call their hooks everywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use crate::state::{self, StateError, Store};
 pub struct LoopHere {
     /// The top directory of the work tree.
     pub top: PathBuf,
-    /// The change, where HEAD shows it without git.
+    /// The change, if HEAD shows it without git.
     pub change: Option<Change>,
 }
 
 /// Finds the live loop whose branch is checked out around `dir`; returns `None` when there is none.
 ///
 /// # Errors
-/// When its state cannot be read, or was written by a newer git-ralph.
+/// If its state cannot be read, or was written by a newer git-ralph.
 pub fn locate(dir: &Path) -> Result<Option<LoopHere>, Error> {
     let Some((top, layout)) = RepoLayout::above(dir) else {
         return Ok(None);

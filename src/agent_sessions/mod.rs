@@ -1,13 +1,13 @@
-//! An agent's own session drives the loop: its hooks ask us when it stops, and the answer is the next prompt, or that
-//! it may end. What the session says is judged like an agent's last message, by the same functions as `complete` and
-//! `fail`; between two stops the loop is at rest, so that a session may die at any time.
+//! Lets an agent's own session drive the loop: its hooks ask git-ralph when it stops, and the answer is the next
+//! prompt, or that it may end. The session's message is judged like any agent's last message, by the same functions as
+//! `complete` and `fail`; between two stops the loop is at rest, so that a session may die at any time.
 //!
-//! - `hook_input`: what the agent tells its hook; `transcript`: what it says elsewhere, `usage`: what it has spent;
-//! - `locate`: whether that concerns us, before any process is started;
+//! - `hook_input`: the input of a hook; `transcript`: the last message, if it is elsewhere; `usage`: tokens and cost;
+//! - `locate`: the loop that the session is in, found before any process is started;
 //! - `stop`: from the last message to the answer;
-//! - `answer`: what to answer the agent.
+//! - `answer`: the answer to the agent.
 //!
-//! A hook never breaks a session: whatever goes wrong is reported to its user, and the session may end.
+//! A hook never breaks a session: errors are reported to its user, and the session may end.
 
 mod answer;
 mod hook_input;
@@ -27,7 +27,7 @@ pub use answer::Answer;
 pub use hook_input::HookInput;
 pub use locate::{LoopHere, locate};
 
-/// When an agent calls.
+/// An event at which an agent calls git-ralph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The agent has ended its turn.
@@ -65,7 +65,7 @@ impl Event {
 /// Handles the call of an agent's hook; returns what to tell the agent.
 ///
 /// # Errors
-/// As the steps that `complete` and `fail` are. Nothing is lost then.
+/// As `complete` and `fail`. Nothing is lost then.
 pub async fn answer(
     event: Event,
     call: &HookInput,
@@ -91,7 +91,7 @@ pub async fn answer(
     }
 }
 
-/// Returns the record of the session that calls, and makes one if there is none.
+/// Returns the record of the calling session, and makes one if there is none.
 fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
     let known = open.state.session.take().filter(|session| session.id == id);
     open.state
@@ -99,7 +99,7 @@ fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
         .insert(known.unwrap_or_else(|| AgentSession::new(id)))
 }
 
-/// Returns another session that is at work on the loop, as far as can be known: it was heard of lately.
+/// Returns another session that seems to be at work on the loop, because it was heard of lately.
 fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
     let other = open.state.session.as_ref()?;
     let is_at_work = other.is_heard_at_work(open.settings().idle_timeout);

@@ -1,5 +1,5 @@
-//! From an agent's last message to the answer: its judgement, a checkpoint or the way back to the last one, and the
-//! next prompt.
+//! Answers an agent that has stopped: judges its last message, makes a checkpoint or goes back to the last one, and
+//! returns the next prompt.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ use crate::settings::{Configuration, Settings};
 use crate::state::{Given, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
-/// How often a session that promises nothing is reminded before that counts as an attempt.
+/// The number of reminders to a session that promises nothing before that counts as an attempt.
 const REMINDERS: u32 = 2;
 
 /// Judges the last message of an agent that has ended its turn, and gives it the next story.
@@ -188,7 +188,7 @@ async fn judge_session(
     Ok(end)
 }
 
-/// Records what is there before another attempt of the session, and returns its prompt.
+/// Records the state before another attempt of the session, and returns its prompt.
 async fn give_next(
     open: &mut Loop<'_>,
     call: &HookInput,
@@ -231,7 +231,7 @@ async fn give_next(
     })
 }
 
-/// Puts git's own files back: what the agent made of them must not decide how it is judged.
+/// Restores git's own files: an agent's changes to them must not decide how it is judged.
 async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
     let (record, mut recorder) = open.attempt_record();
     if !record.repair_control_files(&mut recorder).await? {
@@ -251,7 +251,7 @@ fn limited(open: &Loop<'_>, limit: &str) -> String {
     )
 }
 
-/// What a session said, and what it comes to.
+/// The message of a session, and its judgement.
 struct Said {
     message: String,
     report: Report,

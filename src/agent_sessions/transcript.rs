@@ -1,5 +1,5 @@
-//! The last message of an agent, from the file in which it writes the conversation down: for agents that do not pass it
-//! to their hooks. Reads only the end of it, and only from a regular file.
+//! Reads the last message of an agent from its transcript, for agents that do not pass it to their hooks. Reads only
+//! the end of it, and only from a regular file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,10 +8,10 @@ use std::path::Path;
 use memchr::memmem;
 use serde_json::Value;
 
-/// How much of the end of a transcript is read, in bytes.
+/// The most bytes that are read at the end of a transcript.
 const READ: u64 = 4 << 20;
 
-/// Returns the last message of the agent; `None` when it has said nothing since the user spoke, or the file cannot be
+/// Returns the last message of the agent; `None` if it has said nothing since the user spoke, or the file cannot be
 /// read.
 pub(super) fn last_message(path: &Path) -> Option<String> {
     let end = end_of(path)?;
@@ -39,7 +39,7 @@ pub(super) fn last_message(path: &Path) -> Option<String> {
     (!message.is_empty()).then(|| message.join("\n"))
 }
 
-/// Returns whether the conversation ever mentions the promise, as every prompt does; true where that cannot be seen.
+/// Returns true if the conversation mentions the promise, as every prompt does, or if that cannot be seen.
 pub(super) fn speaks_of_promise(path: &Path) -> bool {
     let begins = || {
         let mut bytes = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn speaks_of_promise(path: &Path) -> bool {
     begins().is_none_or(|bytes| memmem::find(&bytes, b"promise").is_some())
 }
 
-/// Opens a regular file: to read a pipe would wait forever.
+/// Opens a regular file: reading a pipe would wait forever.
 fn regular(path: &Path) -> Option<File> {
     if !path.is_absolute() || !path.metadata().ok()?.is_file() {
         return None;
@@ -63,7 +63,7 @@ fn end_of(path: &Path) -> Option<Vec<u8>> {
     whole_or_end(path).map(|(end, _)| end)
 }
 
-/// Reads the end of a regular file, with whether that is the whole file.
+/// Reads the end of a regular file; returns it, and whether it is the whole file.
 pub(super) fn whole_or_end(path: &Path) -> Option<(Vec<u8>, bool)> {
     let mut file = regular(path)?;
     let length = file.metadata().ok()?.len();
@@ -73,11 +73,11 @@ pub(super) fn whole_or_end(path: &Path) -> Option<(Vec<u8>, bool)> {
     Some((end, length <= READ))
 }
 
-/// What a line is.
+/// The speaker of a line.
 enum Turn {
-    /// Words of the agent.
+    /// The agent says these words.
     Agent(String),
-    /// Somebody else's, or the agent does something: what was said before is no last message.
+    /// Somebody else speaks, or the agent does something: words before it are no last message.
     Other,
 }
 
@@ -94,7 +94,7 @@ fn is_claudes(value: &Value) -> bool {
     value["type"] == "assistant"
 }
 
-/// Returns what a line of a transcript says, where it says anything: claude's and qwen's, codex's, copilot's.
+/// Reads a line of a transcript of claude, qwen, codex or copilot; returns `None` if nobody speaks in it.
 fn said(value: &Value) -> Option<Turn> {
     let kind = value["type"].as_str()?;
     match kind {

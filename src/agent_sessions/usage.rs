@@ -1,5 +1,5 @@
-//! What a session has spent since it was given its story, by the file in which the agent writes the conversation down:
-//! claude's, qwen's and codex's. Reads only the end of it; where that is not enough, nothing is known.
+//! The usage of a session since it was given its story, from its transcript: claude's, qwen's and codex's. Reads only
+//! the end of it; if that does not reach back far enough, nothing is known.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::transcript::whole_or_end;
 
-/// Tokens read and written, and dollars, as far as they are told.
+/// Tokens read and written, and dollars, as far as they are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Usage {
     pub input_tokens: Option<u64>,
@@ -32,7 +32,7 @@ impl Usage {
     }
 }
 
-/// Returns what was spent since that time.
+/// Returns the usage since that time.
 pub(super) fn since(path: &Path, begin: Timestamp) -> Usage {
     let Some((end, mut reaches_back)) = whole_or_end(path) else {
         return Usage::default();
@@ -68,7 +68,7 @@ pub(super) fn since(path: &Path, begin: Timestamp) -> Usage {
     sum
 }
 
-/// Returns what a line says was spent, and on which message.
+/// Returns the usage that a line reports, and the message it belongs to.
 fn spent(value: &Value) -> Option<(Option<String>, Usage)> {
     let tokens = |counts: &Value, names: &[&str]| {
         let counts: Vec<u64> = names.iter().filter_map(|name| counts[*name].as_u64()).collect();

@@ -1,8 +1,8 @@
-//! What a shell offers for a word: names of changes, stories, attempts, agents and lists, each with a few words of help.
+//! Completes words for a shell: names of changes, stories, attempts, agents and lists, each with a few words of help.
 //!
-//! Looks into the repository around the current directory; where there is none, or where something cannot be
-//! read, it offers less and says nothing. Takes no lock, changes nothing, and runs no command of the user's: the
-//! stories of the command adapter are those that the loop has met.
+//! Looks into the repository around the current directory; without one, or if something cannot be read, it offers less
+//! and reports nothing. Takes no lock, changes nothing, and runs no command of the user's: the stories of the command
+//! adapter are those that the loop has seen.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -23,19 +23,19 @@ use crate::state::{self, Phase, State, Store};
 use crate::stories::{Adapter, Story};
 use crate::ui::plain;
 
-/// The loops of this repository.
+/// Returns the loops of this repository.
 #[must_use]
 pub fn loops() -> Vec<CompletionCandidate> {
     Place::here().map_or_else(Vec::new, |place| place.loops())
 }
 
-/// The changes that a story list was written for.
+/// Returns the changes that have a story list.
 #[must_use]
 pub fn changes() -> Vec<CompletionCandidate> {
     Place::here().map_or_else(Vec::new, |place| place.changes())
 }
 
-/// Both, for a command that begins or goes on.
+/// Returns both, for a command that begins or continues a loop.
 #[must_use]
 pub fn changes_and_loops() -> Vec<CompletionCandidate> {
     let Some(place) = Place::here() else {
@@ -51,7 +51,7 @@ pub fn changes_and_loops() -> Vec<CompletionCandidate> {
     found
 }
 
-/// `cleanup` and `keep`, and the loops.
+/// Returns `cleanup` and `keep`, and the loops.
 #[must_use]
 pub fn choices_and_loops() -> Vec<CompletionCandidate> {
     let words = typed();
@@ -65,7 +65,7 @@ pub fn choices_and_loops() -> Vec<CompletionCandidate> {
     found
 }
 
-/// Loops, then the stories that one of them can pass over, or passes over.
+/// Returns the loops, then the stories that one of them can skip, or skips.
 #[must_use]
 pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
     let undo = typed().iter().any(|word| word == "--undo");
@@ -79,7 +79,7 @@ pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The stories of the loop that a prompt can be made for.
+/// Returns the stories of the loop that can have a prompt.
 #[must_use]
 pub fn stories() -> Vec<CompletionCandidate> {
     let Some(place) = Place::here() else {
@@ -91,19 +91,19 @@ pub fn stories() -> Vec<CompletionCandidate> {
     open.map(|story| candidate(&story.id, &story.title)).collect()
 }
 
-/// Loops, then the attempts of one of them whose work can be shown.
+/// Returns the loops, then the attempts of one of them whose work can be shown.
 #[must_use]
 pub fn loops_and_attempts() -> Vec<CompletionCandidate> {
     after_the_change(|place, state| place.attempts(state, true))
 }
 
-/// Loops, then the attempts of one of them whose work was undone and is kept.
+/// Returns the loops, then the attempts of one of them whose work was undone and is kept.
 #[must_use]
 pub fn loops_and_kept_attempts() -> Vec<CompletionCandidate> {
     after_the_change(|place, state| place.attempts(state, false))
 }
 
-/// The agents that are known by name, those of the configuration among them.
+/// Returns the agents that are known by name, including those of the configuration.
 #[must_use]
 pub fn agents() -> Vec<CompletionCandidate> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
@@ -127,7 +127,7 @@ pub fn agents() -> Vec<CompletionCandidate> {
     known.into_iter().chain(own).collect()
 }
 
-/// What can list stories.
+/// Returns the adapters.
 #[must_use]
 pub fn adapters() -> Vec<CompletionCandidate> {
     Adapter::ALL
@@ -136,15 +136,15 @@ pub fn adapters() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Story lists, seen from the current directory as `--stories` sees them; behind the name of one, what a
-/// story of it is.
+/// Returns story lists, relative to the current directory as for `--stories`; after the name of one, its possible
+/// items.
 #[must_use]
 pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
     let (Some(_), Ok(here)) = (Place::here(), env::current_dir()) else {
         return Vec::new();
     };
     let mut found = PathCompleter::file().current_dir(&here).complete(typed);
-    // What git itself keeps is no story list.
+    // Git's own directory has no story list.
     found.retain(|candidate| candidate.get_value() != ".git/");
     if let Some(text) = typed.to_str() {
         let path = text.split_once('#').map_or(text, |(path, _)| path);
@@ -166,7 +166,7 @@ pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-/// What is offered for the words `[<change>] [<story>]`: the change may be left out.
+/// Returns candidates for the words `[<change>] [<story>]`: the change may be left out.
 fn after_the_change(rest: impl Fn(&Place, &State) -> Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
     let Some(place) = Place::here() else {
         return Vec::new();
@@ -185,7 +185,7 @@ fn after_the_change(rest: impl Fn(&Place, &State) -> Vec<CompletionCandidate>) -
     }
 }
 
-/// The words of the command line that come before the one to complete, the program and the verb first.
+/// Returns the words of the command line before the one to complete, the program and the verb first.
 fn typed() -> Vec<String> {
     let mut words: Vec<String> = env::args_os()
         .skip_while(|word| word != "--")
@@ -255,7 +255,7 @@ impl Place {
             .collect()
     }
 
-    /// The loop that the line names, else the one that a command without a name would be about.
+    /// Returns the loop that the line names, else the default loop of a command without a name.
     fn state_of_line(&self) -> Option<State> {
         let known = self.known();
         let words = typed();
@@ -278,7 +278,7 @@ impl Place {
         states.pop().filter(|_| states.is_empty())
     }
 
-    /// The stories of a loop, as far as they can be known without a command of the user's.
+    /// Returns the stories of a loop, as far as they are known without a command of the user's.
     fn stories(&self, state: &State) -> Vec<Known> {
         if state.source.commands.is_none() {
             let listed = self.runtime.block_on(listing_of(state, &self.repo.top));
@@ -303,8 +303,8 @@ impl Place {
         current.chain(skipped).chain(completed).collect()
     }
 
-    /// The attempts of a loop whose work is still there, the latest first; `checkpoints` tells whether those that
-    /// earned one are wanted.
+    /// Returns the attempts of a loop whose work still exists, the latest first; `checkpoints` selects those with a
+    /// checkpoint as well.
     fn attempts(&self, state: &State, checkpoints: bool) -> Vec<CompletionCandidate> {
         let change = &state.change;
         let events = Store::new(&self.repo.common_dir, change).file("events.jsonl");
@@ -334,7 +334,7 @@ impl Place {
     }
 }
 
-/// What is known of a story.
+/// The known facts of a story.
 struct Known {
     id: String,
     title: String,

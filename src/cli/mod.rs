@@ -1,4 +1,4 @@
-//! Arguments that several commands share, and what a shell completes for a word.
+//! Arguments that several commands share, and the completion of words by a shell.
 
 pub mod complete;
 
@@ -30,7 +30,7 @@ pub struct StepArgs {
     pub agent: Vec<OsString>,
 }
 
-/// What becomes of the work.
+/// The end of a loop.
 #[derive(Debug, Clone, Copy, Args)]
 #[group(multiple = false)]
 pub struct Choice {

@@ -1,4 +1,4 @@
-//! What a person is asked at the end of a loop. Each answer says first what it will do, and whether it can.
+//! Asks a person at the end of a loop. The question says what each answer will do, and whether it can.
 
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::names::counted;
 use crate::ui::choice::{Choice, ask};
 use crate::ui::{self, Screen};
 
-/// Says what closing the loop would do, and asks; what is only shown is shown, and asked about again.
+/// Says what closing the loop would do, and asks; an answer that only shows something is followed by the same question.
 pub(super) async fn choose(
     screen: Screen,
     open: &mut Loop<'_>,
@@ -35,7 +35,7 @@ pub(super) async fn choose(
     }
 }
 
-/// Returns how a choice closes the loop, if it does.
+/// Returns the way in which a choice closes the loop, if it does.
 pub(super) fn closes(choice: Choice) -> Option<Finish> {
     match choice {
         Choice::Cleanup => Some(Finish::Cleanup { index: false }),
@@ -44,7 +44,7 @@ pub(super) fn closes(choice: Choice) -> Option<Finish> {
     }
 }
 
-/// What the two ways to close the loop would do.
+/// Describes the effects of the two ways to close the loop.
 async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
     let cleanup = match engine::can_clean_up(open).await {
         Ok(()) => format!(
@@ -69,7 +69,7 @@ async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
     ))
 }
 
-/// Shows what the story that failed last has left, else what the loop did, with the user's pager.
+/// Shows the work of the story that failed last, else the whole loop's, with the user's pager.
 async fn show_diff(open: &Loop<'_>) -> Result<(), Error> {
     let state = &open.state;
     let failed = match &state.progress.story {

@@ -149,8 +149,8 @@ async fn make_repository(top: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The scripted agent: reads its prompt as any agent does, works on the story that the environment
-/// names, and fails story 2 until the prompt tells it why it failed.
+/// Runs the scripted agent: it reads its prompt as any agent does, works on the story that the environment names, and
+/// fails story 2 until the prompt contains the reason of the failure.
 pub(super) fn agent() -> Result<Exit, Error> {
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt).map_err(demo_error)?;

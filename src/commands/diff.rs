@@ -38,7 +38,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             let events = Store::new(&context.repo.common_dir, &change).file("events.jsonl");
             match log::range_of(&events, &story, number)? {
                 Some(range) => range,
-                // The events may be of another clone, or lost.
+                // The events may be another clone's, or lost.
                 None => kept_range(&context.repo.git, &state, &story, number)
                     .await?
                     .ok_or_else(|| OpenRefusal::UnknownAttempt {
@@ -53,6 +53,6 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         git_args.push("--stat");
     }
     git_args.extend([from.as_str(), to.as_str(), "--"]);
-    // Git takes over: its pager and its colours are the user's.
+    // Git takes over, with the user's pager and colours.
     Err(context.repo.git.take_over(&git_args).into())
 }

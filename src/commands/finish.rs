@@ -69,7 +69,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// The choice, by a flag or as the first word, and the change.
+/// Returns the choice, by a flag or as the first word, and the change.
 fn chosen(args: &Args) -> (Option<Finish>, Option<&str>) {
     let word = |at: usize| args.words.get(at).map(String::as_str);
     if let Some(choice) = by_flag(args.choice) {

@@ -1,5 +1,5 @@
-//! `git-ralph hook git <hook> <former hook> <argument>...`: what git's hooks in a repository ask. Not for people, and asked
-//! several times a git command: so it is no part of what `cli` reads.
+//! `git-ralph hook git <hook> <former hook> <argument>...`: called by git's hooks in a repository. Not for people, and
+//! called several times in a git command: therefore it is no part of `cli`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::repository_hooks::{self, Answer, HookCall};
 use crate::ui::plain;
 
-/// Reads the arguments, the program's name first; `None` when they are for others.
+/// Parses the arguments, the program's name first; returns `None` if they are for other commands.
 pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
     let mut args = args.skip(1);
     args.next().filter(|verb| verb == "hook")?;
@@ -16,7 +16,7 @@ pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
     HookCall::read(args)
 }
 
-/// Answers, and tells the person why not.
+/// Answers git, and shows a refusal to the person.
 pub async fn run(asked: &HookCall) -> Exit {
     match repository_hooks::answer(asked, &mut io::stdin().lock()).await {
         Answer::GoOn => Exit::Done,

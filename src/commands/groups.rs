@@ -16,7 +16,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Set up", &["doctor", "install", "hooks", "prune", "help", "demo"]),
 ];
 
-/// Returns the command line with the verbs in groups in its help.
+/// Returns the command line whose help lists the verbs in groups.
 #[must_use]
 pub fn grouped() -> clap::Command {
     let command = Cli::command();

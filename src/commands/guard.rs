@@ -1,5 +1,5 @@
-//! `git-ralph guard [--alone] <loop's directory> <hook> <argument>...`: what the hooks around an agent's git
-//! ask. Not for people, and asked several times a git command: so it is no part of what `cli` reads.
+//! `git-ralph guard [--alone] <loop's directory> <hook> <argument>...`: called by the hooks around an agent's git. Not
+//! for people, and called several times in a git command: therefore it is no part of `cli`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::guard::{self, Answer, HookCall};
 use crate::ui::plain;
 
-/// Reads the arguments, the program's name first; `None` when they are for `cli`.
+/// Parses the arguments, the program's name first; returns `None` if they are for `cli`.
 pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<HookCall> {
     args.nth(1).filter(|verb| verb == "guard")?;
     let first = args.next()?;
@@ -21,13 +21,13 @@ pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<HookCall> {
     })
 }
 
-/// Answers, and tells the agent why not.
+/// Answers git, and shows a refusal to the agent.
 pub async fn run(asked: &HookCall) -> Exit {
     match guard::answer(asked, &mut io::stdin().lock()).await {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
         Answer::Refused(words) => {
-            // Git shows the agent what its hooks say. One that does not listen is refused all the same.
+            // Git shows the agent its hooks' output. If nobody reads it, the move is refused all the same.
             let _ = io::stderr().lock().write_all(plain(&words).as_bytes());
             Exit::Refused
         }

@@ -1,4 +1,4 @@
-//! `git ralph help`: the manual page that the program brings along.
+//! `git ralph help`: shows the manual pages in the program.
 
 use clap::builder::PossibleValuesParser;
 use std::io::{self, IsTerminal};
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::install::manual::bundled;
 use crate::ui::{Screen, pager};
 
-/// How long man may take.
+/// Time limit for man.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The arguments of `git ralph help`.
@@ -23,7 +23,7 @@ pub struct Args {
     pub command: Option<String>,
 }
 
-/// The commands and topics that have a manual page.
+/// Returns the commands and topics that have a manual page.
 fn verbs() -> impl Iterator<Item = &'static str> {
     bundled::PAGES
         .iter()
@@ -42,7 +42,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let text = match rendered {
         Some((page, text)) => {
             if on_terminal {
-                // When man cannot take over, the text is shown all the same.
+                // If man cannot take over, the text is printed instead.
                 let _ = pager::man(page);
             }
             text
@@ -56,22 +56,22 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// The page as man prints it; `None` where there is no man, or one that cannot show what is not installed.
+/// Returns the page as man prints it; `None` if man is not installed, or cannot show a page that is not installed.
 async fn rendered(page: &str) -> Option<String> {
     let man = Command::new("man").args(["-l", "-"]).stdin(page).limit(LIMIT);
     let man = man.env("MANPAGER", "cat").env_remove("MAN_KEEP_FORMATTING");
     let output = async_cmd::run(man).await.ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // Some systems have a man that only says that there are no pages.
+    // Some systems have a man that only reports that there are no pages.
     (output.code == Some(0) && text.contains("SYNOPSIS")).then_some(text)
 }
 
-/// All pages, by their names.
+/// Returns all pages, with their names.
 fn pages() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     bundled::PAGES.iter().chain(bundled::TOPICS)
 }
 
-/// A page without its marks, as far as our own pages have any.
+/// Returns a page without its markup, as far as git-ralph's own pages use any.
 fn plain(page: &str) -> String {
     let mut text = String::new();
     for line in page.lines() {
@@ -92,7 +92,7 @@ fn plain(page: &str) -> String {
     text.trim_start().to_owned()
 }
 
-/// What the command line's own definitions say.
+/// Returns the help from the definitions of the command line.
 fn long_help(verb: &str) -> String {
     let mut top = grouped();
     top.build();

@@ -1,5 +1,5 @@
-//! `git-ralph hook <event>`: what hooks ask that are installed for good. Not for people, and asked often where no
-//! loop is: so it is no part of what `cli` reads, and most calls end before any process is started.
+//! `git-ralph hook <event>`: called by permanently installed hooks. Not for people, and called often without a loop:
+//! therefore it is no part of `cli`, and most calls end before any process is started.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
 
-/// How much an agent may tell its hook, in bytes.
+/// Maximum size of an agent's input to its hook, in bytes.
 const MOST: u64 = 64 << 20;
 
 const SILENT: Screen = Screen {
@@ -23,23 +23,23 @@ const SILENT: Screen = Screen {
     colour: None,
 };
 
-/// What is left to do after a first look.
+/// The work that is left after a first look.
 #[derive(Debug)]
 pub enum Work {
     /// An agent's session in a loop.
     Session(Event, Box<HookInput>, LoopHere),
 }
 
-/// Reads the arguments, the program's name first; `None` when they are for `cli`. Gives the event.
+/// Parses the arguments, the program's name first; returns the event, or `None` if they are for `cli`.
 pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<OsString> {
     args.nth(1).filter(|verb| verb == "hook")?;
     Some(args.next().unwrap_or_default())
 }
 
-/// Looks whether a hook is any business of ours; starts no process.
+/// Checks whether a hook call concerns git-ralph; starts no process.
 ///
 /// # Errors
-/// The exit code of a hook that is none.
+/// The exit code of a hook call that does not.
 pub fn look(event: &OsString) -> Result<Work, Exit> {
     match event.to_str().and_then(Event::named) {
         Some(event) => look_at_session(event).ok_or(Exit::Done),
@@ -53,7 +53,7 @@ pub fn look(event: &OsString) -> Result<Work, Exit> {
     }
 }
 
-/// Does what is left to do.
+/// Does the remaining work.
 pub async fn run(work: Work) -> Exit {
     match work {
         Work::Session(event, call, place) => {
@@ -61,14 +61,14 @@ pub async fn run(work: Work) -> Exit {
             let answer = Box::pin(agent_sessions::answer(event, &call, &place, &mut narrator)).await;
             let answer = answer.unwrap_or_else(|error| told(&error));
             give(&answer, call.event.as_deref());
-            // Any other code would be one more answer, and mean something else to each agent.
+            // Any other code would be an answer too, with a different meaning for each agent.
             Exit::Done
         }
     }
 }
 
 fn look_at_session(event: Event) -> Option<Work> {
-    // The agent is driven already, by the git-ralph that started it.
+    // The git-ralph that started the agent already drives it.
     if env::var_os(process_tree::VARIABLE).is_some() {
         return None;
     }
@@ -103,7 +103,7 @@ fn look_at_session(event: Event) -> Option<Work> {
     }
 }
 
-/// The answer when something went wrong, which standard error tells too.
+/// Returns the answer after an error, which is also printed on standard error.
 fn told(error: &Error) -> Answer {
     Screen::default().fail("", error);
     Answer::error(error)

@@ -17,12 +17,12 @@ use crate::ui::{Narrator, Screen};
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub struct Args {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub action: Action,
 }
 
-/// What can be done with hooks.
+/// The commands about hooks.
 #[derive(Debug, clap::Subcommand)]
 pub enum Action {
     /// Print settings with which an agent's sessions drive the loop, for a file of your own
@@ -98,7 +98,7 @@ async fn repository() -> Result<Repo, Error> {
     Ok(context(&mut narrator).await?.repo)
 }
 
-/// Prints what was changed; says what was not.
+/// Prints the changes, and reports what was not changed.
 fn tell(screen: Screen, outcomes: &[Outcome], nothing: &str) {
     let mut changed = false;
     for outcome in outcomes {
@@ -126,7 +126,7 @@ fn note(screen: Screen, agent: &Agent) {
     }
 }
 
-/// The file that is meant, and the top directory of its project.
+/// Returns the settings file, and the top directory of its project.
 async fn file(agent: &Agent, project: bool) -> Result<(PathBuf, Option<PathBuf>), Error> {
     let top = if project {
         Some(repository().await?.top)
@@ -189,19 +189,19 @@ async fn is_ignored(top: &Path, path: &Path) -> bool {
     ignored.await.is_ok_and(|output| output.code == Some(0))
 }
 
-/// Hooks of git-ralph's in one place.
+/// git-ralph's hooks in one place.
 #[derive(Serialize)]
 struct Installed {
-    /// Whose: git's in this repository, or an agent's.
+    /// The owner: git in this repository, or an agent.
     whose: String,
-    /// How they stand, in words.
+    /// Their status, in words.
     state: String,
-    /// Where they are.
+    /// Their path.
     path: String,
 }
 
 async fn status(screen: Screen, json: bool) -> Result<(), Error> {
-    // Without a repository the agents' settings are there all the same.
+    // Without a repository there are still the agents' settings.
     let repo = match here() {
         Ok(dir) => discover(&dir).await.ok().map(|(repo, _)| repo),
         Err(_) => None,

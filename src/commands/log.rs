@@ -19,7 +19,7 @@ use crate::state::{Phase, State, Store};
 use crate::ui::{self, Narrator, Printer, Screen, pager};
 use clap_complete::engine::ArgValueCandidates;
 
-/// How often a log that grows is looked at.
+/// Time between two looks at a log that grows.
 const POLL: Duration = Duration::from_millis(250);
 
 /// The arguments of `git ralph log`.
@@ -106,7 +106,7 @@ fn unknown(change: &Change, attempt: &str) -> Error {
     .into()
 }
 
-/// Returns the attempt in flight.
+/// Returns the attempt in progress.
 fn running(state: &State) -> Option<(String, Option<u32>)> {
     let story = state.progress.story.as_ref();
     let story = story.filter(|_| state.progress.phase == Phase::Running)?;
@@ -118,7 +118,7 @@ fn newest(begun: &[Begun]) -> Option<(String, Option<u32>)> {
     Some((newest.story.clone(), Some(newest.attempt)))
 }
 
-/// Shows what an attempt printed, and prints while it is followed; `None` when there is no such attempt.
+/// Shows the output of an attempt, continuously while it is followed; returns `None` if there is no such attempt.
 async fn show(
     args: &Args,
     store: &Store,
@@ -142,7 +142,7 @@ async fn show(
     let mut output = AttemptOutput::open(&path, format)?;
     let mut printer = Printer::new(args.raw);
     loop {
-        // Asked before the rest is read: what is printed until then is in the log.
+        // This is checked before the rest is read: all output until then is in the log.
         let is_over = !args.follow || has_ended(store, story, number)?;
         while let Some(piece) = output.read().map_err(|error| file_error("read", &path, error))? {
             printer.print(&piece);

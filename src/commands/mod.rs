@@ -1,5 +1,5 @@
-//! One file a verb: its arguments, one call of the engine, and the result printed. The doc comments of the arguments are
-//! the help and the manual.
+//! The commands, one file a verb: its arguments, one call of the engine, and the printed result. The doc comments of
+//! the arguments are the help and the manual.
 
 #![expect(
     rustdoc::invalid_html_tags,
@@ -72,7 +72,7 @@ use crate::ui::{self, Narrator, Screen, github};
     disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 
@@ -159,7 +159,8 @@ pub enum Command {
     DemoAgent,
 }
 
-/// What a shell completes by: options are offered where a word begins with a dash, or where there is nothing else.
+/// Returns the command line for completion: options are offered for a word that begins with a dash, or if there is
+/// nothing else.
 #[must_use]
 pub fn to_complete() -> clap::Command {
     let command = Cli::command();
@@ -177,13 +178,13 @@ pub fn to_complete() -> clap::Command {
         .mut_subcommands(|verb| verb.mut_args(hide))
 }
 
-/// Reads when colours are used.
+/// Parses the use of colours.
 fn colour() -> impl TypedValueParser<Value = Colour> {
     let words = PossibleValuesParser::new(["always", "never", "auto"]);
     words.try_map(|word| parse_colour(&word).ok_or(word))
 }
 
-/// Runs what was typed.
+/// Runs the typed command.
 pub async fn run(cli: Cli) -> Exit {
     let mut screen = Screen {
         quiet: cli.quiet,
@@ -228,24 +229,24 @@ pub async fn run(cli: Cli) -> Exit {
     let Some(source) = ui::lost_answer() else {
         return exit;
     };
-    // On standard error alone: nothing more can be printed on the other.
+    // Only on standard error: standard output is no longer writable.
     screen.json = false;
     let what = "write to standard output";
     screen.fail("", &Error::System { what, source });
-    // Any other code says more than that something is wrong.
+    // Any other code says more than just that something is wrong.
     if exit == Exit::Done { Exit::Error } else { exit }
 }
 
-/// Standard output carries events from here on; listings print a document of their own instead.
+/// Makes standard output carry events from here on; listings print a document of their own instead.
 fn with_json(screen: &mut Screen, json: bool) -> Screen {
     screen.json = json;
     *screen
 }
 
-/// The directory that the command is about.
+/// Returns the current directory.
 fn here() -> Result<PathBuf, Error> {
     env::current_dir().or_else(|source| {
-        // An attempt may have deleted it under the shell that stands in it.
+        // An attempt may have deleted the shell's current directory.
         let named = env::var_os("PWD").map(PathBuf::from);
         let above = named.as_deref().into_iter().flat_map(Path::ancestors);
         let there = above.filter(|dir| dir.is_absolute()).find(|dir| dir.is_dir());
@@ -264,14 +265,14 @@ async fn context(narrator: &mut Narrator) -> Result<Context<'_>, Error> {
     Ok(context)
 }
 
-/// Opens the loop that a step is about.
+/// Opens the loop of a step.
 async fn open_loop<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Loop<'o>, Error> {
     let context = context(narrator).await?;
     let change = context.resolve_change(change)?;
     engine::open(context, &change).await
 }
 
-/// One attempt, and its exit code.
+/// Makes one attempt, and returns its exit code.
 async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
@@ -287,21 +288,21 @@ async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit
         open.tell(format!("stopped at a limit: {limit}"));
     }
     let status = Status::remembered(&open.state);
-    // What can be looked at was named with the failure.
+    // The commands that show something were listed with the failure.
     let mut next = status.next_steps(Driver::Steps);
     next.retain(|step| !step.only_shows);
     screen.say(&ui::summary::next(&next));
     Ok(step_exit(&open, end))
 }
 
-/// The settings for this command on a loop that is there already.
+/// Returns the settings for this command on an existing loop.
 fn step_settings(open: &Loop<'_>, typed: &cli::Settings) -> Settings {
     let mut settings = open.settings();
     Options::from(typed).apply(&mut settings);
     settings
 }
 
-/// Takes a list that is named on the command line, from where one stands.
+/// Uses a list that is named on the command line, relative to the current directory.
 fn put_stories_in(
     settings: &mut Settings,
     context: &Context<'_>,
@@ -316,8 +317,8 @@ fn put_stories_in(
     Ok(())
 }
 
-/// The exit code of a step. A signal that came while a step was being completed did not cut it off,
-/// but ends the command.
+/// Returns the exit code of a step. A signal during the completion of a step did not interrupt it, but ends the
+/// command.
 fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
     match (end, open.context.stop.signal()) {
         (StepEnd::Interrupted(signal), _) | (_, Some(signal)) => Exit::Signal(signal),
@@ -328,7 +329,7 @@ fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
     }
 }
 
-/// Puts the attempts of the loop on the page of the job that this runs in, if it runs in one.
+/// Adds the loop's attempts to the summary page of the CI job, if there is one.
 fn summarise(open: &mut Loop<'_>) {
     let attempts = attempts(&open.file("events.jsonl")).unwrap_or_default();
     let log = Log {
@@ -340,14 +341,13 @@ fn summarise(open: &mut Loop<'_>) {
     }
 }
 
-/// Splits words into the change and the rest: a first word that is a loop, or the first of two, is
-/// the change.
+/// Splits words into the change and the rest: a first word that names a loop, or the first of two, is the change.
 fn change_and_word(context: &Context<'_>, words: &[String]) -> Result<(Change, Option<String>), Error> {
     match words {
         [] => Ok((context.resolve_change(None)?, None)),
         [word] => match context.resolve_change(Some(word)) {
             Ok(change) => Ok((change, None)),
-            // Where there is no loop, a loop is what was meant.
+            // Without a loop, the missing loop is the error to report.
             Err(unknown) => match context.resolve_change(None) {
                 Ok(change) => Ok((change, Some(word.clone()))),
                 Err(_) => Err(unknown),
@@ -368,7 +368,7 @@ fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
     }
 }
 
-/// Tells which settings have no effect.
+/// Reports settings that have no effect.
 fn tell_ignored(context: &mut Context<'_>, change: &Change) {
     for message in context.configuration.ignored.clone() {
         context

@@ -1,4 +1,4 @@
-//! Tells a person who has turned away that a long run has ended, or asks something (`ralph.notify`).
+//! Notifies a person that a long run has ended, or asks something (`ralph.notify`).
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use crate::engine::Loop;
 use crate::settings::{Notify, to_std};
 use crate::ui::Screen;
 
-/// A run that takes less than this is still watched.
+/// A shorter run is probably still being watched.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Rings the bell or runs the command that is set, when the run that began then was long. `what` says what happened.
+/// Rings the bell or runs the configured command, if the run that began at `begun` was long. `what` is the message.
 pub(super) async fn notify(screen: Screen, open: &mut Loop<'_>, begun: Instant, what: &str) {
     if begun.elapsed() < LONG {
         return;

@@ -1,4 +1,4 @@
-//! Which change a run is about where none is named: the active loop, else the only change with open stories.
+//! Chooses the change of a run if none is named: the active loop, else the only change with open stories.
 
 use crate::engine::Context;
 use crate::engine::open_refusal::OpenRefusal;
@@ -11,7 +11,7 @@ use crate::stories::{self, Source};
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
-/// Finds the change of a run; of several, a person at a terminal may pick one.
+/// Finds the change of a run; if there are several, a person at a terminal may pick one.
 pub(super) async fn change_to_run(
     screen: Screen,
     context: &Context<'_>,

@@ -28,11 +28,11 @@ use clap_complete::engine::ArgValueCandidates;
 use std::ffi::OsString;
 use std::time::Instant;
 
-/// What is asked when a run has come to its end.
+/// The question at the end of a run.
 pub(super) const QUESTION: &str = "what should happen to the work?";
-/// What can be chosen when no story is left to do.
+/// The choices when no story is left.
 pub(super) const AT_THE_END: [Choice; 4] = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
-/// What can be chosen when a story has no retries left.
+/// The choices when a story has no retries left.
 const AFTER_A_FAILURE: [Choice; 7] = [
     Choice::Retry,
     Choice::Skip,
@@ -76,10 +76,10 @@ pub struct Args {
     pub agent: Vec<OsString>,
 }
 
-/// What became of the loop of one change.
+/// The end of the loop of one change.
 pub(super) struct Ended {
     pub(super) exit: Exit,
-    /// Whether every story is complete, or its failure was to stop nothing, and it was closed.
+    /// True if the loop was closed, and every story is complete or no failure was to stop the run.
     pub(super) may_go_on: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
     };
     tell_ignored(&mut context, &change);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
-        // A name that was mistyped is not repeated in the hint.
+        // The hint does not repeat a mistyped name.
         Source::resolve(
             &context.repo.top,
             change.as_str(),
@@ -153,13 +153,13 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
     })
 }
 
-/// Whether the loop is live already, so that its state may name the agent.
+/// Returns whether the loop is already live, so that its state may name the agent.
 pub(super) fn goes_on(context: &Context<'_>, change: &Change) -> bool {
     context.resolve_change(Some(change.as_str())).is_ok()
 }
 
-/// Says what the run came to, and what comes next: what was given, set, or is chosen on a terminal, or left to a later
-/// command. Returns `None` when the run continues.
+/// Reports the result of the run, and closes the loop as given, configured or chosen on a terminal, or leaves that to a
+/// later command. Returns `None` if the run continues.
 async fn conclude(
     screen: Screen,
     open: &mut Loop<'_>,
@@ -184,7 +184,7 @@ async fn conclude(
     let at_its_end = !matches!(stopped, Stopped::Limit(_) | Stopped::Signal(_));
     let asks = close.is_none() && at_its_end && screen.can_ask();
     let shown = Summary {
-        // Whoever is asked, or has answered before, need not type anything.
+        // A person who is asked, or has answered before, need not type anything.
         next: if asks || close.is_some() {
             Vec::new()
         } else {
@@ -226,7 +226,7 @@ async fn conclude(
     Ok(Some(stopped.exit()))
 }
 
-/// Tries the story that failed once more, whatever its limit is; the others keep theirs.
+/// Tries the failed story once more, whatever its limit is; the other stories keep theirs.
 async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Error> {
     let failures = open
         .state
@@ -240,7 +240,7 @@ async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Er
     Ok(())
 }
 
-/// Says in one line what a run came to.
+/// Returns one line about the result of a run.
 fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
     let change = open.change();
     match (stopped, &open.state.progress.story) {
@@ -251,7 +251,7 @@ fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
     }
 }
 
-/// Says why a run ended, where no story is the reason.
+/// Returns the reason why a run ended, unless a story is the reason.
 fn why(stopped: &Stopped) -> Option<String> {
     match stopped {
         Stopped::Complete | Stopped::RetriesSpent => None,

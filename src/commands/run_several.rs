@@ -14,14 +14,14 @@ use crate::state::Store;
 use crate::stories::Source;
 use crate::ui::{Narrator, Screen};
 
-/// Returns how the first change ended that did not end with every story complete.
+/// Runs the changes; returns the exit code of the first whose stories are not all complete.
 pub(super) async fn run(screen: Screen, args: &Args, changes: &[String]) -> Result<Exit, Error> {
     let changes = in_order(screen, args, changes).await?;
     let mut exit = Exit::Done;
     for (index, change) in changes.iter().enumerate() {
         screen.say(&format!("change {} of {}: {change}\n", index + 1, changes.len()));
         let ended = match Box::pin(one(screen, args, Some(change))).await {
-            // It is complete already.
+            // The change is already complete.
             Err(Error::Story(refusal @ StoryRefusal::NothingLeft { live: false, .. })) => {
                 screen.say(&format!("{change}: {refusal}\n"));
                 continue;
@@ -44,8 +44,8 @@ pub(super) async fn run(screen: Screen, args: &Args, changes: &[String]) -> Resu
     Ok(exit)
 }
 
-/// Returns the changes in the order in which they run: what is active in this work tree goes first. Refuses before any
-/// work what would stop a later change.
+/// Returns the changes in the order in which they run: the one that is active in this work tree first. Refuses before
+/// any work if a later change could not begin.
 async fn in_order(screen: Screen, args: &Args, changes: &[String]) -> Result<Vec<String>, Error> {
     let mut narrator = Narrator::new(screen);
     let context = context(&mut narrator).await?;

@@ -50,7 +50,7 @@ pub struct Args {
     pub agent: Vec<OsString>,
 }
 
-/// Returns a command as a line that a shell takes apart into the same words.
+/// Returns a command as a line that a shell splits into the same words.
 fn shell_line(words: &[OsString]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(&word.to_string_lossy())).collect();
     words.join(" ")
@@ -123,7 +123,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let status = Status::of(&open.state, &open.context.repo.top).await;
         screen.answer(&ui::status::table(&status, screen.columns()));
     }
-    // One that came while the gates ran ends the command; the loop has begun all the same.
+    // A signal during the gates ends the command; the loop has begun all the same.
     let signal = open.context.stop.signal();
     Ok(signal.map_or(Exit::Done, Exit::Signal))
 }

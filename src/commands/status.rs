@@ -28,7 +28,7 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if args.short {
-        // A prompt wants a line or nothing, wherever it is shown.
+        // A prompt needs a line or nothing, wherever it is shown.
         if let Ok(dir) = here()
             && let Some(line) = status_line::line(&dir, args.change.as_deref()).await
         {
@@ -53,7 +53,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut all = Vec::new();
     let mut exit = Exit::Done;
     for change in state::changes(&context.repo.common_dir)? {
-        // One that cannot be read must not hide the others.
+        // An unreadable loop must not hide the others.
         if let Err(error) = Store::new(&context.repo.common_dir, &change).load() {
             screen.fail(change.as_str(), &error.into());
             exit = Exit::Error;

@@ -38,7 +38,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             let listing = listing_of(&state, &context.repo.top).await?;
             Stories::of(&change, &state.source, listing, &state.progress.skipped)
         }
-        // No loop of this name.
+        // There is no loop of this name.
         (Err(_), Some(name)) => as_start_would(&context, &Change::new(name)?, &args.from).await?,
         (Err(error), None) => return Err(error),
     };
@@ -51,7 +51,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// The list as `start` would find it.
+/// Returns the list as `start` would find it.
 async fn as_start_would(
     context: &Context<'_>,
     change: &Change,

@@ -1,8 +1,8 @@
-//! What is said of a command line that is wrong: words that other programs have, and the command that does it here.
+//! Explains mistakes in a command line: words that other programs use, and the command that does the same here.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Words that people know from elsewhere, and what to type instead.
+/// Words that people know from other programs, and the command to type instead.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["resume", "continue", "go"], "to continue a loop: git ralph run"),
     (&["list", "ls", "loops"], "to list the loops: git ralph status"),
@@ -23,11 +23,11 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["cleanup", "close", "end"], "to close a loop: git ralph finish"),
 ];
 
-/// Returns what to say instead of clap's own advice where that would mislead.
+/// Returns the error with better advice than clap's where that would mislead.
 #[must_use]
 pub fn explained(mut error: clap::Error) -> clap::Error {
     match error.kind() {
-        // It would turn an option into the command of an agent.
+        // That would turn an option into the command of an agent.
         ErrorKind::UnknownArgument => {
             let _ = error.remove(ContextKind::Suggested);
         }

@@ -1,4 +1,4 @@
-//! What every command begins with: the repository, its configuration, signals, and who watches.
+//! The context of every command: the repository, its configuration, signals, and the observer.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,41 +15,41 @@ use crate::signal::Stop;
 use crate::state::{self, Store};
 use crate::stories;
 
-/// How `git hook run` of this git is called: it is there since 2.36, and since 2.54, where configuration can name hooks
+/// The form of `git hook run` in this git: it exists since 2.36, and since 2.54, where configuration can name hooks
 /// too, it needs an option for a name unknown to git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HookRun {
-    /// There is none.
+    /// The command does not exist.
     Missing,
-    /// Git 2.36 to 2.53: runs any name, and only files.
+    /// Git 2.36 to 2.53: runs any name, but only hooks in files.
     Files,
-    /// Git 2.54 and later: `--allow-unknown-hook-name`, and configured hooks.
+    /// Git 2.54 and later: `--allow-unknown-hook-name`, and configured hooks too.
     Configured,
 }
 
-/// A repository, its configuration, and who watches: what every command begins with.
+/// A repository, its configuration, and the observer: every command begins with it.
 pub struct Context<'o> {
     /// The repository.
     pub repo: Repo,
-    /// The directory where one stands, relative to the top of the work tree.
+    /// The current directory, relative to the top of the work tree.
     pub below_top: PathBuf,
     /// HEAD when the command began.
     pub head: Head,
     /// The configuration.
     pub configuration: Configuration,
-    /// Who watches.
+    /// The observer of events.
     pub observer: &'o mut dyn Observer,
-    /// Signals that ask us to stop.
+    /// Signals that ask git-ralph to stop.
     pub stop: Stop,
-    /// How this git runs hooks, when it was asked.
+    /// The form of `git hook run`, once git has been asked.
     pub(super) hook_run: Option<HookRun>,
 }
 
 impl<'o> Context<'o> {
-    /// Finds the repository around `dir` and reads the configuration: two git processes side by side.
+    /// Finds the repository around `dir` and reads the configuration, with two git processes in parallel.
     ///
     /// # Errors
-    /// When `dir` is not inside a work tree, or a setting cannot be understood.
+    /// If `dir` is not inside a work tree, or a setting is invalid.
     pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
         let stop = Stop::listen().map_err(|source| Error::System {
             what: "listen for signals",
@@ -96,18 +96,18 @@ impl<'o> Context<'o> {
         })
     }
 
-    /// Returns the change whose branch HEAD is on, whether or not there is such a loop.
+    /// Returns the change whose branch HEAD is on, even if it has no loop.
     #[must_use]
     pub fn change_of_branch(&self) -> Option<Change> {
         let branch = self.head.branch.as_deref()?;
         Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()
     }
 
-    /// Finds the change that a command is about: the one named, else the one of the current branch, else the only live
-    /// loop, else the only loop.
+    /// Finds the change of a command: the one named, else the one of the current branch, else the only live loop, else
+    /// the only loop.
     ///
     /// # Errors
-    /// When there is none, or when several are possible.
+    /// If there is none, or if several are possible.
     pub fn resolve_change(&self, name: Option<&str>) -> Result<Change, Error> {
         let known = state::changes(&self.repo.common_dir)?;
         if let Some(name) = name {
@@ -125,7 +125,7 @@ impl<'o> Context<'o> {
         if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {
             return Ok(change);
         }
-        // A file that cannot be read is still a loop; naming it shows the reason.
+        // A loop whose file cannot be read still counts; naming it shows the reason.
         let is_live = |change: &Change| match Store::new(&self.repo.common_dir, change).load() {
             Ok(state) => state.is_some_and(|state| state.is_live()),
             Err(_) => true,
@@ -147,7 +147,7 @@ impl<'o> Context<'o> {
 /// Refuses to begin an attempt inside an attempt.
 ///
 /// # Errors
-/// When the mark of an attempt is in the environment.
+/// If the environment has the variable of an attempt.
 pub fn refuse_inside_attempt() -> Result<(), Error> {
     if env::var_os(process_tree::VARIABLE).is_some() {
         Err(OpenRefusal::InsideAttempt.into())

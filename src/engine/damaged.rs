@@ -1,4 +1,4 @@
-//! A repository that git cannot read: HEAD and the loop's branch are put back where the state says what belongs there.
+//! Repairs a repository that git cannot read: restores HEAD and the loop's branch from the loop's state.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use crate::git::{Git, Repo, git_directories};
 use crate::protect::{OwnPosition, Site};
 use crate::state::{self, Phase, State, Store};
 
-/// Puts HEAD and the branch of the only live loop of the work tree around `dir` back where they are damaged; returns
-/// whether they were. `words` are git's, for the error where nothing can be done.
+/// Restores HEAD and the branch of the only live loop in the work tree around `dir` if they are damaged; returns
+/// whether they were. `words` is git's message, for the error if nothing can be done.
 pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -> Result<bool, Error> {
     let not_here = || OpenRefusal::NoWorkTree(words.trim().to_owned());
     let (top, layout) = git_directories(dir).ok_or_else(not_here)?;

@@ -5,9 +5,9 @@ use super::Loop;
 use crate::error::Error;
 use crate::state::Intent;
 
-/// Writes down what a step is about to do.
+/// Records the plan of a step in the state.
 pub(super) fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
-    // Whatever else is done to the work tree, it is no longer what was restored.
+    // Any other step means that the work tree is no longer as it was restored.
     open.state.restored = match &intent {
         Intent::Restore(plan) => plan.attempt.clone(),
         _ => None,
@@ -16,7 +16,7 @@ pub(super) fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
     open.save()
 }
 
-/// Writes down that the step is done, with whatever else it has changed in the state.
+/// Records that the step is done, with its other changes to the state.
 pub(super) fn end(open: &mut Loop<'_>) -> Result<(), Error> {
     open.state.intent = None;
     open.save()

@@ -1,16 +1,15 @@
-//! The mark of a complete story in its list: git-ralph decides what is done.
+//! Marks a complete story in its list: git-ralph decides which stories are done.
 
 use super::Loop;
 use super::stories::{follow_source, listed, listing_of};
 use crate::settings::{Mark, Settings};
 use crate::stories::{Listing, Marked, News, Story, find_again};
 
-/// Marks the story as done in its list, which is read again for that; `before` is the list as it was when the attempt
-/// began. What the agent ticked elsewhere is accepted and reported; what it unticked without adding work is ticked
-/// again.
+/// Reads the list again and marks the story as done in it; `before` is the list at the beginning of the attempt. Other
+/// boxes that the agent ticked are accepted and reported; boxes that it unticked without adding work are ticked again.
 ///
 /// # Errors
-/// Why the list cannot be used, as a reason for the next prompt.
+/// The reason why the list cannot be used, for the next prompt.
 pub(super) async fn mark_done(
     open: &mut Loop<'_>,
     story: &Story,
@@ -36,7 +35,7 @@ pub(super) async fn mark_done(
     Ok(())
 }
 
-/// Reports what the agent did to other stories of the list.
+/// Reports the agent's changes to other stories of the list.
 fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) {
     let gone = before.stories.iter();
     let gone = gone.filter(|other| !other.done && !other.optional && other.id != story.id);
@@ -57,7 +56,7 @@ fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listi
     }
 }
 
-/// Ticks again what the agent unticked.
+/// Ticks the boxes that the agent unticked.
 fn tick_again(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) -> Result<(), String> {
     let mut again = Vec::new();
     for unticked in unticked(before, now, story) {
@@ -94,8 +93,8 @@ pub(super) async fn mark_in_source(
     match find_again(&now.stories, story).and_then(|index| now.stories.get(index)) {
         None => tell_vanished(open, story),
         Some(found) if found.done => {}
-        // A command that fails is not the agent's fault: the work gets its checkpoint, and a story that is then still
-        // open stops the loop.
+        // A command that fails is not the agent's fault: the work gets its checkpoint, and a story that is still open
+        // then stops the loop.
         Some(found) => {
             let mut commands = commands.clone();
             if let Some(line) = open.context.configuration.given("ralph.donecommand") {
@@ -116,8 +115,8 @@ fn tell_vanished(open: &mut Loop<'_>, story: &Story) {
     ));
 }
 
-/// Tells the user's command that the checkpoint of a story is made. After a crash the command may run twice, and the
-/// loop goes on when it fails.
+/// Runs the user's command after the checkpoint of a story. After a crash it may run twice; if it fails, the loop goes
+/// on.
 pub(super) async fn tell_closed(open: &mut Loop<'_>, story: &str, title: &str, attempt: u32) {
     let story = Story {
         id: story.to_owned(),
@@ -148,7 +147,7 @@ fn command_environment(open: &Loop<'_>, story: &Story, attempt: u32) -> Vec<(&'s
     ]
 }
 
-/// Refuses a story that its list does not show as done: with `ralph.mark=agent`, a story with open tasks is not
+/// Refuses a story that its list does not show as done: under `ralph.mark=agent`, a story with open tasks is not
 /// complete.
 fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), String> {
     let found = find_again(&listing.stories, story).and_then(|index| listing.stories.get(index));
@@ -168,7 +167,7 @@ fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), St
     ))
 }
 
-/// Finds the stories of `before` that were complete, and are open now although no task was added to them.
+/// Finds the stories of `before` that were complete and are open now, although no task was added to them.
 fn unticked<'a>(before: &'a Listing, now: &Listing, current: &Story) -> Vec<&'a Story> {
     let texts = |story: &Story| {
         story

@@ -1,16 +1,16 @@
-//! The loop. It decides and orders; what an attempt can touch is in the module `protect`.
+//! Runs the loop: decides and orders. The module `protect` handles what an attempt can touch.
 //!
-//! - [`Context`] is a repository with its configuration and who watches; [`Loop`] an open loop: state, lock, events,
-//!   and what is known of the repository (`position`).
-//! - `progress` decides (pure). `stories` knows which story comes next, `marks` marks it as done, `unmarked_stories`
-//!   insists on it.
-//! - `steps` has a file for each step: a plan is written as the state's intent (`journal`), then applied; `recover`
-//!   opens a loop, and applies what a crash cut off by the same functions.
-//! - `attempt` runs an agent, from the look before it to its verdict: `agent_run`, `gates`, `accept`.
-//! - `lifecycle_hooks` of the user's run around these steps. `guard_rail` and `watch` are around every process that is
-//!   not git-ralph's own; `run_command` runs those of the user's. `numbers`: which attempt it is.
+//! - [`Context`] is a repository with its configuration and observer; [`Loop`] is an open loop: state, lock, events,
+//!   and the known facts of the repository (`position`).
+//! - `progress` decides (pure). `stories` finds the next story, `marks` marks it as done, `unmarked_stories` insists on
+//!   the mark.
+//! - `steps` has a file for each step, which writes its plan as the state's intent (`journal`), then applies it;
+//!   `recover` opens a loop and completes a step that a crash interrupted, with the same functions.
+//! - `attempt` runs an agent, from the checks before it to its verdict: `agent_run`, `gates`, `accept`.
+//! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
+//!   every process that is not git-ralph's own; `run_command` runs the user's commands. `numbers` numbers the attempts.
 //!
-//! Nothing here knows the command line or prints: what happens goes to an [`Observer`](crate::events::Observer).
+//! Nothing here knows the command line or prints: everything is reported to an [`Observer`](crate::events::Observer).
 
 pub(crate) mod attempt;
 mod context;

@@ -1,7 +1,7 @@
-//! Numbers of attempts: none is used twice, so that what is kept of an attempt can always be found by its number.
+//! Numbers attempts. No number is used twice, so that a kept attempt can always be found by its number.
 //!
-//! Attempts are numbered by their logs. A ref without a log here, of an earlier loop or of another clone, takes its
-//! number by an empty log.
+//! The logs of attempts determine the numbers. A ref without a log here, from an earlier loop or another clone,
+//! reserves its number with an empty log.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,7 +14,7 @@ use crate::git::{Git, GitError};
 use crate::names::{Change, Oid, ref_component};
 use crate::state::{Given, State, Store};
 
-/// Takes the numbers of these refs, where they keep attempts.
+/// Reserves the numbers of those refs that keep attempts.
 pub(crate) fn take_numbers<'n>(
     store: &Store,
     change: &Change,
@@ -41,8 +41,8 @@ pub(crate) fn take_numbers<'n>(
     Ok(())
 }
 
-/// Returns the number of the next attempt at a story: one more than any that left a log, a loop of the same change that
-/// was finished before included.
+/// Returns the number of the next attempt at a story: one more than the highest that has a log, including those of an
+/// earlier loop of the same change.
 pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> u32 {
     let prefix = format!("{}.", ref_component(story));
     let number_of = |name: &str| {
@@ -64,12 +64,12 @@ pub(crate) fn log_of(open: &Loop<'_>, story: &str, attempt: u32) -> PathBuf {
     open.store.attempt_log(story, attempt)
 }
 
-/// Returns whether nothing has happened since to the story that an agent's session was given.
+/// Returns whether the story that was given to an agent's session is still at the same checkpoint and attempt.
 pub(crate) fn still_stands(open: &Loop<'_>, given: &Given) -> bool {
     given.checkpoint == open.state.checkpoint && next_number(open, &given.story) == given.attempt
 }
 
-/// Finds what is kept of an attempt at a story; of the latest when no number is given.
+/// Finds the commit that keeps an attempt at a story; the latest attempt if no number is given.
 pub(crate) async fn kept_attempt(
     git: &Git,
     change: &Change,
@@ -88,11 +88,11 @@ pub(crate) async fn kept_attempt(
         .max())
 }
 
-/// Finds what to compare to see what an attempt did that no event reports: what keeps it, and the last commit below it
-/// that the loop has too.
+/// Finds the range of commits that shows the work of a kept attempt: the last commit that it shares with the loop, and
+/// the commit that keeps it.
 ///
 /// # Errors
-/// When git cannot read refs or commits.
+/// If git cannot read refs or commits.
 pub async fn kept_range(
     git: &Git,
     state: &State,

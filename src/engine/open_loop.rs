@@ -1,4 +1,4 @@
-//! An open loop: its state, its lock, its events, and what is known of the repository. What can be done with it is in
+//! An open loop: its state, its lock, its events, and the known facts of the repository. The operations on it are in
 //! `steps` and `attempt`.
 
 use std::path::{Path, PathBuf};
@@ -24,23 +24,23 @@ use crate::state::{Lock, Progress, State, Store};
 
 /// A loop that this process may change.
 pub struct Loop<'o> {
-    /// The repository and who watches.
+    /// The repository, its configuration and the observer.
     pub context: Context<'o>,
     /// The loop's state as last saved.
     pub state: State,
     pub(super) store: Store,
-    /// What is known of the repository.
+    /// The known facts of the repository.
     pub(super) view: View,
-    /// What happened in this step, for hooks that run when nothing is under way.
+    /// Events of this step, for hooks that run once nothing is in progress.
     pub(super) due: Vec<Event>,
-    /// The refs before the attempt that this process runs: its record can be deleted.
+    /// The user's refs before the attempt that this process runs, in case its record is deleted.
     pub(super) refs_before: Option<UserRefs>,
     dir: PathBuf,
     _lock: Lock,
 }
 
 impl<'o> Loop<'o> {
-    /// Makes an open loop of its parts; nothing is known of the repository yet.
+    /// Builds an open loop from its parts; nothing is known of the repository yet.
     pub(super) fn new(context: Context<'o>, state: State, store: Store, lock: Lock) -> Self {
         Self {
             dir: store.dir(),
@@ -80,7 +80,8 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Lends what deeper code works on, the state to read, and the recorder of what it reports.
+    /// Borrows the parts that lower modules need: repository and directory, the state to read, and the recorder of
+    /// their reports.
     pub(crate) fn parts(&mut self) -> (Site<'_>, &State, Recorder<'_>) {
         let site = Site {
             repo: &self.context.repo,
@@ -100,7 +101,7 @@ impl<'o> Loop<'o> {
         self.parts().2.emit(what);
     }
 
-    /// Tells a person something that does not stop the loop.
+    /// Shows a message that does not stop the loop.
     pub fn tell(&mut self, message: impl Into<String>) {
         self.parts().2.tell(message.into());
     }
@@ -146,7 +147,7 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Refuses a loop that is closed.
+    /// Refuses to go on if the loop is closed.
     pub(super) fn require_live(&self) -> Result<(), Error> {
         if self.state.is_live() {
             Ok(())
@@ -170,7 +171,7 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Returns the name of the present attempt's trash.
+    /// Returns the name of the trash of the current attempt.
     pub(crate) fn trash_name(&self) -> String {
         match &self.state.progress.story {
             Some(story) => format!("{}.{}", ref_component(&story.id), story.attempt),
@@ -178,7 +179,7 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Lends the record of the present attempt, or of one that begins, and the record of what is told.
+    /// Borrows the record of the current attempt, or of one that begins, and the recorder of reports.
     pub(crate) fn attempt_record(&mut self) -> (AttemptRecord<'_>, Recorder<'_>) {
         let (checkpoint, name) = (self.checkpoint(), self.trash_name());
         let (site, state, recorder) = self.parts();
@@ -192,7 +193,7 @@ impl<'o> Loop<'o> {
         (record, recorder)
     }
 
-    /// Keeps git from running filters that somebody has put into the configuration of a submodule since the loop began.
+    /// Prevents git from running filters that were added to the configuration of a submodule since the loop began.
     pub(crate) async fn switch_off_foreign_filters(&mut self) -> Result<(), Error> {
         let (site, _, mut recorder) = self.parts();
         let settings = switched_off_filters(site, &mut recorder).await?;
@@ -210,15 +211,14 @@ impl<'o> Loop<'o> {
         Ok(checkpoint.read(site, &mut recorder).await?)
     }
 
-    /// Reads whether the work tree is at the checkpoint, and no git operation is in progress. One scan.
+    /// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.
     pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
         let reading = self.read_work_tree().await?;
         let same = reading.tree == self.state.checkpoint_tree && reading.unstorable.is_empty();
         Ok(same && operations_in_progress(&self.context.repo).is_empty())
     }
 
-    /// Returns where HEAD and the branch are; git is asked only when something may have moved them since it was last
-    /// asked.
+    /// Returns the position of HEAD and the branch; asks git only if something may have moved them since the last time.
     pub(crate) async fn position(&mut self) -> Result<Position, Error> {
         let repo = &self.context.repo;
         if let Some(head) = &self.view.head {
@@ -238,7 +238,7 @@ impl<'o> Loop<'o> {
         Ok(Position { head, tip })
     }
 
-    /// Returns the user's refs: those last read, where nothing can have changed them since.
+    /// Returns the user's refs, from memory if nothing can have changed them since they were read.
     pub(crate) async fn user_refs(&self) -> Result<UserRefs, Error> {
         match &self.view.refs {
             Some(known) => Ok(known.clone()),
@@ -252,8 +252,7 @@ impl<'o> Loop<'o> {
         Ok(UserRefs::of(&refs, &self.state.change))
     }
 
-    /// Moves refs, and HEAD from where it is to where it should be, in one transaction; what was known of them is
-    /// dropped.
+    /// Moves refs, and HEAD from its old to its new value, in one transaction; forgets what was known of them.
     pub(super) async fn move_refs(
         &mut self,
         updates: &[Update],
@@ -279,7 +278,7 @@ impl<'o> Loop<'o> {
     }
 }
 
-/// Records what happens in a loop, and shows it.
+/// Records events of a loop, and shows them.
 pub(crate) struct Recorder<'a> {
     change: &'a Change,
     dir: &'a Path,

@@ -1,4 +1,4 @@
-//! Errors of finding what a command is about: the repository, the loop, a kept attempt.
+//! Errors of finding the subject of a command: the repository, the loop, a kept attempt.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use crate::error::{Advice, Advise, hint, list};
 use crate::git::RefFile;
 use crate::names::closest;
 
-/// Tells why a repository, a loop or a kept attempt was not opened.
+/// The reason why a repository, a loop or a kept attempt was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenRefusal {
     #[error("not inside the work tree of a git repository\n  {0}")]
     NoWorkTree(String),
-    /// A repository that git cannot read; in git's own words.
+    /// Git cannot read the repository; with git's own message.
     #[error("git cannot read the repository {}\n  {words}", git_dir.display())]
     Damaged { git_dir: PathBuf, words: String },
     #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
@@ -21,14 +21,14 @@ pub enum OpenRefusal {
     InsideAttempt,
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
     UnknownLoop { name: String, known: Vec<String> },
-    /// No live loop; several that are finished, or none.
+    /// There is no live loop, but perhaps finished ones.
     #[error("there is no {}loop here{}", if finished.is_empty() { "" } else { "active " }, list(" (finished: ", finished, ")"))]
     NoLoop {
         finished: Vec<String>,
         /// The changes that a loop could be started for.
         changes: Vec<String>,
     },
-    /// Several changes with open stories, none named.
+    /// Several changes have open stories, and none is named.
     #[error("there are several changes with open stories{}", list(": ", .0, ""))]
     SeveralChanges(Vec<String>),
     #[error("there are several loops here{}", list(": ", .0, ""))]
@@ -41,7 +41,7 @@ pub enum OpenRefusal {
     NoAttempt(String),
 }
 
-/// Returns what to type where git cannot read a repository.
+/// Returns the command to type if git cannot read a repository.
 fn repair(git_dir: &Path) -> String {
     let (head, config) = (git_dir.join("HEAD"), git_dir.join("config"));
     let name = |file: &Path| quoted(&file.to_string_lossy());

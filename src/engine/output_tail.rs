@@ -1,9 +1,9 @@
-//! The end of what a process printed: for reasons and prompts.
+//! The end of a process's output, for reasons and prompts.
 
-/// Lines of some output that go into a reason.
+/// Number of lines of output that go into a reason.
 const LINES: usize = 40;
 
-/// The end of some output, in bounded memory.
+/// The end of some output, limited in size.
 #[derive(Default)]
 pub(crate) struct OutputTail(Vec<u8>);
 
@@ -16,14 +16,14 @@ impl OutputTail {
         self.0.drain(..excess);
     }
 
-    /// Returns its last lines.
+    /// Returns the last lines.
     pub(crate) fn text(&self) -> String {
         let text = self.all();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 
-    /// Returns all that is kept of it.
+    /// Returns the whole kept output.
     pub(super) fn all(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }

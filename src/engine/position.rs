@@ -1,4 +1,5 @@
-//! Where HEAD and the loop's branch are, and what else is known of the repository as long as nobody else was at it.
+//! The position of HEAD and the loop's branch, and other facts of the repository that stay known until another process
+//! may have changed it.
 
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::error::Error;
@@ -7,7 +8,7 @@ use crate::names::{Oid, short_branch};
 use crate::protect::{Site, UserRefs};
 use crate::state::State;
 
-/// Where HEAD and the loop's branch are.
+/// The position of HEAD and the loop's branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// HEAD.
@@ -16,19 +17,19 @@ pub(crate) struct Position {
     pub tip: Option<Oid>,
 }
 
-/// What is known of the repository; any process that is not git-ralph's own drops it.
+/// The known facts of the repository; forgotten after any process that is not git-ralph's own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
     /// HEAD.
     pub head: Option<Head>,
     /// The user's refs.
     pub refs: Option<UserRefs>,
-    /// Whether the work tree certainly is at the checkpoint.
+    /// True if the work tree certainly is at the checkpoint.
     pub at_checkpoint: bool,
 }
 
 impl View {
-    /// Returns what is known of a repository whose HEAD was just read.
+    /// Returns the view of a repository whose HEAD was just read.
     pub fn of_head(head: &Head) -> Self {
         Self {
             head: Some(head.clone()),
@@ -36,18 +37,18 @@ impl View {
         }
     }
 
-    /// Drops everything: somebody else was at the repository.
+    /// Drops everything, after another process had access to the repository.
     pub fn drop_all(&mut self) {
         *self = Self::default();
     }
 
-    /// Drops what is known of HEAD and the refs, which git-ralph itself has moved.
+    /// Drops the facts about HEAD and the refs, which git-ralph itself has moved.
     pub fn drop_refs(&mut self) {
         (self.head, self.refs) = (None, None);
     }
 }
 
-/// Returns HEAD as the loop wants it.
+/// Returns HEAD as it must be during the loop.
 pub(crate) fn own_head(state: &State) -> Head {
     Head {
         branch: Some(state.change.branch_ref()),
@@ -81,8 +82,8 @@ impl Position {
         self.head.branch.as_deref() == Some(&state.change.branch_ref())
     }
 
-    /// Refuses a step that needs HEAD on the loop's branch: a person may have gone elsewhere on purpose; only an
-    /// agent's HEAD is put back without asking.
+    /// Refuses a step that needs HEAD on the loop's branch: a person may have switched away on purpose; only an agent's
+    /// HEAD is put back without asking.
     pub fn require_on_branch(&self, state: &State) -> Result<(), Error> {
         if self.is_on_branch(state) {
             Ok(())
@@ -100,15 +101,15 @@ impl Position {
         .into()
     }
 
-    /// Returns the tip of the loop's branch, which HEAD has to be on.
+    /// Returns the tip of the loop's branch, which HEAD must be on.
     pub fn require_tip(&self, state: &State) -> Result<Oid, Error> {
         let tip = self.tip.clone().filter(|_| self.is_on_branch(state));
         tip.ok_or_else(|| self.elsewhere(state))
     }
 
-    /// Finds the commit that a checkpoint can be made upon. A HEAD elsewhere on top of the checkpoint is put back later
-    /// and reported; a checkpoint that is no longer below HEAD means that finished stories are missing from the work
-    /// tree. The inner error says why there is none, as a reason for the next prompt.
+    /// Finds the parent commit for a checkpoint. A HEAD elsewhere on top of the checkpoint is put back later and
+    /// reported; if HEAD no longer contains the checkpoint, finished stories are missing from the work tree. The inner
+    /// error is the reason why there is no parent, for the next prompt.
     pub async fn parent_for_checkpoint(
         &self,
         site: Site<'_>,
@@ -150,7 +151,7 @@ impl Position {
                     "HEAD was on {name} and is put back to {branch}; the commits on {name} stay there"
                 )),
             })),
-            // Nothing but HEAD names those commits: they go below the checkpoint.
+            // Only HEAD names those commits: they go below the checkpoint.
             None if git.is_ancestor(&tip, &head).await? => Ok(Ok(Parent {
                 oid: head,
                 told: Some(format!("HEAD was detached and is put back to {branch}")),
@@ -162,11 +163,11 @@ impl Position {
     }
 }
 
-/// The commit that a checkpoint is made upon.
+/// The parent commit of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parent {
     /// The commit.
     pub oid: Oid,
-    /// What a person should know about it.
+    /// A message for the user about it.
     pub told: Option<String>,
 }

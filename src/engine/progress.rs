@@ -1,58 +1,58 @@
-//! Decides what the loop may do next, and what an attempt comes to for its story. Pure: no clock, no files, no
+//! Decides the next steps of the loop, and the consequences of an attempt for its story. Pure: no clock, no files, no
 //! processes.
 //!
 //! Invariants (property-tested below): never two attempts at the same time; a story never gets more than 1 +
 //! `max_retries` attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed in every
-//! state except in the middle of an attempt.
+//! state except during an attempt.
 
 use crate::state::{Completed, Current, Phase, Progress, Verdict};
 
-/// Who asks for an attempt.
+/// The kind of a request for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `next`: the first incomplete story, for the first time.
     Next,
     /// `retry`: the story that failed.
     Retry,
-    /// `complete`, `fail` or an agent's own session: somebody speaks for the story.
+    /// `complete`, `fail` or an agent's own session: somebody else reports on the story.
     Manual,
 }
 
-/// What the end of an attempt means for its story.
+/// The consequence of an attempt for its story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// The story is complete.
     Complete,
-    /// It failed and has retries left.
+    /// The story failed and has retries left.
     RetriesLeft,
-    /// It failed and has none left.
+    /// The story failed and has no retries left.
     RetriesSpent,
     /// The attempt does not count.
     Uncounted,
 }
 
-/// Why something is not possible now.
+/// The reason why something is not possible now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An attempt is in flight.
+    /// An attempt is in progress.
     Running,
-    /// The story failed and has retries left: `retry` is meant.
+    /// The story failed and has retries left: `retry` is the right command.
     RetryFirst,
     /// The story failed and has no retries left.
     RetriesSpent,
-    /// Nothing has failed: `next` is meant.
+    /// Nothing has failed: `next` is the right command.
     NothingFailed,
     /// No story is left to do.
     NoStory,
     /// The loop is closed.
     Finished,
-    /// No attempt is in flight.
+    /// No attempt is in progress.
     NotRunning,
 }
 
 /// A refused change leaves the progress as it was.
 impl Progress {
-    /// Returns the progress of a loop that begins.
+    /// Returns the progress of a new loop.
     #[must_use]
     pub fn new(max_retries: u32, completed: Vec<Completed>) -> Self {
         Self {
@@ -64,11 +64,11 @@ impl Progress {
         }
     }
 
-    /// Notes which stories are incomplete, in order, without skipped ones. A failed story that is no longer among them
-    /// is forgotten.
+    /// Sets the incomplete stories, in order, without skipped ones. A failed story that is no longer among them is
+    /// forgotten.
     ///
     /// # Errors
-    /// When an attempt is in flight, or the loop is closed.
+    /// If an attempt is in progress, or the loop is closed.
     pub fn listed(&mut self, incomplete: &[String]) -> Result<(), Refusal> {
         self.require_rest()?;
         let current_is_open = self
@@ -86,10 +86,10 @@ impl Progress {
         Ok(())
     }
 
-    /// Decides whether somebody may ask for an attempt now.
+    /// Decides whether an attempt may be requested now.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why it may not.
     pub fn may_begin(&self, step: Step) -> Result<(), Refusal> {
         match (step, self.phase) {
             (_, Phase::Finished) => Err(Refusal::Finished),
@@ -102,7 +102,7 @@ impl Progress {
         }
     }
 
-    /// Begins the attempt of this number at a story.
+    /// Begins the attempt with this number at a story.
     ///
     /// # Errors
     /// As [`Progress::may_begin`].
@@ -129,10 +129,10 @@ impl Progress {
         Ok(())
     }
 
-    /// Ends the attempt in flight; `reason` is for the next prompt, where the failure has one.
+    /// Ends the attempt in progress; `reason` is for the next prompt, if the failure has one.
     ///
     /// # Errors
-    /// When no attempt is in flight.
+    /// If no attempt is in progress.
     pub fn end(&mut self, verdict: Verdict, reason: Option<String>) -> Result<Outlook, Refusal> {
         let max_retries = self.max_retries;
         let (Phase::Running, Some(story)) = (self.phase, &mut self.story) else {
@@ -166,10 +166,10 @@ impl Progress {
         })
     }
 
-    /// Passes over a story from now on.
+    /// Skips a story from now on.
     ///
     /// # Errors
-    /// When an attempt is in flight, or the loop is closed.
+    /// If an attempt is in progress, or the loop is closed.
     pub fn skip(&mut self, id: &str) -> Result<(), Refusal> {
         self.require_rest()?;
         if self.story.as_ref().is_some_and(|story| story.id == id) {
@@ -182,10 +182,10 @@ impl Progress {
         Ok(())
     }
 
-    /// Stops passing over a story.
+    /// Stops skipping a story.
     ///
     /// # Errors
-    /// When an attempt is in flight, or the loop is closed.
+    /// If an attempt is in progress, or the loop is closed.
     pub fn unskip(&mut self, id: &str) -> Result<(), Refusal> {
         self.require_rest()?;
         self.skipped.retain(|skipped| skipped != id);
@@ -195,10 +195,10 @@ impl Progress {
         Ok(())
     }
 
-    /// Sets another number of retries from now on.
+    /// Sets the number of retries from now on.
     ///
     /// # Errors
-    /// When an attempt is in flight, or the loop is closed.
+    /// If an attempt is in progress, or the loop is closed.
     pub fn limit(&mut self, max_retries: u32) -> Result<(), Refusal> {
         self.require_rest()?;
         self.max_retries = max_retries;
@@ -211,7 +211,7 @@ impl Progress {
     /// Closes the loop.
     ///
     /// # Errors
-    /// When an attempt is in flight, or the loop is closed.
+    /// If an attempt is in progress, or the loop is closed.
     pub fn close(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         self.phase = Phase::Finished;
@@ -226,7 +226,7 @@ impl Progress {
         }
     }
 
-    /// Returns the phase between attempts, by the failures of the current story.
+    /// Returns the phase between attempts, according to the failures of the current story.
     fn phase_at_rest(&self) -> Phase {
         match &self.story {
             None => Phase::Ready,
@@ -247,7 +247,7 @@ mod tests {
         Progress::new(max_retries, Vec::new())
     }
 
-    /// Something that can be done to a progress.
+    /// An operation on a progress.
     #[derive(Clone, Debug)]
     enum Ask {
         Listed(Vec<String>),

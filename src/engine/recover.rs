@@ -1,5 +1,5 @@
-//! After a crash: completes a step that had begun to change things, ends an attempt whose process died, and reports
-//! what it did.
+//! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
+//! reports both.
 
 use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
@@ -17,10 +17,10 @@ use crate::names::{Change, short_branch};
 use crate::protect::{Holder, OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 
-/// Opens a loop for a step: takes its lock, and completes what a crash left.
+/// Opens a loop for a step: takes its lock, and completes an interrupted step.
 ///
 /// # Errors
-/// When there is no such loop, another process holds it, or it cannot be read.
+/// If there is no such loop, another process holds it, or it cannot be read.
 pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
     let lock = store.lock()?;
@@ -35,13 +35,13 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
     mend_position(&mut open).await?;
-    // After an attempt git's own files are put back first.
+    // After an attempt, git's own files are restored first.
     if open.state.progress.phase != Phase::Running {
         open.switch_off_foreign_filters().await?;
     }
     recover(&mut open).await?;
     if at_rest {
-        // No step begins while another git is at work: it could not be taken back half-way.
+        // No step begins while another git process runs: the step could not be undone half-way.
         let removed = remove_stale_locks(open.site(), &open.state.change, Holder::Anybody).await?;
         if removed > 0 {
             open.tell("a git that was cut off left locks in the repository; they are removed");
@@ -52,14 +52,14 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
     Ok(open)
 }
 
-/// Counts the retries that are left by the settings of today.
+/// Recomputes the remaining retries from the present settings.
 fn allow_retries(context: &Context<'_>, state: &mut State) {
     let allowed = context.configuration.of_loop(&state.settings).max_retries;
-    // In the middle of an attempt, and when the loop is closed, nothing is counted.
+    // During an attempt, and in a closed loop, nothing is counted.
     let _ = state.progress.limit(allowed);
 }
 
-/// Puts back the loop's branch where it is damaged, or leads to another one.
+/// Restores the loop's branch if it is damaged or points to another branch.
 async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
     let (site, state, mut recorder) = open.parts();
     if !state.is_live() {
@@ -79,7 +79,7 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
     refuse_branch_in_the_way(open)
 }
 
-/// Refuses to go on while the loop's branch is gone and a branch is there beside whose name it cannot stand.
+/// Refuses to go on if the loop's branch is gone and another branch now conflicts with its name.
 pub(crate) fn refuse_branch_in_the_way(open: &Loop<'_>) -> Result<(), Error> {
     let repo = &open.context.repo;
     let layout = RepoLayout {
@@ -100,11 +100,11 @@ pub(crate) fn refuse_branch_in_the_way(open: &Loop<'_>) -> Result<(), Error> {
     .into())
 }
 
-/// Looks at a loop without taking a step. When nobody holds it, what a crash left is completed first, as every command
-/// does.
+/// Reads a loop without taking a step. If no process holds it, an interrupted step is completed first, as by every
+/// command.
 ///
 /// # Errors
-/// When there is no such loop, or it cannot be read or completed.
+/// If there is no such loop, or it cannot be read or completed.
 pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
     let store = Store::new(&context.repo.common_dir, change);
     let Some(mut state) = store.load()? else {
@@ -134,7 +134,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     Ok((open.context, open.state))
 }
 
-/// Completes what a git-ralph that died has left.
+/// Completes the unfinished work of a git-ralph that died.
 async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(intent) = open.state.intent.clone() {
         let step = intent.step();
@@ -148,22 +148,22 @@ async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.progress.phase == Phase::Running {
         end_interrupted_attempt(open).await?;
     } else if open.state.running.is_some() {
-        // The gates that are run before any attempt, or a hook.
+        // Processes of gates that ran before any attempt, or of a hook.
         end_orphans(open).await?;
         open.state.running = None;
         open.save()?;
     }
-    // Hooks are run by the command that does the thing, or not at all.
+    // Hooks run in the command whose step they belong to, or not at all.
     open.due.clear();
     Ok(())
 }
 
-/// Ends an attempt whose git-ralph died: none of its processes may go on, and what it left is kept and undone.
+/// Ends an attempt whose git-ralph died: stops its processes, keeps its work, and undoes it.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     end_orphans(open).await?;
     let (record, mut recorder) = open.attempt_record();
     if record.repair_after_crash(&mut recorder).await? {
-        // Read before, it may have been theirs.
+        // If they were read before, they may have been the agent's.
         open.context.configuration.hooks = None;
     }
     open.switch_off_foreign_filters().await?;
@@ -205,8 +205,8 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets a `complete` or `fail` that was cut off before it changed anything but the story list: the work tree is a
-/// person's, and stays.
+/// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
+/// a person's, and stays.
 fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
     let (site, state, _) = open.parts();
     story_backup::put_back_judged(site, &state.source)?;
@@ -239,7 +239,7 @@ async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Applies a plan that a crash cut off; it is harmless to do all of it again.
+/// Applies the plan of an interrupted step; repeating all of it is harmless.
 async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
     match intent {
         Intent::Start(plan) => start::apply(open, &plan, None).await,

@@ -1,10 +1,10 @@
-//! Errors of steps that need the repository in another state than it is in.
+//! Errors of steps that need the repository in another state.
 
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
 
-/// Tells why a step cannot work on the repository as it is.
+/// The reason why a step cannot work on the present repository.
 #[derive(Debug, thiserror::Error)]
 pub enum RepositoryRefusal {
     #[error("a {0} is in progress here")]
@@ -13,15 +13,15 @@ pub enum RepositoryRefusal {
     DirtySubmodule(String),
     #[error("HEAD is on {head}, not on {branch}")]
     HeadElsewhere { head: String, branch: String },
-    /// The branch no longer holds its checkpoint.
+    /// The branch no longer contains its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone { branch: String, checkpoint: String },
-    /// `restore` over work that is not at a checkpoint.
+    /// `restore` would overwrite work that is not at a checkpoint.
     #[error("the work tree has changed since the last checkpoint of '{0}'")]
     NotAtCheckpoint(String),
     #[error("{of} would overwrite these files:{}\nnothing was changed", lines(paths))]
     InTheWay {
-        /// What would overwrite them.
+        /// The source of the files that would overwrite them.
         of: String,
         paths: Vec<String>,
     },

@@ -7,7 +7,7 @@ use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::names::counted;
 
-/// Tells why a step may not follow now.
+/// The reason why a step may not follow now.
 #[derive(Debug, thiserror::Error)]
 pub enum StepRefusal {
     #[error("story {story} failed and can be retried ({} left)", counted(*left, "retry", "retries"))]
@@ -22,7 +22,7 @@ pub enum StepRefusal {
     NothingFailed(String),
     #[error("loop '{0}' is already finished")]
     LoopFinished(String),
-    /// `prune` of a loop that is not closed.
+    /// `prune` was called for a loop that is not closed.
     #[error("loop '{0}' is still active: nothing was removed")]
     LoopLive(String),
     #[error(
@@ -30,7 +30,7 @@ pub enum StepRefusal {
     )]
     Unfit {
         change: String,
-        /// Abbreviated.
+        /// The abbreviated object id.
         checkpoint: String,
         /// The state file.
         file: PathBuf,

@@ -1,4 +1,4 @@
-//! The stories of a loop: what its list says, what the loop itself remembers as done, and which comes next.
+//! The stories of a loop: reads its list, adds those that the loop itself remembers as done, and finds the next.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,18 +13,18 @@ use crate::settings::{Mark, Settings, to_std};
 use crate::state::{Completed, Listed, Phase, State};
 use crate::stories::{Commands, Listing, SourceError, Story, Wanted};
 
-/// What stands next in a story list.
+/// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upcoming<'a> {
     /// This story can be worked on.
     Story(&'a Story),
-    /// These stories are left, but each waits for another: their ids and what they wait for.
+    /// The remaining stories all wait for another: their ids and those that they wait for.
     Blocked(Vec<String>),
-    /// Nothing is left.
+    /// No story is left.
     Nothing,
 }
 
-/// Finds the first story in order that is neither complete nor skipped and waits for no incomplete story.
+/// Finds the first story in order that is neither complete nor skipped, and that waits for no incomplete story.
 #[must_use]
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
@@ -54,8 +54,8 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     }
 }
 
-/// Counts how many stories are complete, and how many there are; optional ones count only when complete, and complete
-/// ones also when they are listed no longer.
+/// Counts the complete stories, and all stories; optional ones count only if they are complete, and complete ones also
+/// if they are no longer listed.
 #[must_use]
 pub fn progress_of(listing: &Listing) -> (usize, usize) {
     let done = listing.stories.iter().filter(|story| story.done).count() + listing.gone.len();
@@ -67,7 +67,7 @@ pub fn progress_of(listing: &Listing) -> (usize, usize) {
     (done, done + open)
 }
 
-/// Returns a summary of the list, once `done` is done too.
+/// Returns a summary of the list as it will be when `done` is done too.
 pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>) -> Listed {
     let mut listing = Cow::Borrowed(listing);
     if let Some(done) = done {
@@ -86,7 +86,7 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
     Listed { done, total, next }
 }
 
-/// Returns what the settings say about where a change's stories are; `below_top` is where one stands.
+/// Returns the settings for the place of a change's stories; `below_top` is the current directory relative to the top.
 #[must_use]
 pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted {
     Wanted {
@@ -104,22 +104,22 @@ pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted 
     }
 }
 
-/// Reads the stories of a loop. Where nothing marks them in their source, those with a checkpoint are done; so are those
-/// with a checkpoint that their source lists no longer.
+/// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those
+/// with a checkpoint that their source no longer lists.
 ///
 /// # Errors
-/// When the source cannot be read.
+/// If the source cannot be read.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
     Ok(remembering(state, state.source.list(top).await?))
 }
 
-/// Adds to the listing what the loop itself remembers as done.
+/// Adds the stories to the listing that the loop itself remembers as done.
 pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     let is_remembered = state.settings.mark == Mark::Never || !state.source.takes_marks();
     let remembered = if is_remembered {
         &state.progress.completed
     } else {
-        // What waits for a story that is passed over only because nothing marks it need not wait.
+        // A story need not wait for one that is skipped only because nothing marks it.
         &state.unmarked
     };
     for story in &mut listing.stories {
@@ -133,7 +133,7 @@ pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     listing
 }
 
-/// Notes a complete story if it is listed no longer, under its id or its title.
+/// Records a complete story if it is no longer listed, under its id or its title.
 fn note_gone(listing: &mut Listing, id: &str, title: &str) {
     let mut stories = listing.stories.iter();
     let is_listed = stories.any(|story| story.id == id || story.title == title);
@@ -142,7 +142,7 @@ fn note_gone(listing: &mut Listing, id: &str, title: &str) {
     }
 }
 
-/// Reads the list, inside the guard where a command prints it, and tells the progress what is open.
+/// Reads the list, inside the guard if a command prints it, and passes the open stories to the progress.
 pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
     follow_source(open);
     let watch = watch::begin(open, Who::Tracker).await?;
@@ -153,7 +153,7 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
     Ok(listing)
 }
 
-/// Tells the progress what is open; the caller saves.
+/// Passes the open stories to the progress; the caller saves.
 pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Error> {
     let skipped = &open.state.progress.skipped;
     let incomplete = listing.stories.iter();
@@ -165,7 +165,7 @@ pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Er
     Ok(())
 }
 
-/// Notes where the list went when its change was archived; the caller saves.
+/// Records the new place of the list after its change was archived; the caller saves.
 pub(super) fn follow_source(open: &mut Loop<'_>) {
     let found = open.state.source.file(&open.context.repo.top);
     if let Some(path) = found.filter(|path| **path != open.state.source.path) {
@@ -175,7 +175,7 @@ pub(super) fn follow_source(open: &mut Loop<'_>) {
 }
 
 /// Reads the stories as they were before an attempt that has been made in the work tree: from the copy made before it,
-/// else as the last checkpoint has them. Returns `None` where neither has the list.
+/// else from the last checkpoint. Returns `None` if neither has the list.
 pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listing>, Error> {
     let source = &open.state.source;
     if source.commands.is_some() {
@@ -195,10 +195,10 @@ pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listin
     }
 }
 
-/// Returns the story that an attempt would be about: the one that failed, else the first that is ready.
+/// Returns the story of the next attempt: the one that failed, else the first that is ready.
 ///
 /// # Errors
-/// When nothing is left (exit 5) or what is left waits for each other (exit 7).
+/// If nothing is left (exit 5), or the remaining stories wait for each other (exit 7).
 pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
     let progress = &state.progress;
     if matches!(progress.phase, Phase::Failed | Phase::Exhausted) {
@@ -224,10 +224,10 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
     }
 }
 
-/// Returns the story of this id.
+/// Returns the story with this id.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story, Error> {
     let found = listing.stories.iter().find(|story| story.id == id);
     let missing = || StoryRefusal::UnknownStory {

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::names::{closest, counted};
 use crate::stories::Adapter;
 
-/// Tells why no story of the list can be worked on.
+/// The reason why no story of the list can be worked on.
 #[derive(Debug, thiserror::Error)]
 pub enum StoryRefusal {
     #[error("{}", no_stories(source_file, *adapter))]
@@ -20,7 +20,7 @@ pub enum StoryRefusal {
         change: String,
         done: usize,
         total: usize,
-        /// Whether a loop is live.
+        /// True if a loop is live.
         live: bool,
     },
     #[error("{source_file} has no story '{id}'{}", list(" (stories: ", known, ")"))]
@@ -30,7 +30,7 @@ pub enum StoryRefusal {
         source_file: String,
         known: Vec<String>,
     },
-    /// `skip --undo`, but the loop passes over nothing.
+    /// `skip --undo` was called, but no story is skipped.
     #[error("no story is skipped")]
     NothingSkipped,
     #[error("every remaining story waits for another{}", list(": ", .0, ""))]
@@ -41,7 +41,7 @@ pub enum StoryRefusal {
         story: String,
         /// The story list, or the command that prints it.
         source_file: String,
-        /// Whether a command of the user's has to mark it.
+        /// True if a command of the user's has to mark it.
         by_command: bool,
     },
 }
@@ -83,7 +83,7 @@ impl Advise for StoryRefusal {
     }
 }
 
-/// Names a story list as a person knows it.
+/// Returns the name of a story list for messages.
 fn source_name(source_file: &str, by_command: bool) -> String {
     if by_command {
         format!("ralph.storiesCommand (`{source_file}`)")

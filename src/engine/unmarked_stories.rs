@@ -1,7 +1,7 @@
-//! Stories with a checkpoint that their source still lists as open: no agent works on them a second time.
+//! Completed stories that their source still lists as open: no agent works on them a second time.
 //!
-//! Before each step the stories are marked in their source again, and the step is refused as long as that does not
-//! help. A story that was once seen as done is forgotten here: a person who opens it after that means it.
+//! Before each step git-ralph marks these stories in their source again, and refuses the step as long as that does not
+//! help. Once a story is seen as done, it is forgotten here: if a person opens it later, that is intended.
 
 use super::{Loop, marks, numbers, stories};
 use crate::engine::story_refusal::StoryRefusal;
@@ -10,7 +10,7 @@ use crate::settings::{Mark, Settings};
 use crate::state::{Completed, State};
 use crate::stories::{Listing, Story};
 
-/// Finds the story of this list that has this checkpoint. A tracker's ids stay when titles change.
+/// Finds the story of this list that belongs to this checkpoint. A tracker's ids remain when titles change.
 fn find<'l>(state: &State, listing: &'l Listing, done: &Completed) -> Option<&'l Story> {
     let by_id = state.source.commands.is_some();
     let mut stories = listing.stories.iter();
@@ -22,7 +22,7 @@ fn is_open(state: &State, listing: &Listing, done: &Completed) -> bool {
     find(state, listing, done).is_some_and(|story| !story.done && !story.optional)
 }
 
-/// Notes whether the list says that a story that just got its checkpoint is done; the caller saves.
+/// Records whether the list shows a story as done that just got its checkpoint; the caller saves.
 pub(super) fn note_mark(open: &mut Loop<'_>, listing: &Listing, done: Completed) {
     let is_open = is_open(&open.state, listing, &done);
     open.state.unmarked.retain(|other| other.id != done.id);
@@ -31,10 +31,10 @@ pub(super) fn note_mark(open: &mut Loop<'_>, listing: &Listing, done: Completed)
     }
 }
 
-/// Refuses to go on while the list shows a complete story as open.
+/// Refuses to go on while the list shows a completed story as open.
 ///
 /// # Errors
-/// When it has, and the loop does not pass over that story.
+/// If it does, and the loop does not skip that story.
 pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     let mut unmarked = state.unmarked.iter();
     match unmarked.find(|done| !is_skipped(state, done) && is_open(state, listing, done)) {
@@ -49,11 +49,10 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     }
 }
 
-/// Makes the source show every complete story as done, before anything else is worked on; returns the list as it is
-/// then.
+/// Makes the source show every completed story as done, before anything else is worked on; returns the resulting list.
 ///
 /// # Errors
-/// As [`refuse_unmarked`], and when HEAD is not on the loop's branch.
+/// As [`refuse_unmarked`], and if HEAD is not on the loop's branch.
 pub(super) async fn require_marks(
     open: &mut Loop<'_>,
     mut listing: Listing,
@@ -82,7 +81,7 @@ pub(super) async fn require_marks(
     Ok(listing)
 }
 
-/// Forgets what is listed as done, or no longer listed: it needs no mark.
+/// Forgets stories that are listed as done, or no longer listed: they need no mark.
 fn forget_marked(open: &mut Loop<'_>, listing: &Listing) {
     let mut unmarked = std::mem::take(&mut open.state.unmarked);
     unmarked.retain(|done| is_open(&open.state, listing, done) || is_skipped(&open.state, done));
@@ -93,7 +92,7 @@ fn is_skipped(state: &State, done: &Completed) -> bool {
     state.progress.skipped.contains(&done.id)
 }
 
-/// Marks once more what is open; returns what it tried to mark. The list says whether that helped.
+/// Marks the open ones once more; returns those that it tried to mark. The list shows whether that helped.
 async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Vec<Completed> {
     let unmarked = open.state.unmarked.clone().into_iter();
     let told: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();
@@ -109,8 +108,8 @@ async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Vec<Completed> {
     told
 }
 
-/// Replaces the loop's own command, which does not do its part, for good by one that was set since, unless the command
-/// line names one for this step.
+/// Replaces the loop's own command, which does not work, permanently by one that was set since, unless the command line
+/// names one for this step.
 fn take_mended_command(open: &mut Loop<'_>) {
     let configuration = &open.context.configuration;
     let set = &configuration.settings.done_command;

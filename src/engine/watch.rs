@@ -1,7 +1,7 @@
-//! Gates, hooks and the commands of trackers: what they run may have been written by the agent, and none of it runs in
-//! the attempt. So git's own files and the refs are compared after them, as after an attempt: the files and what keeps
-//! the loop's work are put back, the rest is reported. Gates, and the commands that list and mark stories, run inside
-//! the guard too; hooks, and the command after a checkpoint, are the user's, and may push.
+//! Watches gates, hooks and the commands of trackers: they run outside an attempt, but may run code that the agent
+//! wrote. So git's own files and the refs are compared after them, as after an attempt: the files and the refs that
+//! keep the loop's work are restored, other changes are reported. Gates, and the commands that list and mark stories,
+//! run inside the guard too; hooks, and the command after a checkpoint, are the user's, and may push.
 
 use super::run_command::git_settings;
 use super::{Loop, guard_rail};
@@ -10,14 +10,14 @@ use crate::names::Oid;
 use crate::paths::first_few;
 use crate::protect::{ControlFiles, UserRefs, user_refs};
 
-/// Whose processes run.
+/// The origin of the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     /// `ralph.verify`.
     Gates,
     /// A lifecycle hook.
     Hook,
-    /// What lists and marks stories.
+    /// The commands that list and mark stories.
     Tracker,
     /// `ralph.closedCommand`.
     Closed,
@@ -33,22 +33,22 @@ impl Who {
         }
     }
 
-    /// Returns whether they are the user's own, run outside the guard, and may push.
+    /// Returns whether they are the user's own commands, which run outside the guard and may push.
     fn may_push(self) -> bool {
         matches!(self, Self::Hook | Self::Closed)
     }
 }
 
-/// The repository before they ran. It is not written down: whoever kills one that hangs may repair it, or the
-/// configuration, before the next command.
+/// The state of the repository before they ran. It is not saved: a person who kills a process that hangs may repair the
+/// repository, or the configuration, before the next command.
 pub(crate) struct Watch {
     files: ControlFiles,
     refs: UserRefs,
     who: Who,
 }
 
-/// Looks at the repository before such processes run. Returns `None` where there is nothing to look at: the stories do
-/// not come from a command, or the loop is closed and has nothing to lose.
+/// Records the state of the repository before such processes run. Returns `None` if there is nothing to compare: the
+/// stories do not come from a command, or the loop is closed and has nothing to lose.
 pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>, Error> {
     let is_needed = match who {
         Who::Gates => true,
@@ -70,8 +70,8 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     Ok(Some(Watch { files, refs, who }))
 }
 
-/// Compares the repository with what it was, once none of their processes is alive. After that, nothing that was known
-/// of the repository is relied upon.
+/// Compares the repository with its recorded state, once none of their processes is alive. Drops everything that was
+/// known of the repository.
 pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
     let Some(Watch { files, refs, who }) = watch else {
         return Ok(());
@@ -89,21 +89,21 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     let trash = record.control_trash();
     let restored = files.restore(record.site, &record.checkpoint, who.name(), &trash, &mut recorder);
     if restored.await? {
-        // Read before, it may have been theirs.
+        // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
     }
     open.switch_off_foreign_filters().await?;
     open.position().await?;
     let mut changes = open.user_refs().await?.changes_since(&refs);
-    // Who pushes moves what is known of the remote.
+    // A push moves the remote-tracking refs.
     changes.retain(|change| !who.may_push() || !change.name().starts_with("refs/remotes/"));
     put_own_refs_back(open, &changes, None, who.name()).await?;
     user_refs::tell_others(&changes, who.name(), &mut open.parts().2);
     Ok(())
 }
 
-/// Puts back what `who` did to the refs that keep the loop's work, and to replacements; values of replacements are kept
-/// under names that begin with `attempt`.
+/// Undoes the changes by `who` to the refs that keep the loop's work, and to replacements; values of replacements are
+/// kept under names that begin with `attempt`.
 pub(crate) async fn put_own_refs_back(
     open: &mut Loop<'_>,
     changes: &[user_refs::RefChange],
@@ -120,7 +120,7 @@ pub(crate) async fn put_own_refs_back(
     Ok(())
 }
 
-/// Returns the files that are not as they are in this tree, in words; `None` when all are.
+/// Returns the names of the files that differ from this tree, as a text; `None` if none does.
 pub(crate) async fn changed_since(open: &mut Loop<'_>, before: &Oid) -> Result<Option<String>, Error> {
     let after = open.read_work_tree().await?.tree;
     let changes = open.context.repo.git.diff_trees(before, &after).await?;

@@ -1,4 +1,4 @@
-//! Every way a command can fail: what failed, on what, what to type next, and the exit code.
+//! All errors of commands: what failed, on what, what to type next, and the exit code.
 //!
 //! Each error is beside the code that raises it, with its message, its hint and its exit code in one place; this is
 //! their union, the one type that the engine and the commands share. Messages are lower-case fragments; git's own words
@@ -32,10 +32,10 @@ use crate::signal;
 use crate::state::StateError;
 use crate::stories::SourceError;
 
-/// What goes with the message of an error.
+/// The advice that goes with the message of an error.
 #[derive(Debug)]
 pub struct Advice {
-    /// What to type next; nothing where the system's own reason says what to repair.
+    /// The command to type next; `None` if the system's own reason says what to repair.
     pub hint: Option<String>,
     /// The exit code of the command.
     pub exit: Exit,
@@ -49,7 +49,7 @@ impl Default for Advice {
 }
 
 impl Advice {
-    /// Ends the command with this code instead of 1.
+    /// Sets the exit code, which is 1 otherwise.
     #[must_use]
     pub fn exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
@@ -65,15 +65,15 @@ pub fn hint(text: impl Into<String>) -> Advice {
     }
 }
 
-/// An error that says what to do about it.
+/// An error that gives advice.
 pub trait Advise {
-    /// Returns what goes with the message.
+    /// Returns the advice that goes with the message.
     fn advice(&self) -> Advice {
         Advice::default()
     }
 }
 
-/// Why a command did not do what was asked.
+/// A reason why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -107,10 +107,10 @@ pub enum Error {
     /// The settings of an agent cannot be changed.
     #[error(transparent)]
     AgentSettings(#[from] SettingsFileError),
-    /// What an attempt can touch could not be recorded or put back.
+    /// Something that an attempt can touch could not be recorded or put back.
     #[error(transparent)]
     Protect(#[from] ProtectError),
-    /// The guard around an agent's git.
+    /// The guard around an agent's git failed.
     #[error(transparent)]
     Guard(#[from] GuardError),
     /// The template of the prompt cannot be used.
@@ -122,7 +122,7 @@ pub enum Error {
     /// A setting cannot be understood.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The agent's processes or log.
+    /// The agent's processes could not be ended, or its log not be written.
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// The story list cannot be used.
@@ -137,18 +137,18 @@ pub enum Error {
     /// The name of the change is not a valid name.
     #[error(transparent)]
     Change(#[from] BadChange),
-    /// A file.
+    /// The system refused something with a file.
     #[error(transparent)]
     File(#[from] FileError),
     /// The system refused something that has no file.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted action, as a verb.
         what: &'static str,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The demo's own files.
+    /// The demo failed.
     #[error("the demo failed: {0}")]
     Demo(String),
     /// The loop was asked to stop.

@@ -1,4 +1,4 @@
-//! The attempts of a loop, read from the file of its events.
+//! The attempts of a loop, read from its events.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader};
@@ -41,14 +41,14 @@ pub struct Begun {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// The format of what its agent prints, if that is known.
+    /// The format of its agent's output, if that is known.
     pub format: Option<String>,
 }
 
 /// Returns every attempt that has begun, oldest first, those of earlier loops included.
 ///
 /// # Errors
-/// When the events are there but cannot be read.
+/// If the events are there but cannot be read.
 pub fn begun(events: &Path) -> Result<Vec<Begun>, FileError> {
     let started = read_events(events)?
         .into_iter()
@@ -71,7 +71,7 @@ pub fn begun(events: &Path) -> Result<Vec<Begun>, FileError> {
 /// Returns the attempts since the loop was last started, read from its events.
 ///
 /// # Errors
-/// When the events are there but cannot be read.
+/// If the events are there but cannot be read.
 pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
     let mut entries: Vec<LogEntry> = Vec::new();
     let mut begun = None;
@@ -103,11 +103,11 @@ pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
     Ok(entries)
 }
 
-/// Finds the two states to compare to see what an attempt did: the checkpoint before it, and what it left.
-/// Without a number, the latest attempt at the story is meant.
+/// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
+/// left. Without a number, the latest attempt at the story is meant.
 ///
 /// # Errors
-/// When the events cannot be read.
+/// If the events cannot be read.
 pub fn range_of(
     events: &Path,
     story: &str,

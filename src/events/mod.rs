@@ -1,5 +1,5 @@
-//! What happens in a loop, as data: one JSON object per line, the same in `events.jsonl` and on standard
-//! output with `--json`. This module decides nothing and prints nothing.
+//! Events of a loop as data: one JSON object per line, the same in `events.jsonl` and on standard output with `--json`.
+//! This module decides nothing and prints nothing.
 
 pub mod log;
 
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::names::Oid;
 use crate::state::Verdict;
 
-/// Takes what a person should know while a step is running.
+/// Takes notices for a person while a step is running.
 pub trait Notices {
-    /// Reports it; the step does not wait for an answer.
+    /// Reports a notice; the step does not wait for an answer.
     fn tell(&mut self, message: String);
 }
 
@@ -34,17 +34,17 @@ pub struct Event {
     /// The version of this shape.
     #[cfg_attr(test, schemars(extend("const" = VERSION)))]
     pub v: u32,
-    /// When it happened, RFC 3339.
+    /// Time of the event, RFC 3339.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub t: Timestamp,
-    /// What happened.
+    /// The event itself.
     #[serde(flatten)]
     pub what: What,
-    /// In which change.
+    /// The change.
     pub change: String,
 }
 
-/// What happened.
+/// The kinds of events, with their fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -53,9 +53,9 @@ pub enum What {
     Started {
         /// The loop's branch.
         branch: String,
-        /// Where it came from; null when HEAD was detached.
+        /// The branch it started from; null when HEAD was detached.
         original_branch: Option<String>,
-        /// The commit it came from; null on a branch without one.
+        /// The commit it started from; null on a branch without one.
         original_head: Option<Oid>,
         /// The commit "initial state".
         checkpoint: Oid,
@@ -81,16 +81,16 @@ pub enum What {
         /// The agent: its name, or that of its program; null where none is started.
         #[serde(default)]
         agent: Option<String>,
-        /// The format of what it prints.
+        /// The format of the agent's output.
         #[serde(default)]
         format: Option<String>,
-        /// The file that has what the attempt prints, below the loop's directory.
+        /// The file with the attempt's output, below the loop's directory.
         #[serde(default)]
         log: Option<String>,
     },
     /// The agent, a gate or a hook printed something; not in events.jsonl.
     Output {
-        /// Which of its outputs.
+        /// The output stream.
         stream: Stream,
         /// The text, invalid UTF-8 replaced.
         text: String,
@@ -105,9 +105,9 @@ pub enum What {
         attempt: Option<u32>,
         /// The gate: a shell command.
         command: String,
-        /// Whether it succeeded.
+        /// True if it succeeded.
         passed: bool,
-        /// How it failed; null when it succeeded.
+        /// The reason for the failure; null when it succeeded.
         reason: Option<String>,
         /// Seconds it took.
         duration: f64,
@@ -143,20 +143,20 @@ pub enum What {
         retries: u32,
         /// Retries that it has.
         max_retries: u32,
-        /// Why the last attempt failed.
+        /// The reason for the last failure.
         reason: Option<String>,
     },
     /// The agent's service cannot answer; the same attempt is repeated later.
     Waiting {
-        /// What the agent said about it.
+        /// The agent's words about it.
         reason: String,
-        /// For how many seconds.
+        /// Seconds to wait.
         seconds: u64,
-        /// Until when.
+        /// Time when the wait ends.
         #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
         until: Timestamp,
     },
-    /// How far the loop is.
+    /// The progress of the loop.
     StoryProgress {
         /// Complete stories.
         done: usize,
@@ -179,11 +179,11 @@ pub enum What {
         /// The full name of the ref; HEAD for a move of HEAD itself.
         #[serde(rename = "ref")]
         name: String,
-        /// What it was: an object, or the full name of another ref; null when there was none.
+        /// The old value: an object, or the full name of another ref; null when there was none.
         old: Option<String>,
-        /// What it is now, or would have been; null when it was deleted.
+        /// The new value, also of a refused move; null for a deletion.
         new: Option<String>,
-        /// Whether the guard refused the move: then nothing moved.
+        /// True if the guard refused the move: then nothing moved.
         refused: bool,
     },
     /// A person made commits on the loop's branch, as git's hooks reported.
@@ -195,7 +195,7 @@ pub enum What {
     },
     /// HEAD left the loop's branch, as git's hooks reported.
     Left {
-        /// Where it is now: a branch, or the beginning of an object id.
+        /// The new place of HEAD: a branch, or the beginning of an object id.
         to: String,
     },
     /// HEAD is on the loop's branch again, as git's hooks reported.
@@ -205,21 +205,21 @@ pub enum What {
     },
     /// Something a person should know; the loop goes on.
     Notice {
-        /// In words.
+        /// The text.
         message: String,
     },
     /// The command ends with an error; not in events.jsonl.
     Error {
-        /// What failed, and on what.
+        /// The error message.
         message: String,
-        /// What to type next.
+        /// The hint: the command to type next.
         hint: Option<String>,
         /// The exit code.
         exit: u8,
     },
     /// The loop has come to its end, and nobody has chosen yet how to finish it.
     AwaitingChoice {
-        /// What can be chosen.
+        /// The possible choices.
         options: Vec<String>,
     },
     /// No story is left to do.
@@ -249,26 +249,26 @@ pub struct Attempt {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// How it ended.
+    /// The verdict.
     pub verdict: Verdict,
     /// The reason, if there is one.
     pub reason: Option<String>,
-    /// When it began.
+    /// Time when it began.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub started: Timestamp,
     /// Seconds it took.
     pub duration: f64,
     /// The agent's exit code.
     pub exit_code: Option<i32>,
-    /// What it cost, in US dollars, if the agent says so.
+    /// Its cost in US dollars, if the agent reports it.
     pub cost_usd: Option<f64>,
-    /// Tokens read, if the agent says so.
+    /// Tokens read, if the agent reports them.
     pub input_tokens: Option<u64>,
-    /// Tokens written, if the agent says so.
+    /// Tokens written, if the agent reports them.
     pub output_tokens: Option<u64>,
 }
 
-/// Which of the agent's outputs.
+/// A stream of the agent's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -279,18 +279,18 @@ pub enum Stream {
     Stderr,
 }
 
-/// What the attempts of a command are held to, for whoever shows them while they run.
+/// The limits of a command's attempts, for whoever shows them while they run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watching {
     /// The top directory of the work tree.
     pub top: PathBuf,
-    /// How long an attempt may print nothing.
+    /// The longest time that an attempt may print nothing.
     pub idle: Option<Duration>,
-    /// What all of them may cost, in US dollars.
+    /// The highest cost of all of them together, in US dollars.
     pub max_cost: Option<f64>,
 }
 
-/// Who watches a loop: the only way from the engine to a screen.
+/// Watches a loop: the only way from the engine to a screen.
 pub trait Observer {
     /// Takes an event.
     fn event(&mut self, event: &Event);
@@ -298,10 +298,10 @@ pub trait Observer {
     /// Takes bytes that the agent or a gate printed.
     fn output(&mut self, change: &str, stream: Stream, bytes: &[u8]);
 
-    /// Takes what the agent did, as a readable line; for agents whose raw output is not made for people.
+    /// Takes a readable line about the agent's work; for agents whose raw output is not made for people.
     fn activity(&mut self, line: &str);
 
-    /// Learns what the attempts that follow are held to.
+    /// Learns the limits of the attempts that follow.
     fn watch(&mut self, _watching: Watching) {}
 
     /// Learns what is done now, before it prints anything.
@@ -309,7 +309,7 @@ pub trait Observer {
         self.activity(what);
     }
 
-    /// Learns that what runs is asked to end, because somebody asked git-ralph to stop.
+    /// Learns that the running process is asked to end, because somebody asked git-ralph to stop.
     fn stopping(&mut self) {}
 
     /// Learns that another second of an attempt has passed.

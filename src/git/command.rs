@@ -1,4 +1,4 @@
-//! How git is called: arguments, environment and errors.
+//! Calls git: arguments, environment and errors.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
@@ -72,7 +72,7 @@ const PINNED: &[&str] = &[
     "core.quotePath=false",
 ];
 
-/// Why a git command produced no result.
+/// The reason why a git command produced no result.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// Git refused.
@@ -82,13 +82,13 @@ pub enum GitError {
         verb: String,
         /// Its exit code, or 128 + the signal that ended it.
         code: i32,
-        /// Git's own words.
+        /// Git's own message.
         words: String,
     },
     /// Git could not be run at all.
     #[error(transparent)]
     Run(#[from] CommandError),
-    /// Git answered in a shape that is not documented.
+    /// Git answered in an undocumented form.
     #[error("cannot understand the output of git {verb}: {answer:?}")]
     Answer {
         /// The subcommand.
@@ -125,17 +125,17 @@ fn quote_words(words: &str) -> String {
     words.trim().lines().map(|line| format!("\n  {line}")).collect()
 }
 
-/// How to call git in one work tree.
+/// Calls git in one directory.
 #[derive(Clone, Debug)]
 pub struct Git {
     top: PathBuf,
-    /// Whether `top` is the top of a work tree: a repository above it is never meant.
+    /// True if `top` is the top of a work tree: git must not use a repository above it.
     is_top: bool,
-    /// Whether the file system there certainly distinguishes upper and lower case.
+    /// True if the file system certainly distinguishes upper and lower case.
     tells_cases: bool,
     limit: Duration,
     own_identity: bool,
-    /// In addition to the pinned ones.
+    /// Settings in addition to the pinned ones.
     settings: Vec<String>,
 }
 
@@ -206,7 +206,7 @@ impl Git {
         keys.into_iter().any(|(has, _)| has == key)
     }
 
-    /// Returns the directory that git works in.
+    /// Returns the directory in which git runs.
     #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
@@ -222,13 +222,13 @@ impl Git {
     /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours.
     ///
     /// # Errors
-    /// When git cannot be started.
+    /// If git cannot be started.
     pub async fn show(&self, args: &[&str]) -> Result<(), GitError> {
         let mut command = self.users_own(args);
         let shown = tokio::task::spawn_blocking(move || command.status()).await;
         match shown {
             Ok(Err(source)) => Err(not_started(source)),
-            // How a pager ends says nothing.
+            // The exit code of a pager means nothing.
             Ok(Ok(_)) | Err(_) => Ok(()),
         }
     }
@@ -275,7 +275,7 @@ impl Git {
             ("GIT_PAGER", "cat"),
             ("GIT_ADVICE", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
-            // An object is what its id says, whatever git is configured to show in its place.
+            // An object is its own content, even if git is configured to show a replacement.
             ("GIT_NO_REPLACE_OBJECTS", "1"),
         ] {
             command = command.env(name, value);
@@ -352,7 +352,7 @@ impl GitCommand {
     /// Runs it and accepts any exit code.
     ///
     /// # Errors
-    /// When git cannot be run or passes its limit.
+    /// If git cannot be run or passes its limit.
     pub async fn any_exit(self) -> Result<Output, GitError> {
         Ok(async_cmd::run(self.command).await?)
     }
@@ -360,7 +360,7 @@ impl GitCommand {
     /// Runs it and returns what it printed.
     ///
     /// # Errors
-    /// When git cannot be run or exits with anything but 0; git's words are part of the error.
+    /// If git cannot be run or exits with anything but 0; git's words are part of the error.
     pub async fn bytes(self) -> Result<Vec<u8>, GitError> {
         let verb = self.verb;
         let output = self.any_exit().await?;
@@ -382,7 +382,7 @@ impl GitCommand {
     /// Runs it and reads one object id.
     ///
     /// # Errors
-    /// As [`GitCommand::bytes`], or when the answer is no object id.
+    /// As [`GitCommand::bytes`], or if the answer is not an object id.
     pub async fn oid(self) -> Result<Oid, GitError> {
         let verb = self.verb;
         let bytes = self.bytes().await?;
@@ -402,7 +402,7 @@ impl GitCommand {
     }
 }
 
-/// Returns the error that a finished command stands for.
+/// Returns the error for a finished command that failed.
 pub(super) fn failure(verb: &str, output: &Output) -> GitError {
     GitError::Failed {
         verb: verb.to_owned(),

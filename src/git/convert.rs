@@ -18,7 +18,7 @@ impl Repo {
     /// read ourselves.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// If git cannot tell.
     pub async fn may_convert(&self, index: &Path, oid: usize) -> Result<bool, GitError> {
         if self.converts || self.common_dir.join("info/attributes").exists() {
             return Ok(true);
@@ -38,7 +38,7 @@ impl Repo {
     /// filter loses nothing.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// If git cannot tell.
     pub async fn converted_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         let autocrlf = self.git.cmd("config", ["core.autocrlf"]).any_exit().await?;
         if matches!(autocrlf.stdout.trim_ascii(), b"true" | b"input") {
@@ -69,10 +69,10 @@ impl Repo {
         Ok(converted)
     }
 
-    /// Writes these paths of an index, converted as git does it, into another directory.
+    /// Writes these paths of an index into another directory, converted as git converts them on checkout.
     ///
     /// # Errors
-    /// When a file cannot be written, or a filter fails.
+    /// If a file cannot be written, or a filter fails.
     pub async fn write_copies(&self, index: &Path, paths: &[Vec<u8>], dir: &Path) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());

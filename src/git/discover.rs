@@ -1,11 +1,11 @@
-//! Where we are: the work tree, the git directories and HEAD, found by one git process.
+//! Finds the work tree, the git directories and HEAD with one git process.
 
 use std::path::{Path, PathBuf};
 
 use super::command::{Git, GitError, failure};
 use crate::names::Oid;
 
-/// What HEAD names.
+/// The branch and commit of HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The full name of the ref that it points to; `None` when detached.
@@ -17,7 +17,7 @@ pub struct Head {
 /// A repository with a work tree.
 #[derive(Clone, Debug)]
 pub struct Repo {
-    /// How git is called here.
+    /// Calls git in this work tree.
     pub git: Git,
     /// The top directory of the work tree, absolute.
     pub top: PathBuf,
@@ -25,9 +25,9 @@ pub struct Repo {
     pub git_dir: PathBuf,
     /// The git directory shared by all work trees (refs, objects, configuration), absolute.
     pub common_dir: PathBuf,
-    /// Whether the configuration can make git convert files between the work tree and its objects.
+    /// True if the configuration can make git convert files between the work tree and its objects.
     pub converts: bool,
-    /// Whether git takes no notice of executable bits.
+    /// True if git ignores executable bits.
     pub ignores_modes: bool,
     /// The length of an object id in bytes.
     pub oid_length: usize,
@@ -43,7 +43,7 @@ impl Repo {
     /// Reads HEAD.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// If git cannot tell.
     pub async fn head(&self) -> Result<Head, GitError> {
         let output = self
             .git
@@ -70,7 +70,7 @@ impl Repo {
 /// Finds the repository around `dir`, with its HEAD.
 ///
 /// # Errors
-/// With git's own words when `dir` is not inside a work tree (no repository, bare, inside `.git`).
+/// Returns git's own message if `dir` is not inside a work tree (no repository, bare, inside `.git`).
 pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
     let query = [
         "--path-format=absolute",
@@ -96,7 +96,7 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
         top: PathBuf::from(top),
         git_dir: PathBuf::from(git_dir),
         common_dir: PathBuf::from(common_dir),
-        // Until the configuration has been read.
+        // Assumed until the configuration has been read.
         converts: true,
         ignores_modes: true,
         oid_length: if format == "sha256" { 32 } else { 20 },
@@ -112,11 +112,10 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
 }
 
 impl Git {
-    /// Asks for git's version, as far as it consists of numbers: 2 and 54 of 2.54.1; `None` when it has
-    /// another form.
+    /// Asks for the first two numbers of git's version: 2 and 54 for 2.54.1; returns `None` if it has another form.
     ///
     /// # Errors
-    /// When git cannot be run.
+    /// If git cannot be run.
     pub async fn version(&self) -> Result<Option<(u32, u32)>, GitError> {
         let bytes = self.cmd("version", [""; 0]).bytes().await?;
         Ok(version_in(&String::from_utf8_lossy(&bytes)))

@@ -1,4 +1,4 @@
-//! Index files: private copies to compute with, and replacing the real one.
+//! Index files: makes private copies to work with, and replaces the real one.
 //!
 //! A copy keeps the modification time of its source: git compares it with the times of the entries to know
 //! which of them may have changed within the same tick, and a copy that looks newer would hide such a change.
@@ -16,14 +16,14 @@ use super::objects::StagedEntry;
 use crate::fs::file_error;
 use crate::names::Oid;
 
-/// How long to wait for another git that holds the index.
+/// Time to wait for another git that holds the index.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// Copies an index with its modification time; returns `false` when there is none.
+/// Copies an index with its modification time; returns `false` if there is none.
 ///
 /// # Errors
-/// When the copy cannot be made.
+/// If the copy cannot be made.
 pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
     let metadata = match fs::metadata(from) {
         Ok(metadata) => metadata,
@@ -46,7 +46,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
     Ok(true)
 }
 
-/// Returns the tree that an index says it holds; `oid` is the length of an object id in bytes.
+/// Returns the tree that an index claims to hold; `oid` is the length of an object id in bytes.
 #[must_use]
 pub fn held_tree(index: &Path, oid: usize) -> Option<Oid> {
     Index::parse(&fs::read(index).ok()?, oid)?.tree
@@ -55,7 +55,7 @@ pub fn held_tree(index: &Path, oid: usize) -> Option<Oid> {
 /// Removes a private index and the lock that a killed git may have left beside it.
 ///
 /// # Errors
-/// When a file that is there cannot be removed.
+/// If a file that is there cannot be removed.
 pub fn discard(index: &Path) -> Result<(), GitError> {
     for path in [index.to_owned(), lock_of(index)] {
         match fs::remove_file(&path) {
@@ -75,7 +75,7 @@ pub fn lock_of(index: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What an index holds besides ordinary entries.
+/// Entries of an index that are not ordinary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entries {
     /// Paths with conflicts.
@@ -91,7 +91,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Returns all paths that git does not look at although it could.
+    /// Returns all paths that git ignores although it could look at them.
     #[must_use]
     pub fn hidden(&self) -> Vec<Vec<u8>> {
         let mut hidden = [self.assumed.as_slice(), &self.skipped].concat();
@@ -118,18 +118,18 @@ impl Entries {
 /// A private index that was just made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrivateIndex {
-    /// Whether its source was there and could be read.
+    /// True if the source was there and could be read.
     pub sound: bool,
     /// Its entries that need care.
     pub entries: Entries,
 }
 
 impl Repo {
-    /// Reads the entries of an index that need care; `oid` is the length of an object id in bytes. Starts no
-    /// git process for an index that we can read ourselves.
+    /// Reads the entries of an index that need care; `oid` is the length of an object id in bytes. Starts no git
+    /// process for an index that git-ralph can read itself.
     ///
     /// # Errors
-    /// When the index cannot be read.
+    /// If the index cannot be read.
     pub async fn index_entries(&self, index: &Path, oid: usize) -> Result<Entries, GitError> {
         let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
         match Index::parse(&bytes, oid) {
@@ -183,7 +183,7 @@ impl Repo {
     /// Makes git look at these paths again.
     ///
     /// # Errors
-    /// When the index cannot be written.
+    /// If the index cannot be written.
     pub async fn show_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         self.update_index(index, &["--no-assume-unchanged"], paths)
             .await?;
@@ -193,7 +193,7 @@ impl Repo {
     /// Stages the intent to add those of these paths that are in the work tree and not in `index` (`git add -N`).
     ///
     /// # Errors
-    /// When git refuses one.
+    /// If git refuses one.
     pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
         let known = Index::parse(&bytes, self.oid_length).unwrap_or_default();
@@ -227,7 +227,7 @@ impl Repo {
     /// Adds entries to an index, or removes them.
     ///
     /// # Errors
-    /// When git refuses an entry.
+    /// If git refuses an entry.
     pub async fn set_entries(&self, index: &Path, entries: &[StagedEntry]) -> Result<(), GitError> {
         if entries.is_empty() {
             return Ok(());
@@ -250,7 +250,7 @@ impl Repo {
     /// Writes those of these paths of an index that are missing into the work tree.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub async fn check_out_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         self.git
             .cmd(
@@ -266,7 +266,7 @@ impl Repo {
     /// Makes git stop looking at these paths.
     ///
     /// # Errors
-    /// When a path is not in the index, or it cannot be written.
+    /// If a path is not in the index, or it cannot be written.
     pub async fn hide_paths(
         &self,
         index: &Path,
@@ -280,7 +280,7 @@ impl Repo {
     /// Finds a submodule with uncommitted changes, if there is one.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// If git cannot tell.
     pub async fn dirty_submodule(&self) -> Result<Option<Vec<u8>>, GitError> {
         let args = ["--porcelain=v2", "-z", "-uno", "--ignore-submodules=none"];
         let listed = self.git.cmd("status", args).fields().await?;
@@ -302,7 +302,7 @@ impl Repo {
     /// missing or damaged. Starts no git process in the ordinary case.
     ///
     /// # Errors
-    /// When no index can be made.
+    /// If no index can be made.
     pub async fn private_index(
         &self,
         from: &Path,
@@ -310,7 +310,7 @@ impl Repo {
         fallback: Option<&Oid>,
     ) -> Result<PrivateIndex, GitError> {
         discard(to)?;
-        // Nobody but us works on it, but a git that was killed may have left its lock.
+        // Only git-ralph works on it, but a git that was killed may have left its lock.
         let lock = lock_of(to);
         if lock.exists() {
             wait_for_locks(std::slice::from_ref(&lock)).await;
@@ -332,8 +332,8 @@ impl Repo {
         })
     }
 
-    /// Makes an index whole that keeps part of its entries in a shared file (`core.splitIndex`): a private
-    /// one must not depend on a file that the real one may drop. Returns whether it could be read.
+    /// Converts an index with a shared file (`core.splitIndex`) to a complete one: a private index must not depend on a
+    /// file that the real one may drop. Returns whether it could be read.
     async fn unsplit(&self, index: &Path) -> Result<bool, GitError> {
         let shared = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
         let is_split = fs::read_dir(&self.git_dir)
@@ -352,21 +352,21 @@ impl Repo {
     /// `index.lock`, then a rename.
     ///
     /// # Errors
-    /// When another git holds the lock for more than five seconds, or the file cannot be written.
+    /// If another git holds the lock for more than five seconds, or the file cannot be written.
     pub async fn install_index(&self, index: &Path) -> Result<(), GitError> {
         let real = self.index();
         let lock_path = lock_of(&real);
         let mut lock = open_lock(&lock_path).await?;
         let written = write_copy(&mut lock, index).and_then(|()| fs::rename(&lock_path, &real));
         written.map_err(|source| {
-            // The lock is ours: left behind, it would stop every later git command.
+            // A lock that is left behind stops every later git command.
             let _ = fs::remove_file(&lock_path);
             file_error("write", &real, source).into()
         })
     }
 }
 
-/// Waits a moment for the holders of these locks to release them.
+/// Waits a moment for these locks to be released.
 pub async fn wait_for_locks(locks: &[PathBuf]) {
     let deadline = tokio::time::Instant::now() + LOCK_WAIT / 5;
     while locks.iter().any(|lock| lock.exists()) && tokio::time::Instant::now() < deadline {

@@ -1,6 +1,6 @@
-//! The index file itself (gitformat-index(5), versions 2 to 4), for what would otherwise cost a git process
-//! or what git does not print: which entries need care, and which were touched between two states of it.
-//! Reads, never writes. What it does not know it leaves to git.
+//! Reads index files (gitformat-index(5), versions 2 to 4), to save a git process or to find facts that git does not
+//! print: which entries need care, and which files were touched between two states of an index. Never writes. Anything
+//! unknown is left to git.
 
 use std::borrow::Cow;
 use std::fs::Metadata;
@@ -16,15 +16,15 @@ const EXTENDED: u16 = 0x4000;
 const ASSUMED: u16 = 0x8000;
 /// The bit of the second flags for skip-worktree.
 const SKIPPED: u16 = 0x4000;
-/// In the extended flags: git shall know of the file, but nothing of it is staged (`git add -N`).
+/// The bit of the second flags for an intent to add: git knows the path, but no content is staged (`git add -N`).
 const INTENDED: u16 = 0x2000;
 /// The mode of a submodule.
 pub const GITLINK: u32 = 0o160_000;
 
-/// What identifies the state of a file: its change time, in seconds and nanoseconds, and inode.
+/// Identifies the state of a file: its change time, in seconds and nanoseconds, and its inode.
 pub type Touched = (u32, u32, u32);
 
-/// Returns the state of a file as git puts it into an index.
+/// Returns the state of a file as git records it in an index.
 #[must_use]
 #[expect(
     clippy::cast_possible_truncation,
@@ -42,17 +42,17 @@ pub struct Entry<'a> {
     pub path: Cow<'a, [u8]>,
     /// Its mode as git knows it.
     pub mode: u32,
-    /// Its content.
+    /// The object id of its content.
     pub oid: &'a [u8],
     /// The state of its file.
     pub touched: Touched,
-    /// Which side of a conflict it is; 0 when there is none.
+    /// The side of a conflict that it belongs to; 0 without a conflict.
     pub stage: u16,
-    /// Whether assume-unchanged is set.
+    /// True if assume-unchanged is set.
     pub assumed: bool,
-    /// Whether skip-worktree is set.
+    /// True if skip-worktree is set.
     pub skipped: bool,
-    /// Whether only the intent to add it is staged.
+    /// True if only the intent to add it is staged.
     pub intended: bool,
 }
 
@@ -61,13 +61,13 @@ pub struct Entry<'a> {
 pub struct Index<'a> {
     /// Its entries, in the order of their paths.
     pub entries: Vec<Entry<'a>>,
-    /// The tree that it holds, if it says so.
+    /// The tree that it holds, if it names one.
     pub tree: Option<Oid>,
 }
 
 impl<'a> Index<'a> {
-    /// Reads an index; returns `None` when the bytes are no index, or none that we know completely (it is
-    /// split, or has directories as entries). `oid` is the length of an object id in bytes.
+    /// Reads an index; returns `None` if the bytes are not an index, or not one that this module knows completely (a
+    /// split index, or one with directories as entries). `oid` is the length of an object id in bytes.
     #[must_use]
     pub fn parse(bytes: &'a [u8], oid: usize) -> Option<Self> {
         if bytes.get(..4)? != b"DIRC" {
@@ -136,7 +136,7 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Reads what follows the entries. Extensions that change what the entries mean have lower-case names.
+    /// Reads the extensions after the entries. An extension with a lower-case name changes the meaning of the entries.
     fn extensions(&mut self, bytes: &[u8], mut at: usize, oid: usize) -> Option<()> {
         while at < bytes.len() {
             let name = bytes.get(at..at + 4)?;
@@ -154,8 +154,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Reads the first entry of the cached trees: an empty path, "<entries> <subtrees>", and the id when it is
-/// valid.
+/// Reads the first entry of the cached trees: an empty path, "<entries> <subtrees>", and the id if it is valid.
 fn root_tree(data: &[u8], oid: usize) -> Option<Oid> {
     let rest = data.strip_prefix(b"\0")?;
     let line = rest.iter().position(|byte| *byte == b'\n')?;
@@ -222,7 +221,7 @@ mod tests {
 
     const LENGTH: usize = 20;
 
-    /// Builds an index of these paths; each entry's change time and mode are its place in the list.
+    /// Builds an index of these paths; each entry's change time and mode are its position in the list.
     fn index(version: u32, paths: &[&str], extensions: &[u8]) -> Vec<u8> {
         let count = u32::try_from(paths.len()).unwrap();
         let mut bytes = [&b"DIRC"[..], &version.to_be_bytes(), &count.to_be_bytes()].concat();

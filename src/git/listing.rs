@@ -1,4 +1,4 @@
-//! What is in the work tree besides what an index knows: changed, untracked and ignored paths.
+//! Lists what the work tree has besides the content of an index: changed, untracked and ignored paths.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 
-/// What `Repo::differences` found; paths are relative to the top, directories end in `/`.
+/// The result of `Repo::differences`; paths are relative to the top, directories end in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// Tracked paths whose content, mode or presence differs.
@@ -17,7 +17,7 @@ pub struct Differences {
 
 /// The beginning of a path that is certainly relative to the top.
 const HERE: &[u8] = b"./";
-/// What `Repo::outside` found; paths are relative to the top, directories end in `/`.
+/// The result of `Repo::outside`; paths are relative to the top, directories end in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// Paths that git would add; those with a final `/` are repositories.
@@ -27,12 +27,11 @@ pub struct Outside {
 }
 
 impl Repo {
-    /// Lists what differs from `index` in the work tree: changed or missing tracked files, and untracked
-    /// entries under the present ignore rules (whole directories where nothing inside is tracked). Scans the
-    /// work tree once.
+    /// Lists the differences between `index` and the work tree: changed or missing tracked files, and untracked entries
+    /// under the present ignore rules (a whole directory if nothing inside is tracked). Scans the work tree once.
     ///
     /// # Errors
-    /// When git cannot read the work tree.
+    /// If git cannot read the work tree.
     pub async fn differences(&self, index: &Path) -> Result<Differences, GitError> {
         let args = ["-t", "-z", "-m", "-d", "-o", "--exclude-standard", "--directory"];
         let fields = self.git.cmd("ls-files", args).index(index).fields().await?;
@@ -47,11 +46,11 @@ impl Repo {
         Ok(differences)
     }
 
-    /// Returns whether the work tree is as the repository's own index says, except for untracked directories
-    /// with these names. Scans the work tree once, in one process; writes nothing.
+    /// Returns whether the work tree matches the repository's own index, except for untracked directories with these
+    /// names. Scans the work tree once, in one process; writes nothing.
     ///
     /// # Errors
-    /// When git cannot read the work tree.
+    /// If git cannot read the work tree.
     pub async fn is_as_indexed(&self, aside: &[Vec<u8>]) -> Result<bool, GitError> {
         let args = [
             "-z",
@@ -70,12 +69,12 @@ impl Repo {
         Ok(different.iter().all(is_aside))
     }
 
-    /// Lists what is in the work tree and not in `index`, path by path: a directory stands for its contents
-    /// only where an ignore rule matches the directory itself, or where it is a repository. Scans the work
-    /// tree once; writes nothing.
+    /// Lists the paths in the work tree that are not in `index`, one by one: a directory stands for its contents only
+    /// if an ignore rule matches the directory itself, or if it is a repository. Scans the work tree once; writes
+    /// nothing.
     ///
     /// # Errors
-    /// When git cannot read the work tree.
+    /// If git cannot read the work tree.
     pub async fn outside(&self, index: &Path) -> Result<Outside, GitError> {
         let args = [
             "--porcelain=v2",
@@ -100,7 +99,7 @@ impl Repo {
     /// Lists the files that are not in `index` and are covered by the ignore rules of one file, `rules`.
     ///
     /// # Errors
-    /// When git cannot read the work tree.
+    /// If git cannot read the work tree.
     pub async fn covered_by(&self, index: &Path, rules: &Path) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["-z", "-o", "-i", "-X"].map(OsStr::new);
         let args = args.into_iter().chain([rules.as_os_str()]);
@@ -110,7 +109,7 @@ impl Repo {
     /// Returns which of these paths the ignore rules of the work tree cover, tracked or not.
     ///
     /// # Errors
-    /// When git cannot tell; that is never taken for "none".
+    /// If git cannot tell; this error never means "none".
     pub async fn ignored_among(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         if paths.is_empty() {
             return Ok(Vec::new());

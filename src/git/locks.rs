@@ -1,5 +1,5 @@
-//! Locks of git, and whether somebody's git is at work: what keeps a lock from being stale. Looks at `/proc`; takes no
-//! lock itself.
+//! Finds git's locks, and tells whether another git process runs, so that a lock may not be stale. Looks at `/proc`;
+//! takes no lock itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::discover::Repo;
 use super::index::lock_of;
 
-/// Returns the locks of git that are there, other than those of single refs.
+/// Returns git's existing locks, except those of single refs.
 #[must_use]
 pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
     let mut locks = vec![
@@ -20,7 +20,7 @@ pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
     locks
 }
 
-/// Returns whether somebody's git is at work in the repository; `None` where that cannot be seen.
+/// Returns whether another git process works in the repository; `None` if that cannot be seen.
 #[must_use]
 pub fn git_at_work(repo: &Repo) -> Option<bool> {
     let processes = fs::read_dir("/proc").ok()?;
@@ -49,15 +49,15 @@ pub fn git_at_work(repo: &Repo) -> Option<bool> {
     found
 }
 
-/// Returns whether this is a git that only serves others, such as `git fsmonitor--daemon`, or a git-ralph: they hold no
-/// lock of git for longer than a moment.
+/// Returns whether this is a git that only serves others, such as `git fsmonitor--daemon`, or a git-ralph: they hold
+/// git's locks for a moment only.
 fn waits_for_others(dir: &Path) -> bool {
     let words = fs::read(dir.join("cmdline")).unwrap_or_default();
     let mut words = words.split(|byte| *byte == 0).take(3);
     words.any(|word| word.ends_with(b"-daemon") || word.ends_with(b"git-ralph") || word == b"ralph")
 }
 
-/// Lists this process and those that started it: `git ralph` waits for us as a git of its own.
+/// Lists this process and its ancestors: `git ralph` is itself a git process that waits for this one.
 fn ancestors() -> Vec<u32> {
     let mut found = vec![std::process::id()];
     while let Some(parent) = found.last().and_then(|pid| parent_of(*pid)) {

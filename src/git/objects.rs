@@ -6,7 +6,7 @@ use std::path::Path;
 use super::command::{Git, GitError, failure, split_z};
 use crate::names::Oid;
 
-/// One entry of an index that differs from a tree; mode `000000` means that it is not there.
+/// An index entry that differs from a tree; mode `000000` means that it is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedEntry {
     /// The mode, as git prints it.
@@ -17,14 +17,14 @@ pub struct StagedEntry {
     pub path: Vec<u8>,
 }
 
-/// How much differs between two trees.
+/// The size of the difference between two trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiffSize {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Lines that were added.
+    /// Number of added lines.
     pub insertions: u64,
-    /// Lines that were removed.
+    /// Number of removed lines.
     pub deletions: u64,
 }
 
@@ -32,7 +32,7 @@ impl Git {
     /// Writes the tree that an index holds.
     ///
     /// # Errors
-    /// When the index has unmerged entries or cannot be read.
+    /// If the index has unmerged entries or cannot be read.
     pub async fn write_tree(&self, index: &Path) -> Result<Oid, GitError> {
         self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await
     }
@@ -40,15 +40,15 @@ impl Git {
     /// Writes the tree without entries.
     ///
     /// # Errors
-    /// When git cannot write objects.
+    /// If git cannot write objects.
     pub async fn empty_tree(&self) -> Result<Oid, GitError> {
         self.cmd("mktree", [""; 0]).oid().await
     }
 
-    /// Stores a file as it is, in a tree of its own under `name`.
+    /// Stores a file unchanged in a tree of its own, under `name`.
     ///
     /// # Errors
-    /// When the file cannot be read or git cannot write objects.
+    /// If the file cannot be read or git cannot write objects.
     pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
         let args: [&OsStr; 4] = [
             "-w".as_ref(),
@@ -63,10 +63,10 @@ impl Git {
         self.cmd("mktree", [""; 0]).stdin(entry).oid().await
     }
 
-    /// Reads a file in the top directory of a commit; returns `None` when there is no such file.
+    /// Reads a file in the top directory of a commit; returns `None` if there is no such file.
     ///
     /// # Errors
-    /// When git cannot be run.
+    /// If git cannot be run.
     pub async fn file_of(&self, commit: &Oid, name: &str) -> Result<Option<Vec<u8>>, GitError> {
         let spec = format!("{commit}:{name}");
         let output = self.cmd("cat-file", ["blob", &spec]).any_exit().await?;
@@ -76,24 +76,24 @@ impl Git {
     /// Returns the tree of a commit.
     ///
     /// # Errors
-    /// When the commit is missing.
+    /// If the commit is missing.
     pub async fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
         self.tree_of_name(commit.as_str()).await
     }
 
-    /// Returns the tree of what a revision names.
+    /// Returns the tree that a revision names.
     ///
     /// # Errors
-    /// When there is no such thing.
+    /// If it does not exist.
     pub async fn tree_of_name(&self, revision: &str) -> Result<Oid, GitError> {
         let name = format!("{revision}^{{tree}}");
         self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
     }
 
-    /// Lists what an index with the tree `to` has staged relative to `from`.
+    /// Lists the staged entries of an index with the tree `to`, relative to `from`.
     ///
     /// # Errors
-    /// When a tree is missing.
+    /// If a tree is missing.
     pub async fn staged_between(&self, from: &Oid, to: &Oid) -> Result<Vec<StagedEntry>, GitError> {
         let args = ["-r", "-z", "--raw", "--no-renames", from.as_str(), to.as_str()];
         let fields = self.cmd("diff-tree", args).fields().await?;
@@ -115,7 +115,7 @@ impl Git {
     /// Makes a commit object; no ref points to it yet, no hook runs, nothing is signed.
     ///
     /// # Errors
-    /// When git cannot write objects.
+    /// If git cannot write objects.
     pub async fn commit_tree(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
         let mut args = vec![tree.as_str()];
         for parent in parents {
@@ -128,7 +128,7 @@ impl Git {
     /// Returns the message of a commit.
     ///
     /// # Errors
-    /// When the commit is missing.
+    /// If the commit is missing.
     pub async fn message(&self, commit: &Oid) -> Result<String, GitError> {
         let args = ["-s", "--format=%B", commit.as_str(), "--"];
         let bytes = self.cmd("show", args).bytes().await?;
@@ -138,7 +138,7 @@ impl Git {
     /// Lists the commits after `base` (or from the beginning) up to `tip` with their subjects, oldest first.
     ///
     /// # Errors
-    /// When a commit is missing.
+    /// If a commit is missing.
     pub async fn subjects_since(
         &self,
         base: Option<&Oid>,
@@ -155,11 +155,11 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// Makes a commit that keeps a tree and any number of other commits alive: an attempt may delete what
-    /// names them.
+    /// Makes a commit that keeps a tree and any number of other commits alive, even if an attempt deletes the refs that
+    /// name them.
     ///
     /// # Errors
-    /// When git cannot write objects.
+    /// If git cannot write objects.
     pub async fn anchor(&self, tree: &Oid, commits: &[Oid]) -> Result<Oid, GitError> {
         let mut text = format!("tree {tree}\n");
         for commit in commits {
@@ -169,14 +169,14 @@ impl Git {
         text.push_str(&format!(
             "author {who}\ncommitter {who}\n\neverything that was named when the loop began\n"
         ));
-        // Not with commit-tree: its arguments could become too long.
+        // The arguments of commit-tree could become too long.
         self.cmd("hash-object", ["-t", "commit", "-w", "--stdin"])
             .stdin(text)
             .oid()
             .await
     }
 
-    /// Makes a commit of the tree of `treeish` that only exists to be merged.
+    /// Makes a temporary commit of the tree of `treeish`, only to be merged.
     async fn made_up(&self, treeish: &Oid, parent: Option<&Oid>) -> Result<Oid, GitError> {
         let tree = format!("{treeish}^{{tree}}");
         let mut args = vec![tree.as_str(), "-m", "made up for a merge"];
@@ -190,7 +190,7 @@ impl Git {
     /// `T`).
     ///
     /// # Errors
-    /// When a tree is missing.
+    /// If a tree is missing.
     pub async fn diff_trees(&self, from: &Oid, to: &Oid) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
         if from == to {
             return Ok(Vec::new());
@@ -216,7 +216,7 @@ impl Git {
     /// Counts the files and lines that differ between two trees; lines of binary files do not count.
     ///
     /// # Errors
-    /// When a tree is missing.
+    /// If a tree is missing.
     pub async fn diff_size(&self, from: &Oid, to: &Oid) -> Result<DiffSize, GitError> {
         let mut size = DiffSize::default();
         if from == to {
@@ -244,14 +244,14 @@ impl Git {
     /// tree), in the object database. The inner `Err` holds the conflicting paths.
     ///
     /// # Errors
-    /// When git cannot merge at all (an older git than 2.38, missing objects).
+    /// If git cannot merge at all (an older git than 2.38, missing objects).
     pub async fn merge_trees(
         &self,
         base: &Oid,
         ours: &Oid,
         theirs: &Oid,
     ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
-        // Made-up commits name the base explicitly: histories may be shallow or unrelated.
+        // Temporary commits name the base explicitly: histories may be shallow or unrelated.
         let base = self.made_up(base, None).await?;
         let (ours, theirs) = tokio::join!(self.made_up(ours, Some(&base)), self.made_up(theirs, Some(&base)));
         let (ours, theirs) = (ours?, theirs?);

@@ -7,7 +7,7 @@ use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::FileError;
 
-/// A file in the git directory, and the operation that it stands for.
+/// Files in the git directory, each with the operation that it stands for.
 const MARKERS: &[(&str, &str)] = &[
     ("MERGE_HEAD", "merge"),
     ("rebase-merge", "rebase"),
@@ -18,7 +18,7 @@ const MARKERS: &[(&str, &str)] = &[
     ("BISECT_LOG", "bisect"),
 ];
 
-/// What those operations leave behind besides their markers.
+/// Files that those operations leave behind besides their markers.
 const LEFTOVERS: &[&str] = &[
     "MERGE_MSG",
     "MERGE_MODE",
@@ -33,7 +33,7 @@ const LEFTOVERS: &[&str] = &[
     "BISECT_ANCESTORS_OK",
 ];
 
-/// Returns the operations in progress in this work tree, by git's names for them.
+/// Returns the operations in progress in this work tree, under git's names for them.
 #[must_use]
 pub fn operations_in_progress(repo: &Repo) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = MARKERS
@@ -45,10 +45,10 @@ pub fn operations_in_progress(repo: &Repo) -> Vec<&'static str> {
     found
 }
 
-/// Forgets every operation in progress; HEAD, index and files stay as they are.
+/// Ends every operation in progress; HEAD, index and files stay as they are.
 ///
 /// # Errors
-/// When a file cannot be removed.
+/// If a file cannot be removed.
 pub fn clear_operations(repo: &Repo) -> Result<(), GitError> {
     for name in MARKERS.iter().map(|(file, _)| file).chain(LEFTOVERS) {
         let path: PathBuf = repo.git_dir.join(name);

@@ -1,5 +1,5 @@
-//! Settings that were added to a configuration file while an attempt ran and may stay when the rest is
-//! undone: those that make git run nothing and send nothing anywhere on their own.
+//! Keeps settings that were added to a configuration file during an attempt when the rest is undone: those that by
+//! themselves make git neither run nor send anything.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use super::command::{Git, GitError};
 type Setting = (String, Option<String>);
 
 impl Git {
-    /// Adds to the configuration file `to` what only `from` has, as far as it makes git run nothing. Returns
-    /// the keys.
+    /// Adds to the configuration file `to` the settings that only `from` has and that make git run nothing. Returns the
+    /// keys.
     ///
     /// # Errors
-    /// When git cannot be run.
+    /// If git cannot be run.
     pub async fn keep_harmless_settings(&self, from: &Path, to: &Path) -> Result<Vec<String>, GitError> {
         let (was, is) = (self.settings_in(to).await?, self.settings_in(from).await?);
         let mut kept = Vec::new();
@@ -33,7 +33,7 @@ impl Git {
         Ok(kept)
     }
 
-    /// Reads the settings of one file, without those that it includes; returns none when git cannot read it.
+    /// Reads the settings of one file, without included files; returns none if git cannot read it.
     async fn settings_in(&self, file: &Path) -> Result<Vec<Setting>, GitError> {
         let args = [
             "-z".as_ref(),
@@ -53,7 +53,8 @@ impl Git {
     }
 }
 
-/// Returns what `is` has and `was` does not: remotes with a new name, and what tools note about branches.
+/// Returns the harmless settings that `is` has and `was` does not: remotes with a new name, and what tools note about
+/// branches.
 fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &'a str)> {
     let remote = |key: &str| {
         key.strip_prefix("remote.")?

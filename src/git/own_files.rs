@@ -11,8 +11,8 @@ use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
 
-/// Those files of one repository, as they were at one moment, by their paths. A link is stored as what it
-/// says, not as what it leads to: nothing behind a link is read, written or removed.
+/// The content of those files of one repository at one moment, by path. A symlink is stored as its target's name:
+/// nothing behind a link is read, written or removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFiles(BTreeMap<PathBuf, Entry>);
 
@@ -23,22 +23,22 @@ enum Entry {
         bytes: Vec<u8>,
     },
     Link(PathBuf),
-    /// Where files are looked for; other directories are [`Entry::Other`].
+    /// A directory in which files are looked for; other directories are [`Entry::Other`].
     Directory,
-    /// A pipe, a socket, or a directory where a file should be.
+    /// A pipe, a socket, or a directory in the place of a file.
     Other,
 }
 
 /// A file that was restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
-    /// The file.
+    /// Its path.
     pub path: PathBuf,
-    /// Where the file that was there instead is now; `None` when there was none.
+    /// The new path of the file that was there instead; `None` if there was none.
     pub instead: Option<PathBuf>,
 }
 
-/// What is looked at in a git directory: files, and directories with the files in them.
+/// Files, and directories with files, that are recorded in a git directory.
 const FILES: [&str; 2] = ["config", "config.worktree"];
 const DIRECTORIES: [&str; 2] = ["info", "hooks"];
 
@@ -47,10 +47,10 @@ const DIRECTORIES: [&str; 2] = ["info", "hooks"];
 const PLACES: [&str; 2] = ["common", "worktree"];
 
 impl OwnFiles {
-    /// Reads them from the repository.
+    /// Reads the files from the repository.
     ///
     /// # Errors
-    /// When one is there but cannot be read.
+    /// If one is there but cannot be read.
     pub fn read(repo: &Repo) -> Result<Self, GitError> {
         let mut files = Self::default();
         files.take_place(PLACES[0], &repo.common_dir)?;
@@ -60,10 +60,10 @@ impl OwnFiles {
         Ok(files)
     }
 
-    /// Reads a copy that [`OwnFiles::save`] made; returns an empty one when there is none.
+    /// Reads a copy that [`OwnFiles::save`] made; returns an empty one if there is none.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn load(copy: &Path) -> Result<Self, GitError> {
         let mut files = Self::default();
         for place in PLACES {
@@ -72,11 +72,11 @@ impl OwnFiles {
         Ok(files)
     }
 
-    /// Writes a copy into the directory `copy`, in place of an older one. The copy is complete or absent:
-    /// half a copy would look as if the other files had been added since.
+    /// Writes a copy into the directory `copy`, replacing an older one. The copy is complete or absent: with half a
+    /// copy, the other files would look as if they had been added since.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn save(&self, copy: &Path) -> Result<(), FileError> {
         Self::discard(copy)?;
         let new = copy.with_extension("new");
@@ -91,7 +91,7 @@ impl OwnFiles {
     /// Removes a copy, all or nothing like [`OwnFiles::save`].
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// If it cannot be removed.
     pub fn discard(copy: &Path) -> Result<(), FileError> {
         let old = copy.with_extension("old");
         remove_dir(&old)?;
@@ -102,11 +102,11 @@ impl OwnFiles {
         }
     }
 
-    /// Restores the repository's files to this state; what is there instead goes to `trash`, a directory of
-    /// its own. Returns the files that differed.
+    /// Restores the repository's files to this state; replaced files go to `trash`, a directory of its own. Returns the
+    /// files that differed.
     ///
     /// # Errors
-    /// When a file cannot be read, moved or written.
+    /// If a file cannot be read, moved or written.
     pub fn restore(&self, repo: &Repo, trash: &Path) -> Result<Vec<PutBack>, GitError> {
         let now = Self::read(repo)?;
         let mut differed = Vec::new();
@@ -128,8 +128,7 @@ impl OwnFiles {
                     rename(&path, &away)?;
                     moved.push(name);
                 }
-                // The restored file replaces it in one step: git never sees the repository without its
-                // configuration.
+                // A rename replaces the file: git never sees the repository without its configuration.
                 Some(is) => put(&away, is)?,
                 None => {}
             }
@@ -180,8 +179,8 @@ impl OwnFiles {
         Ok(())
     }
 
-    /// Takes a directory and the files in it, without the samples that git puts there and never runs, and
-    /// without git's list of refs for dumb servers, which git rewrites as it likes.
+    /// Records a directory and the files in it, without git's sample hooks, which never run, and without git's list of
+    /// refs for dumb servers, which git rewrites at any time.
     fn take_dir(&mut self, name: &Path, dir: &Path) -> Result<(), GitError> {
         if !dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return self.take(name, dir);
@@ -199,8 +198,8 @@ impl OwnFiles {
     }
 }
 
-/// Returns whether what appeared during an attempt is to go: an empty directory harms nobody, and something
-/// that git cannot read as a file matters only where git looks for one.
+/// Returns whether a path that appeared during an attempt is to be removed: a directory itself is harmless, and
+/// something that git cannot read as a file matters only in a place where git looks for one.
 fn is_ever_ours(name: &Path, is: Option<&Entry>) -> bool {
     match is {
         Some(Entry::Directory) => false,
@@ -229,7 +228,7 @@ fn put(path: &Path, entry: &Entry) -> Result<(), FileError> {
             symlink(target, path).map_err(error)
         }
         Entry::Directory => fs::create_dir_all(path).map_err(error),
-        // Git cannot have used it.
+        // Git cannot have used such a thing.
         Entry::Other => Ok(()),
     }
 }

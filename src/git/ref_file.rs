@@ -1,5 +1,5 @@
-//! HEAD and refs as files: a power cut or an agent can leave one empty, or with something that git cannot read, and git
-//! then finds no repository, or no branch.
+//! Reads and writes HEAD and refs as files: a power cut or an agent can leave one empty or unreadable, and git then
+//! finds no repository, or no branch.
 
 use std::io;
 use std::path::Path;
@@ -7,19 +7,19 @@ use std::path::Path;
 use crate::fs::{Durability, FileError, Links, read_regular_text, write_atomically};
 use crate::names::Oid;
 
-/// How much of a ref's file or log is read.
+/// Maximum length of a ref's file or log that is read, in bytes.
 const MOST: u64 = 1 << 26;
 
-/// What the file of HEAD or of a ref says.
+/// The content of the file of HEAD or of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefFile {
-    /// There is none, or a directory of refs.
+    /// No file, or a directory of refs.
     Missing,
     /// An object id.
     Oid(Oid),
     /// The name of another ref.
     Symbolic(String),
-    /// Nothing that git can read.
+    /// Content that git cannot read.
     Damaged,
 }
 
@@ -50,7 +50,7 @@ impl RefFile {
     /// Writes such a file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         let text = match self {
             Self::Oid(oid) => format!("{oid}\n"),

@@ -13,18 +13,18 @@ use crate::refs::{KeptRef, Update, free_names};
 pub struct RefInfo {
     /// Full name.
     pub name: String,
-    /// What it points to.
+    /// The object that it points to.
     pub oid: Oid,
     /// The commit, if it points to one, directly or through a tag.
     pub commit: Option<Oid>,
     /// The path of the work tree that has it checked out.
     pub checked_out: Option<String>,
-    /// Whether HEAD of this work tree points to it.
+    /// True if HEAD of this work tree points to it.
     pub is_head: bool,
 }
 
-/// Returns whether this is a repository without a work tree of its own: git names it as the place where what its HEAD
-/// says is checked out.
+/// Returns whether this is a repository without a work tree of its own: git reports it as the place where the branch of
+/// its HEAD is checked out.
 fn is_bare(path: &Path) -> bool {
     let is_repository = |dir: &Path| dir.join("HEAD").is_file() && dir.join("objects").is_dir();
     let link = path.join(".git");
@@ -40,7 +40,7 @@ impl Git {
     /// Lists refs under the given patterns (full names or directories).
     ///
     /// # Errors
-    /// When git cannot list them.
+    /// If git cannot list them.
     pub async fn refs(&self, patterns: &[&str]) -> Result<Vec<RefInfo>, GitError> {
         let format = "--format=%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)%00%(worktreepath)%00%(HEAD)%00";
         let mut args = vec![format];
@@ -73,7 +73,7 @@ impl Git {
     /// Lists refs with the dates of their commits, in seconds since 1970.
     ///
     /// # Errors
-    /// When git cannot list them.
+    /// If git cannot list them.
     pub async fn refs_with_dates(&self, pattern: &str) -> Result<Vec<(RefInfo, u64)>, GitError> {
         let format = "--format=%(refname) %(committerdate:unix)";
         let bytes = self.cmd("for-each-ref", [format, pattern]).bytes().await?;
@@ -95,7 +95,7 @@ impl Git {
     /// Moves refs, all or none; `why` goes into their reflogs.
     ///
     /// # Errors
-    /// When an expected old value does not hold, or git cannot write.
+    /// If an expected old value does not match, or git cannot write.
     pub async fn update_refs(&self, updates: &[Update], why: &str) -> Result<(), GitError> {
         if updates.is_empty() {
             return Ok(());
@@ -111,10 +111,10 @@ impl Git {
             .await
     }
 
-    /// Keeps objects under these names, or under the next free ones; returns the names.
+    /// Keeps objects under these ref names, or under the next free ones; returns the names.
     ///
     /// # Errors
-    /// When git cannot read or write refs.
+    /// If git cannot read or write refs.
     pub async fn keep(&self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, GitError> {
         if wanted.is_empty() {
             return Ok(Vec::new());
@@ -135,7 +135,7 @@ impl Git {
     /// Returns the commits of the stash, newest first.
     ///
     /// # Errors
-    /// When git cannot read the stash.
+    /// If git cannot read the stash.
     pub async fn stash_entries(&self) -> Result<Vec<Oid>, GitError> {
         let args = ["show", "--format=%H", "refs/stash", "--"];
         let bytes = self.cmd("reflog", args).bytes().await?;
@@ -145,10 +145,10 @@ impl Git {
             .collect())
     }
 
-    /// Returns the commits that HEAD of this work tree has been at, according to its reflog.
+    /// Returns all commits in the HEAD reflog of this work tree.
     ///
     /// # Errors
-    /// When git cannot read the reflog.
+    /// If git cannot read the reflog.
     pub async fn head_history(&self) -> Result<Vec<Oid>, GitError> {
         let args = ["show", "--format=%H", "-n", "1000", "HEAD", "--"];
         let output = self.cmd("reflog", args).any_exit().await?;
@@ -159,7 +159,7 @@ impl Git {
     /// Returns the branches that are checked out in a work tree other than the one at `top`.
     ///
     /// # Errors
-    /// When git cannot list them.
+    /// If git cannot list them.
     pub async fn checked_out_refs(&self, top: &Path) -> Result<Vec<String>, GitError> {
         let refs = self.refs(&["refs/heads"]).await?;
         Ok(refs
@@ -177,7 +177,7 @@ impl Git {
     /// Returns whether `ancestor` is reachable from `commit`.
     ///
     /// # Errors
-    /// When git cannot tell (a missing object).
+    /// If git cannot tell (a missing object).
     pub async fn is_ancestor(&self, ancestor: &Oid, commit: &Oid) -> Result<bool, GitError> {
         if ancestor == commit {
             return Ok(true);
@@ -196,7 +196,7 @@ impl Git {
     /// Finds the best common ancestor of two commits, if they have one.
     ///
     /// # Errors
-    /// When git cannot tell (a missing object).
+    /// If git cannot tell (a missing object).
     pub async fn merge_base(&self, one: &Oid, other: &Oid) -> Result<Option<Oid>, GitError> {
         let args = [one.as_str(), other.as_str()];
         let output = self.cmd("merge-base", args).any_exit().await?;
@@ -213,7 +213,7 @@ impl Repo {
     /// if HEAD is on a branch.
     ///
     /// # Errors
-    /// When git cannot list them.
+    /// If git cannot list them.
     pub async fn refs_and_head(&self, patterns: &[&str]) -> Result<(Vec<RefInfo>, Head), GitError> {
         let refs = self.git.refs(patterns).await?;
         let head = match refs.iter().find(|found| found.is_head) {
@@ -230,7 +230,7 @@ impl Repo {
     /// it twice is harmless.
     ///
     /// # Errors
-    /// When an expected old value does not hold, or git cannot write.
+    /// If an expected old value does not match, or git cannot write.
     pub async fn update_refs_and_head(
         &self,
         updates: &[Update],
@@ -254,7 +254,7 @@ impl Repo {
                 return Ok(());
             }
         }
-        // An older git does not know the command and has moved nothing; any other error shows up again.
+        // An older git does not know the command and has moved nothing; any other error occurs again here.
         self.git.update_refs(updates, why).await?;
         self.set_head(to, why).await
     }
@@ -262,7 +262,7 @@ impl Repo {
     /// Points HEAD at a branch, or detaches it at a commit, without touching index or files.
     ///
     /// # Errors
-    /// When git cannot write, or when `head` is neither a branch nor a commit.
+    /// If git cannot write, or if `head` is neither a branch nor a commit.
     pub async fn set_head(&self, head: &Head, why: &str) -> Result<(), GitError> {
         match (&head.branch, &head.oid) {
             (Some(branch), _) => {

@@ -1,6 +1,5 @@
-//! Commits whose parents git is told not to look for (`git fetch --depth`, "shallow" in
-//! gitrepository-layout(5)): where the parents are present after all, such a line hides history that the
-//! repository has.
+//! Commits whose parents git does not look for (`git fetch --depth`, "shallow" in gitrepository-layout(5)): if the
+//! parents are present after all, such a line hides history that the repository has.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,21 +9,21 @@ use super::command::GitError;
 use super::discover::Repo;
 use crate::fs::{Durability, FileError, remove_file, write_atomically};
 
-/// The commits without parents at one moment, as git writes them: one per line.
+/// The shallow commits at one moment, as git writes them: one per line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shallow(String);
 
 impl Shallow {
-    /// Reads a file of them; returns none when there is no file.
+    /// Reads a shallow file; returns none if there is no file.
     #[must_use]
     pub fn read(path: &Path) -> Self {
         Self(fs::read_to_string(path).unwrap_or_default())
     }
 
-    /// Writes them; leaves no file if there are none.
+    /// Writes the shallow commits; leaves no file if there are none.
     ///
     /// # Errors
-    /// When the file cannot be written or removed.
+    /// If the file cannot be written or removed.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         if self.0.is_empty() {
             return remove_file(path);
@@ -34,17 +33,17 @@ impl Shallow {
 }
 
 impl Repo {
-    /// Returns the path of the file that names commits without parents.
+    /// Returns the path of the file that lists shallow commits.
     #[must_use]
     pub fn shallow_file(&self) -> PathBuf {
         self.common_dir.join("shallow")
     }
 
-    /// Makes git look again for parents that are present and that it was told since `before` not to look for.
-    /// Returns for how many commits. Commits that really came without their parents stay as they are.
+    /// Removes commits from the shallow file that were added since `before` although their parents are present; returns
+    /// their number. Commits whose parents are missing stay in it.
     ///
     /// # Errors
-    /// When git cannot tell, or the file cannot be written.
+    /// If git cannot tell, or the file cannot be written.
     pub async fn restore_history(&self, before: &Shallow) -> Result<usize, GitError> {
         let path = self.shallow_file();
         let now = Shallow::read(&path);

@@ -1,6 +1,6 @@
-//! A git tree as the work tree: writing files, touching only what differs.
+//! Changes the work tree to a git tree, writing only the files that differ.
 //!
-//! Nothing is overwritten that was not read before: a file that changed in the meantime stops the step.
+//! Only content that was read before is overwritten: a file that changed in the meantime stops the step.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -22,8 +22,8 @@ impl Repo {
         self.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
     }
 
-    /// Finds what keeps a new file from being put at this path: the first of its parent directories that is
-    /// not a directory (a symlink is not one), or what is at the path itself.
+    /// Finds what prevents a new file at this path: the first of its parent directories that is not a directory (a
+    /// symlink is not one), or an entry at the path itself.
     #[must_use]
     pub fn first_in_the_way(&self, path: &[u8]) -> Option<Vec<u8>> {
         let slashes = path
@@ -42,8 +42,8 @@ impl Repo {
         self.exists(path).then(|| path.to_vec())
     }
 
-    /// Finds what keeps these changes from being made to the work tree: at each added path, what is there and
-    /// is not removed by the same changes. A directory is removed when everything in it is.
+    /// Finds what prevents these changes to the work tree: at each added path, an existing entry that the same changes
+    /// do not remove. A directory is removed if everything in it is.
     #[must_use]
     pub fn in_the_way(&self, changes: &[(u8, Vec<u8>)]) -> Vec<Vec<u8>> {
         let of = |wanted: u8| changes.iter().filter(move |(status, _)| *status == wanted);
@@ -54,17 +54,17 @@ impl Repo {
             .collect()
     }
 
-    /// Turns the work tree from `now` (what `index` was read from) into `target`, touching only what differs;
+    /// Changes the work tree from `now` (the tree that `index` was read into) to `target`, writing only what differs;
     /// `index` then describes `target`.
     ///
     /// # Errors
-    /// When a file changed in the meantime, or is in the way: nothing of it is overwritten.
+    /// If a file changed in the meantime, or is in the way: nothing of it is overwritten.
     pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
         if now == target {
             return Ok(());
         }
         let args = ["--no-sparse-checkout", "-m", "-u", now.as_str(), target.as_str()];
-        // The attributes must be the target's: those of the work tree may be what is being undone.
+        // The target's attributes apply: those of the work tree may be part of what is undone.
         self.git
             .cmd("read-tree", args)
             .index(index)
@@ -73,13 +73,13 @@ impl Repo {
             .await
     }
 
-    /// Turns the work tree into what the index `known` holds. `changes` says how it differs from that (`A`:
-    /// it is in the work tree only). `index` is what the work tree was just read into; afterwards it is a
-    /// copy of `known`, brought up to date. `oid` is the length of an object id in bytes. Returns whether it
-    /// was done: if one of these paths changed in the meantime, nothing is touched.
+    /// Changes the work tree to the content of the index `known`. `changes` lists the differences (`A`: the path is in
+    /// the work tree only). The work tree was just read into `index`, which becomes an updated copy of `known`. `oid`
+    /// is the length of an object id in bytes. Returns whether it was done: if one of these paths changed in the
+    /// meantime, nothing is touched.
     ///
     /// # Errors
-    /// When a file cannot be written or removed.
+    /// If a file cannot be written or removed.
     pub async fn restore_changes(
         &self,
         index: &Path,
@@ -114,11 +114,11 @@ impl Repo {
         Ok(true)
     }
 
-    /// Returns those of these paths that are not what they were when the work tree was read into `index`; what
-    /// was not there then must not be there now. Where that cannot be found out, it is all of them.
+    /// Returns those of these paths that changed since the work tree was read into `index`; a path that was absent then
+    /// must still be absent. Returns all of them if that cannot be found out.
     ///
     /// # Errors
-    /// When the index cannot be read.
+    /// If the index cannot be read.
     pub fn not_as_read(
         &self,
         index: &Path,
@@ -137,7 +137,7 @@ impl Repo {
             let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
             match (entry, now) {
                 (Some(entry), Ok(now)) => entry.touched == touched(&now),
-                // What was in the way was moved with everything in it.
+                // An entry in the way was moved with everything in it.
                 (Some(_), Err(_)) => true,
                 (None, now) => now.is_err() || self.first_in_the_way(path).is_some_and(|way| way != *path),
             }
@@ -148,7 +148,7 @@ impl Repo {
     /// Removes a file of the work tree, if it is there, and the directories that are then empty.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// If the file cannot be removed.
     pub fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
         let file = self.top.join(OsStr::from_bytes(path));
         match fs::remove_file(&file) {
@@ -166,11 +166,11 @@ impl Repo {
         Ok(())
     }
 
-    /// Gives these paths of the work tree the content they have in `target`; `changes` says how they differ
-    /// from it (`A`: they are not in it, and are removed). `scratch` is a private index to do it with.
+    /// Gives these paths of the work tree the content they have in `target`; `changes` lists the differences (`A`: the
+    /// path is not in the target, and is removed). `scratch` is a private index to work with.
     ///
     /// # Errors
-    /// When a file cannot be written or removed.
+    /// If a file cannot be written or removed.
     pub async fn restore_files(
         &self,
         scratch: &Path,
@@ -207,8 +207,8 @@ impl Repo {
     }
 }
 
-/// Returns whether what is at `file`, named `path`, goes: it is listed, or it is a directory that holds
-/// nothing but listed paths.
+/// Returns whether the entry at `file`, named `path`, is to be removed: it is listed, or it is a directory that
+/// contains only listed paths.
 fn goes(file: &Path, path: &[u8], going: &HashSet<&[u8]>) -> bool {
     if going.contains(path) {
         return true;

@@ -1,5 +1,5 @@
-//! The work tree as a git tree: `git add -A` on a private index, so that filters, line endings and ignore
-//! rules are exactly the user's.
+//! Reads the work tree as a git tree: `git add -A` on a private index, so that filters, line endings and ignore rules
+//! are exactly the user's.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,19 +13,19 @@ use crate::error::{Advice, Advise, hint};
 use crate::fs::make_accessible;
 use crate::names::Oid;
 
-/// Above this index size, git compares two trees faster than we compare two indexes.
+/// Index size, in bytes, above which git compares two trees faster than git-ralph compares two indexes.
 const LARGE: u64 = 1024 * 1024;
 
-/// Whose work tree is read: before the loop, what git cannot store as it is is the user's own business; after
-/// an attempt it must not stop the loop.
+/// The owner of the work tree that is read: before the loop, content that git cannot store is an error for the user;
+/// after an attempt it must not stop the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose<'a> {
-    /// The user's, before the loop. Nested repositories are left out; what can be neither read nor
-    /// stored is an error.
+    /// The user, before the loop. Nested repositories are left out; content that can be neither read nor stored is an
+    /// error.
     Users,
-    /// The loop's. The files of nested repositories are taken, without their history, except for those that
-    /// were there before the loop; what cannot be read is made readable; what cannot be stored is left out
-    /// and reported.
+    /// The loop. The files of nested repositories are read, without their history, except for repositories that were
+    /// there before the loop; unreadable files are made readable; content that cannot be stored is left out and
+    /// reported.
     Loops {
         /// The user's nested repositories.
         nested: &'a [Vec<u8>],
@@ -41,15 +41,14 @@ pub struct Reading {
     pub base: Oid,
     /// Nested repositories found on the way, relative to the top.
     pub nested: Vec<Vec<u8>>,
-    /// How it differs from the tree it was compared with, as `Git::diff_trees` lists it; `None` when git has
-    /// to be asked.
+    /// The differences from `base`, as `Git::diff_trees` lists them; `None` if git has to be asked.
     pub changes: Option<Vec<(u8, Vec<u8>)>>,
-    /// What git cannot store (pipes, sockets, names it refuses), relative to the top.
+    /// Paths that git cannot store (pipes, sockets, names it refuses), relative to the top.
     pub unstorable: Vec<Vec<u8>>,
 }
 
 impl Reading {
-    /// Returns the paths that are in it and not in the tree it was compared with.
+    /// Returns the paths that `base` lacks.
     pub fn added(&self) -> impl Iterator<Item = &Vec<u8>> {
         let changes = self.changes.iter().flatten();
         changes
@@ -58,7 +57,7 @@ impl Reading {
     }
 }
 
-/// Why a work tree could not be read or written.
+/// The reason why a work tree could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkTreeError {
     /// Git's own failure.
@@ -88,8 +87,8 @@ impl Repo {
     /// ordinary case this is one scan of the work tree, by two git processes.
     ///
     /// # Errors
-    /// When something of the user's can be neither read nor stored, or git fails; the index is then of
-    /// no use, nothing else has changed.
+    /// If something of the user's can be neither read nor stored, or git fails; the index is then unusable, and nothing
+    /// else has changed.
     pub async fn read_work_tree(
         &self,
         index: &Path,
@@ -150,8 +149,8 @@ impl Repo {
         })
     }
 
-    /// Runs `git add -A` without the given nested repositories. Returns git's words when it left out
-    /// something that it cannot store.
+    /// Runs `git add -A` without the given nested repositories. Returns git's message if git left out something that it
+    /// cannot store.
     async fn add_readable(
         &self,
         index: &Path,
@@ -192,9 +191,8 @@ impl Repo {
         }
     }
 
-    /// Adds whatever can be added: `git add` stores nothing at all when it fails on one file, such as one
-    /// that is not in the encoding that its attributes name. Halves the remaining paths until only such files
-    /// are left.
+    /// Adds whatever can be added: `git add` stores nothing at all if it fails on one file, such as one that is not in
+    /// the encoding that its attributes name. Halves the remaining paths until only such files are left.
     async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<(), GitError> {
         let args = ["-z", "-m", "-d", "-o", "--exclude-standard"];
         let mut left = self.git.cmd("ls-files", args).index(index).fields().await?;
@@ -212,8 +210,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Handles what still differs after everything that can be stored was added; tracked paths among it leave
-    /// the index, so that the tree says that their content is gone.
+    /// Handles the paths that still differ after everything that can be stored was added; tracked ones leave the index,
+    /// so that the tree records their content as gone.
     async fn leave_unstorable(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         self.add_one_by_one(index, known).await?;
         let left = self.differences(index).await?;
@@ -237,8 +235,8 @@ impl Repo {
             .collect())
     }
 
-    /// Finds how `tree` (which `index` holds) differs from `base`, and which gitlinks are new and are not
-    /// registered submodules.
+    /// Finds the differences between `tree` (which `index` holds) and `base`, and new gitlinks that are not registered
+    /// submodules.
     async fn new_entries(
         &self,
         index: &Path,
@@ -326,7 +324,7 @@ impl Repo {
     /// Applies `git update-index` with these modes to the given paths.
     ///
     /// # Errors
-    /// When git refuses a path.
+    /// If git refuses a path.
     pub async fn update_index(
         &self,
         index: &Path,
@@ -347,15 +345,15 @@ impl Repo {
             .await
     }
 
-    /// Reads only the tracked files into `index` and into a tree; does not look at anything untracked.
+    /// Reads only the tracked files into `index` and into a tree; ignores untracked files.
     ///
     /// # Errors
-    /// When git cannot read them.
+    /// If git cannot read them.
     pub async fn read_tracked(&self, index: &Path) -> Result<Oid, WorkTreeError> {
         let args = ["-u", "--sparse", "--ignore-errors"];
         let output = self.git.cmd("add", args).index(index).any_exit().await?;
         if output.code != Some(0) {
-            // Something that cannot be stored is where a file should be: the file counts as gone.
+            // Something that cannot be stored is in the place of a file: the file counts as deleted.
             let left = self.differences(index).await?.changed;
             self.update_index(index, &["--force-remove"], &left).await?;
         }
@@ -363,15 +361,15 @@ impl Repo {
     }
 }
 
-/// How a tree differs from another.
+/// The differences between a tree and another.
 #[derive(Debug, Default)]
 struct New {
     changes: Option<Vec<(u8, Vec<u8>)>>,
     links: Vec<Vec<u8>>,
 }
 
-/// Compares two indexes instead of the trees that they hold; returns nothing when they are too large for that
-/// to be faster, or when it is not certain that they hold these trees.
+/// Compares two indexes instead of the trees that they hold; returns `None` if they are too large for that to be
+/// faster, or do not certainly hold these trees.
 fn compared(known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
     let length = tree.as_str().len() / 2;
     if known.metadata().ok()?.len() > LARGE {

@@ -1,4 +1,4 @@
-//! What an attempt printed, for people: its log, with the JSON of an agent told in words.
+//! Shows the output of an attempt to people: its log, with the JSON of an agent put into words.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -7,19 +7,19 @@ use std::path::Path;
 use crate::agent::decode::{Decoder, Format};
 use crate::fs::{FileError, Links, file_error, open_regular};
 
-/// How much of the log is read at once, in bytes.
+/// Number of bytes of the log that are read in one step.
 const PIECE: usize = 64 * 1024;
 
-/// Reads the log of an attempt, also while it grows.
+/// Reads the log of an attempt, even while it grows.
 pub struct AttemptOutput {
     file: File,
     reader: Reader,
 }
 
 enum Reader {
-    /// To the byte.
+    /// Unchanged, byte for byte.
     Raw,
-    /// JSON in words, everything else as it is; with what was read of a line so far.
+    /// JSON in words, everything else unchanged; with the part of a line read so far.
     Words(Box<Decoder>, Vec<u8>),
 }
 
@@ -27,7 +27,7 @@ impl AttemptOutput {
     /// Opens the log of an attempt whose agent prints this format; without a format, its bytes are shown.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub fn open(log: &Path, format: Option<Format>) -> Result<Self, FileError> {
         let file = open_regular(log, Links::Refused, OpenOptions::new().read(true));
         let file = file.map_err(|source| file_error("read", log, source))?;
@@ -38,10 +38,10 @@ impl AttemptOutput {
         Ok(Self { file, reader })
     }
 
-    /// Returns the next piece of what is there now; `None` at its end.
+    /// Returns the next piece of the present log; `None` at its end.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     pub fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut piece = vec![0; PIECE];
         let read = self.file.read(&mut piece)?;
@@ -55,7 +55,7 @@ impl AttemptOutput {
         }))
     }
 
-    /// Returns what is left of a last line without its end.
+    /// Returns the rest of a last line without its end.
     #[must_use]
     pub fn rest(&mut self) -> Vec<u8> {
         match &mut self.reader {
@@ -69,7 +69,7 @@ impl AttemptOutput {
     }
 }
 
-/// Tells whole lines of JSON in words; returns every other line as it is.
+/// Puts whole lines of JSON into words; returns every other line unchanged.
 fn in_words(decoder: &mut Decoder, begun: &mut Vec<u8>, piece: &[u8]) -> Vec<u8> {
     let mut words = Vec::new();
     for part in piece.split_inclusive(|byte| *byte == b'\n') {
@@ -117,7 +117,7 @@ mod tests {
         String::from_utf8(seen).unwrap()
     }
 
-    /// Returns how much of the log is there when this piece of it has been written.
+    /// Returns the length of the log once this piece has been written.
     fn seen_so_far(piece: &[u8]) -> usize {
         piece.as_ptr() as usize - LOG.as_ptr() as usize + piece.len()
     }

@@ -1,4 +1,4 @@
-//! Looks at loops and at the machine, and changes nothing.
+//! Examines loops and the machine, and changes nothing.
 
 pub mod attempt_output;
 pub mod doctor;

@@ -7,15 +7,15 @@ use crate::state::Phase;
 /// A command that can be typed next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextStep {
-    /// The command, whole.
+    /// The whole command.
     pub command: String,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: &'static str,
-    /// Whether it only shows something.
+    /// True if it only shows something.
     pub only_shows: bool,
 }
 
-/// Who goes on: whoever types the steps, or `git ralph run`.
+/// The driver of the loop: a person who types the steps, or `git ralph run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// One step at a time.
@@ -25,7 +25,7 @@ pub enum Driver {
 }
 
 impl Status {
-    /// Returns what can be typed next, most likely first.
+    /// Returns the commands that can be typed next, most likely first.
     #[must_use]
     pub fn next_steps(&self, driver: Driver) -> Vec<NextStep> {
         let change = &self.change;
@@ -81,7 +81,7 @@ impl Status {
                 };
                 steps.push(on(step("next"), purpose));
             }
-            // Somebody is at it.
+            // Another process works on it.
             Phase::Running if self.running.is_some() => {}
             Phase::Running => steps.push(on(step("next"), "to continue")),
             Phase::Failed => {

@@ -1,4 +1,4 @@
-//! Where a loop stands: `git ralph status`.
+//! The status of a loop: `git ralph status`.
 
 use std::path::Path;
 
@@ -14,46 +14,46 @@ use crate::names::{Change, Oid};
 use crate::state::{Given, Phase, State, Store, noted};
 use crate::stories::Listing;
 
-/// Where a loop stands: `git ralph status --json`.
+/// The status of a loop: `git ralph status --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// The change.
     pub change: Change,
-    /// Where the loop stands.
+    /// The phase of the loop.
     pub phase: Phase,
-    /// Its branch, short.
+    /// Short name of its branch.
     pub branch: String,
-    /// The branch it came from; null when HEAD was detached.
+    /// The branch on which it began; null if HEAD was detached.
     pub original_branch: Option<String>,
-    /// The commit it came from; null on a branch without one.
+    /// The commit on which it began; null on a branch without one.
     pub original_head: Option<Oid>,
     /// The latest checkpoint.
     pub checkpoint: Oid,
-    /// All stories; null when the list cannot be read.
+    /// Number of all stories; null if the list cannot be read.
     pub stories_total: Option<usize>,
-    /// Complete stories; null when the list cannot be read.
+    /// Number of complete stories; null if the list cannot be read.
     pub stories_done: Option<usize>,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
-    /// The attempt whose work was brought back for a person to complete, as story@number; null when none was.
+    /// The attempt whose work was restored so that a person can complete it, as story@number; null if there is none.
     pub restored: Option<String>,
     /// The story being worked on, or the next one.
     pub current: Option<CurrentStory>,
-    /// Retries after the first attempt, a story.
+    /// Retries after the first attempt, for each story.
     pub max_retries: u32,
-    /// The attempt that is running now; null when none is.
+    /// The attempt that is running now; null if there is none.
     pub running: Option<RunningAttempt>,
     /// The command that comes next: `next`, `retry`, `complete`, `finish` or `start`.
     pub next: &'static str,
-    /// The agent's own session that drives the loop by its hooks, or did last; null when none did.
+    /// The agent's own session that drives the loop by its hooks, or the last one that did; null if there was none.
     pub session: Option<SessionStatus>,
-    /// Commits above the checkpoint that a person has made, as far as git's hooks have noted them.
+    /// Number of commits above the checkpoint that a person has made, as far as git's hooks have noted them.
     pub commits_by_hand: usize,
-    /// Where HEAD is in the loop's work tree, if it is not on its branch; null also when that is unknown.
+    /// The position of HEAD in the loop's work tree, if it is not on its branch; null also if that is unknown.
     pub away: Option<String>,
-    /// Why no story can be named, where that has a reason: the list cannot be read, or its stories wait for others.
+    /// The reason why no story can be named, if there is one: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
-    /// What can be typed to go on from the last checkpoint, where the branch no longer contains it.
+    /// The command that returns to the last checkpoint, if the branch no longer contains it.
     #[serde(skip)]
     pub way_back: Option<String>,
 }
@@ -65,15 +65,15 @@ pub struct CurrentStory {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// The number of its latest attempt; absent when there was none.
+    /// The number of its latest attempt; absent if there was none.
     pub attempt: Option<u32>,
     /// Retries used so far.
     pub retries: u32,
-    /// Why the last attempt failed.
+    /// The reason why the last attempt failed.
     pub reason: Option<String>,
 }
 
-/// An attempt that is running, in a status.
+/// A running attempt in a status.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunningAttempt {
     /// The process id of the git-ralph that runs it.
@@ -84,14 +84,14 @@ pub struct RunningAttempt {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// When it began.
+    /// Time of its beginning.
     pub since: Timestamp,
-    /// When it last printed something; when it began, if it printed nothing.
+    /// Time of its last output; that of its beginning if it has printed nothing.
     pub last_output: Timestamp,
 }
 
 impl RunningAttempt {
-    /// Describes the attempt in flight, if there is one that runs an agent.
+    /// Describes the attempt in progress, if it runs an agent.
     fn of(repo: &Repo, state: &State) -> Option<Self> {
         let running = state.running.as_ref()?;
         let story = state
@@ -121,22 +121,22 @@ impl RunningAttempt {
 /// An agent's session in a status.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionStatus {
-    /// The agent's name for it.
+    /// The agent's id of the session.
     pub id: String,
-    /// Whether it was told to go on, and no end and no error was reported since.
+    /// True if it was told to go on, and no end and no error was reported since.
     pub at_work: bool,
-    /// When one of its hooks was last called.
+    /// Time of the latest call of one of its hooks.
     pub seen: Timestamp,
-    /// The id of the story that it was given, if that is still to be done.
+    /// The id of the story that it was given, if that is still open.
     pub story: Option<String>,
-    /// Whether it ended although it was told to go on.
+    /// True if it ended although it was told to go on.
     pub ended_early: bool,
     /// The error of its service that stopped it.
     pub error: Option<String>,
 }
 
 impl SessionStatus {
-    /// Describes the session of a live loop; returns `None` when the loop has gone on without it.
+    /// Describes the session of a live loop; returns `None` if the loop has gone on without it.
     fn of(state: &State) -> Option<Self> {
         let session = state.session.as_ref().filter(|_| state.is_live())?;
         let attempted = |story: &str| {
@@ -163,7 +163,8 @@ impl SessionStatus {
     }
 }
 
-/// Returns the error for a branch of a loop at rest that no longer contains its checkpoint; `head` is on it.
+/// Returns the error for a loop between attempts whose branch no longer contains its checkpoint; `head` is on that
+/// branch.
 async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Error> {
     let (tip, checkpoint) = (head.oid.as_ref()?, &state.checkpoint);
     let at_rest = state.is_live() && state.progress.phase != Phase::Running && state.intent.is_none();
@@ -178,11 +179,11 @@ async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Erro
 }
 
 impl Status {
-    /// Returns the status of a loop of this repository. Its story list is the one in its own work tree, and only while
-    /// its branch is checked out there: another branch has another list.
+    /// Returns the status of a loop of this repository. Reads the story list in the loop's own work tree, and only
+    /// while its branch is checked out there: another branch has another list.
     ///
     /// # Errors
-    /// When git cannot tell where HEAD is.
+    /// If git cannot tell where HEAD is.
     pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let running = RunningAttempt::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
@@ -207,7 +208,7 @@ impl Status {
                 ..told
             });
         }
-        // HEAD may have been put back since the command began.
+        // HEAD may have moved back since the command began.
         if !state.is_live() || is_there(head) || is_there(&repo.head().await?) {
             return Ok(Self::of(state, top).await);
         }
@@ -229,7 +230,7 @@ impl Status {
         }
     }
 
-    /// Returns the status of a loop whose story list was read just before.
+    /// Returns the status of a loop whose story list was just read.
     #[must_use]
     pub fn remembered(state: &State) -> Self {
         let listed = state.listed.as_ref();

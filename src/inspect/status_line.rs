@@ -1,5 +1,5 @@
-//! Where a loop stands, in one line and from files alone: for prompts of shells and status bars, which ask all the
-//! time. Starts no process where the repository is one's own, reads no story list, changes nothing.
+//! The status of a loop in one line, from files alone: for shell prompts and status bars, which ask very often. Starts
+//! no process if the repository is the user's own, reads no story list, changes nothing.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::names::Change;
 use crate::state::noted::{away, commits, work_tree_of};
 use crate::state::{self, Phase, State, Store};
 
-/// The line of the loop named, else of the one that the repository around `dir` is about: that of the branch, else
-/// that of the work tree, else the only one. `None` where no loop goes on.
+/// Returns the line of the named loop, else of a loop of the repository around `dir`: that of the branch, else that of
+/// the work tree, else the only one. Returns `None` if no loop is live.
 pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
     let layout = RepoLayout::around(dir).await?;
     let load = |change: &Change| Store::new(&layout.common_dir, change).load_live();
@@ -69,7 +69,7 @@ fn of(state: &State) -> String {
             words.push_str(&format!(" story {id}"));
         }
         let running = progress.phase == Phase::Running;
-        // An attempt that runs is the retry itself.
+        // A running attempt is itself the retry.
         let retries = current.map_or(0, |story| if running { story.failures } else { story.retries });
         if retries > 0 {
             words.push_str(&format!(" retry {retries}"));
@@ -92,7 +92,7 @@ fn of(state: &State) -> String {
 
 fn is_all_done(state: &State) -> bool {
     let listed = state.listed.as_ref();
-    // Those that the loop passes over are not complete, but nothing is left to do either.
+    // Skipped stories are not complete, but need no work either.
     listed.is_some_and(|listed| listed.done + state.progress.skipped.len() >= listed.total)
 }
 
@@ -114,8 +114,8 @@ fn holder_is_gone(state: &State) -> bool {
     holder.is_some_and(|holder| processes && !Path::new(&format!("/proc/{holder}")).exists())
 }
 
-/// Describes what a person has done since: commits on the loop's branch that hooks of git have noted, and whether HEAD
-/// is elsewhere.
+/// Describes a person's actions since: commits on the loop's branch that git's hooks have noted, and a HEAD that is
+/// elsewhere.
 fn by_hand(state: &State) -> String {
     let mut words = String::new();
     match commits(state) {

@@ -1,4 +1,4 @@
-//! The story list of a change, and the loop that `start` would begin with it, as listings show them.
+//! The story list of a change, and the loop that `start` would begin with it, for listings.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::stories::{Listing, Source, Story, Warning};
 pub struct Stories {
     /// The change.
     pub change: Change,
-    /// What listed them.
+    /// The adapter that listed them.
     pub adapter: &'static str,
     /// The list's path.
     pub source: String,
@@ -25,17 +25,17 @@ pub struct Stories {
     pub done: usize,
     /// The stories, in the order of the list.
     pub stories: Vec<ListedStory>,
-    /// What its author probably did not mean.
+    /// Warnings about entries that the author probably did not intend.
     pub warnings: Vec<Warning>,
 }
 
-/// A story with what the loop knows of it.
+/// A story with its state in the loop.
 #[derive(Clone, Debug, Serialize)]
 pub struct ListedStory {
     /// The story.
     #[serde(flatten)]
     pub story: Story,
-    /// Whether the loop passes over it.
+    /// True if the loop skips it.
     pub skipped: bool,
 }
 
@@ -81,7 +81,7 @@ pub struct Preview {
     /// The stories.
     #[serde(flatten)]
     pub stories: Stories,
-    /// The agent that would work; absent when none is named and none is installed.
+    /// The agent that would work; absent if none is named and none is installed.
     pub agent: Option<ChosenAgent>,
     /// The settings, gates among them.
     pub settings: Settings,
@@ -90,16 +90,16 @@ pub struct Preview {
 /// The agent that a loop would work with.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChosenAgent {
-    /// Its name, when it was chosen by one.
+    /// Its name, if it was chosen by name.
     pub name: Option<String>,
     /// Its command line.
     pub command: String,
-    /// The argument by which it no longer asks before it acts, as far as that is known.
+    /// The argument with which it acts without asking, if that is known.
     pub unasked: Option<&'static str>,
 }
 
 impl ChosenAgent {
-    /// Returns what is shown of an agent.
+    /// Returns the shown facts of an agent.
     #[must_use]
     pub fn of(agent: Agent) -> Self {
         Self {

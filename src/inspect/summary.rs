@@ -1,4 +1,4 @@
-//! What a loop came to when a command ends: how far it is, what it took, and what comes next.
+//! The summary of a loop at the end of a command: its progress, its time and cost, and the next commands.
 
 use super::next_steps::{Driver, NextStep};
 use super::status::Status;
@@ -7,22 +7,22 @@ use crate::error::Error;
 use crate::events::log::{LogEntry, attempts};
 use crate::git::DiffSize;
 
-/// Where a loop is when a command ends.
+/// The summary of a loop at the end of a command.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Where the loop stands.
+    /// The status of the loop.
     pub status: Status,
-    /// How many attempts it has had.
+    /// Number of its attempts.
     pub attempts: usize,
-    /// The time of all of them, in seconds.
+    /// Time of all attempts, in seconds.
     pub seconds: f64,
-    /// What they cost, in US dollars, as far as the agents said so.
+    /// Their cost in US dollars, as far as the agents reported it.
     pub cost: Option<f64>,
-    /// What the checkpoints changed.
+    /// The size of the checkpoints' changes.
     pub changed: DiffSize,
     /// The last attempts at stories that are skipped because they failed.
     pub failed: Vec<LogEntry>,
-    /// What can be typed next.
+    /// The commands that can be typed next.
     pub next: Vec<NextStep>,
 }
 
@@ -30,7 +30,7 @@ impl Summary {
     /// Returns the summary of an open loop. One git process.
     ///
     /// # Errors
-    /// When git or the events cannot be read.
+    /// If git or the events cannot be read.
     pub async fn of(open: &Loop<'_>, driver: Driver) -> Result<Self, Error> {
         let status = Status::remembered(&open.state);
         let attempts = attempts(&open.file("events.jsonl"))?;

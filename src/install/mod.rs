@@ -1,4 +1,4 @@
-//! What is put outside of a loop, and taken out again byte for byte: manual pages and completions, hooks in the
+//! Installs files outside of a loop, and removes them again byte for byte: manual pages and completions, hooks in the
 //! settings of agents, hooks in a repository.
 
 pub mod agent_settings;

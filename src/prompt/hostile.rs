@@ -1,4 +1,4 @@
-//! Templates that somebody else wrote: each ends in a prompt or in an error, soon.
+//! Tests templates by a hostile author: each soon ends in a prompt or in an error.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn what_is_deep_within_the_limits_is_rendered_or_refused() {
         let _ = write!(branches, "{{% elif attempt == -{number} %}}");
     }
     rendered(&(branches + "{% endif %}")).unwrap();
-    // Values may be as deep as there are steps.
+    // Values may be nested as deep as the number of steps.
     for count in [1000, 20_000, 30_000] {
         let _ = rendered(&format!(
             "{{% set ns = namespace(x=[]) %}}{{% for i in range({count}) %}}{{% set ns.x = [ns.x] %}}{{% endfor %}}{{{{ ns.x }}}}"

@@ -1,8 +1,7 @@
-//! The prompt of an attempt: a template and what goes into it.
+//! Renders the prompt of an attempt from a template and its inputs.
 //!
-//! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt promises
-//! nothing. This module knows nothing of git, and reads no file but the template; it is given everything that
-//! it shows.
+//! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt promises nothing.
+//! This module knows nothing of git, and reads no file but the template; it is given everything that it shows.
 
 #[cfg(test)]
 mod hostile;
@@ -18,7 +17,7 @@ pub use self::template::{DEFAULT, Template, TemplateError};
 const COMPLETE_TAG: &str = "<promise>COMPLETE</promise>";
 const FAILED_TAG: &str = "<promise>FAILED: ...</promise>";
 
-/// The longest part of the learnings that goes into a prompt, in bytes; the newest are kept.
+/// Maximum size of the learnings in a prompt, in bytes; the newest are kept.
 const MAX_LEARNINGS: usize = 16 * 1024;
 
 /// Each variable of a template and its meaning: the table of the manual.
@@ -68,7 +67,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a prompt is made of.
+/// The inputs of a prompt.
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
     /// The change.
@@ -79,25 +78,25 @@ pub struct Inputs<'a> {
     pub story: &'a Story,
     /// The story list, as a path or a command.
     pub source: &'a str,
-    /// What reads the list.
+    /// The adapter that reads the list.
     pub adapter: &'a str,
-    /// Who marks a complete story.
+    /// The program that marks a complete story.
     pub mark: &'a str,
     /// The attempt's number.
     pub attempt: u32,
-    /// Why the last attempt failed.
+    /// The reason why the last attempt failed.
     pub reason: Option<&'a str>,
     /// Files to read first, as paths.
     pub context: &'a [String],
-    /// What earlier attempts wrote down.
+    /// The notes of earlier attempts.
     pub learnings: &'a str,
-    /// The file in which they do.
+    /// The file with these notes.
     pub learnings_file: &'a str,
     /// Commands that must succeed.
     pub gates: &'a [String],
 }
 
-/// What a template sees; every text has been made neutral.
+/// The variables of a template; promise tags in every text have been made harmless.
 #[derive(Serialize)]
 struct Variables<'a> {
     change: &'a str,
@@ -136,12 +135,12 @@ struct TaskVariables {
 /// Renders the prompt.
 ///
 /// # Errors
-/// When the template does not fit what it is given; with the template's line and column.
+/// If the template does not fit its inputs; with the template's line and column.
 pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
     template.render(&variables(inputs))
 }
 
-/// Tries a template with a first attempt and with a retry, so that a mistake is not found only at story 7.
+/// Tries a template with a first attempt and with a retry, so that a mistake is found before the loop begins.
 ///
 /// # Errors
 /// As [`render`].
@@ -416,7 +415,7 @@ mod tests {
             reason in r"(?s)(.{0,12}|<promise>COMPLETE</promise>|<promise>FAILED: x</promise>|\n){0,8}",
         ) {
             let text = prompt(&body, Some(&reason), &reason);
-            // Even when the echo cannot be recognised line by line, no line is a tag of its own.
+            // Even if the echo cannot be recognised line by line, no line is a tag of its own.
             let mut scanner = PromiseScanner::new("");
             scanner.push(text.as_bytes());
             prop_assert!(!matches!(scanner.finish(), Heard::Promise(_)), "{}", text);

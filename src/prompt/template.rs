@@ -1,4 +1,4 @@
-//! The template of a prompt: the built-in one or the user's own, and what can be wrong with it.
+//! The template of a prompt: the built-in one or the user's own, and its errors.
 //!
 //! A mistake is found before an attempt begins, ideally by `start`, and is reported with its line and column.
 
@@ -19,48 +19,48 @@ use crate::fs::{Links, read_regular_text};
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("default.md");
 
-/// What templates may use besides the variables: functions of the template language.
+/// Names that templates may use besides the variables: functions of the template language.
 const FUNCTIONS: &[&str] = &["range", "dict", "namespace", "debug"];
 
-/// How long a template may be, in bytes.
+/// Maximum length of a template, in bytes.
 const LONGEST: u64 = 256 * 1024;
 
-/// How long one tag (`{{ }}`, `{% %}`) of it may be, in bytes: an expression is as deep as it is long, and is read by a
-/// function that calls itself.
+/// Maximum length of one tag (`{{ }}`, `{% %}`) in it, in bytes: an expression can be as deep as it is long, and a
+/// recursive function reads it.
 const LONGEST_TAG: usize = 2048;
 
-/// How often `elif` may stand in it, for the same reason.
+/// Maximum number of `elif` in it, for the same reason.
 const MOST_BRANCHES: usize = 200;
 
-/// How many steps the template language takes for one prompt: more than a list of thousands of tasks needs.
+/// Maximum number of steps of the template language for one prompt: more than a list of thousands of tasks needs.
 const STEPS: u64 = 200_000;
 
-/// How long a prompt may become, in bytes.
+/// Maximum length of a prompt, in bytes.
 const LONGEST_PROMPT: usize = 16 << 20;
 
-/// The stack on which templates are read and rendered: what is deep within these limits fits.
+/// Size of the stack on which templates are read and rendered, in bytes: enough for any depth within these limits.
 const STACK: usize = 128 << 20;
 
 /// A template for prompts.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
     text: String,
 }
 
-/// What is wrong with a template.
+/// An error in a template.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The file cannot be read.
     #[error("cannot read the template '{path}': {cause}")]
     Unreadable {
-        /// The path as it was set.
+        /// The path as configured.
         path: String,
-        /// The system's reason.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// A mistake in it.
+    /// The template has a mistake.
     #[error("{name} line {line} column {column}: {problem}")]
     Mistake {
         /// The template.
@@ -69,7 +69,7 @@ pub enum TemplateError {
         line: usize,
         /// The 1-based column, in characters.
         column: usize,
-        /// What is wrong there.
+        /// The description of the mistake.
         problem: String,
     },
 }
@@ -81,11 +81,11 @@ impl Advise for TemplateError {
 }
 
 impl Template {
-    /// Reads the template at `path`, which is relative to `top`, absolute, or below the home directory
-    /// (`~/`); without a path, takes the built-in one.
+    /// Reads the template at `path`, which is relative to `top`, absolute, or below the home directory (`~/`); without
+    /// a path, uses the built-in one.
     ///
     /// # Errors
-    /// When the file cannot be read as text.
+    /// If the file cannot be read as text.
     pub fn load(top: &Path, path: Option<&str>) -> Result<Self, TemplateError> {
         let Some(path) = path else {
             return Ok(Self {
@@ -136,7 +136,7 @@ impl Template {
         })
     }
 
-    /// Refuses what would be read by functions that call themselves too often.
+    /// Refuses a template that recursive functions would read too deeply.
     fn refuse_depth(&self) -> Result<(), TemplateError> {
         let bytes = self.text.as_bytes();
         let mut at = 0;
@@ -162,7 +162,7 @@ impl Template {
 
     fn render_here(&self, variables: &Variables<'_>) -> Result<String, TemplateError> {
         let mut environment = Environment::new();
-        // The place of a mistake is only known with this.
+        // The position of a mistake is only known with this.
         environment.set_debug(true);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(STEPS));
@@ -192,14 +192,14 @@ impl Template {
         Ok(text)
     }
 
-    /// Refuses a prompt in which a line is only a promise: an agent that repeats such a prompt would promise.
+    /// Refuses a prompt in which a line is only a promise: an agent that repeats such a prompt would make the promise.
     fn refuse_promise(&self, rendered: &str) -> Result<(), TemplateError> {
         let mut scanner = PromiseScanner::new("");
         scanner.push(rendered.as_bytes());
         if !matches!(scanner.finish(), Heard::Promise(_)) {
             return Ok(());
         }
-        // All values are neutral, so the tag is the template's own.
+        // All values are harmless, so the tag is the template's own.
         let tag = ["complete_tag", "failed_tag", "</promise>"];
         let lines = self.text.lines().enumerate();
         let with_tag = |line: &str| tag.iter().any(|tag| line.contains(tag));
@@ -250,7 +250,7 @@ impl Template {
         }
     }
 
-    /// Finds where a variable is first used, inside `{{ }}` or `{% %}`.
+    /// Finds the first use of a variable, inside `{{ }}` or `{% %}`.
     fn place_of(&self, name: &str) -> usize {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let mut hits = self.text.match_indices(name).filter(|(at, _)| {
@@ -264,7 +264,7 @@ impl Template {
     }
 }
 
-/// The length of the tag that a template begins with; what is in its texts does not end it.
+/// Returns the length of the tag at the beginning of a template; text in quotes does not end it.
 fn tag_length(template: &[u8]) -> usize {
     let mut quote = None;
     let mut escaped = false;
@@ -281,7 +281,7 @@ fn tag_length(template: &[u8]) -> usize {
     template.len()
 }
 
-/// A prompt that grows as far as it may.
+/// A prompt limited in length.
 struct Limited(Vec<u8>);
 
 impl io::Write for Limited {

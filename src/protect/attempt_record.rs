@@ -1,5 +1,5 @@
-//! The record of the moment before an attempt, and what is done with it when no process of the attempt is alive: repair
-//! what would stop git from running, and say what was moved.
+//! Records the state before an attempt, and uses the record once no process of the attempt is alive: repairs what would
+//! stop git from running, and restores what was moved.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use crate::fs::file_error;
 use crate::names::Change;
 use crate::stories::Source;
 
-/// Who an attempt is, as the subject of a message.
+/// The name of an attempt as the subject of a message.
 const ATTEMPT: &str = "the attempt";
 
 /// The record of an attempt, in the loop's directory.
 pub(crate) struct AttemptRecord<'a> {
-    /// Where.
+    /// The repository and the loop's directory.
     pub site: Site<'a>,
     /// The change.
     pub change: &'a Change,
-    /// The checkpoint that the attempt begins upon.
+    /// The checkpoint at the beginning of the attempt.
     pub checkpoint: Savepoint,
-    /// Where the stories are.
+    /// The source of the stories.
     pub source: &'a Source,
-    /// The name of its trash: story and number.
+    /// Name of the attempt's trash: story and number.
     pub name: String,
 }
 
@@ -35,7 +35,7 @@ impl AttemptRecord<'_> {
     /// Takes the record. One scan of the work tree.
     ///
     /// # Errors
-    /// When something cannot be read, or the record cannot be written.
+    /// If something cannot be read, or the record cannot be written.
     pub async fn take(&self, refs: &UserRefs) -> Result<(), ProtectError> {
         story_backup::take(self.site, self.source)?;
         ignored_files::record(self.site).await?;
@@ -44,11 +44,11 @@ impl AttemptRecord<'_> {
         refs.record(self.site.dir)
     }
 
-    /// Repairs what would stop git from running: permissions, missing directories, control files, locks, the index.
-    /// Returns whether control files had changed: what was read of them before may have been the attempt's.
+    /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
+    /// index. Returns whether control files had changed: values read from them before may have been the attempt's.
     ///
     /// # Errors
-    /// When something cannot be repaired.
+    /// If something cannot be repaired.
     pub async fn repair(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let top = &self.site.repo.top;
@@ -77,7 +77,7 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Writes HEAD and the loop's branch again where git cannot read them.
+    /// Restores HEAD and the loop's branch if git cannot read them.
     async fn mend_position(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let own = OwnPosition {
             change: self.change,
@@ -87,8 +87,8 @@ impl AttemptRecord<'_> {
         own.mend(self.site, &self.control_trash(), notices).await
     }
 
-    /// Repairs what an attempt whose git-ralph died left, so that git can run. Returns whether control files had
-    /// changed.
+    /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
+    /// had changed.
     ///
     /// # Errors
     /// As [`AttemptRecord::repair`].
@@ -101,11 +101,11 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Puts git's own files back; returns whether any had changed. What an agent made of them must not decide how it is
-    /// judged.
+    /// Restores git's own files; returns whether any had changed. An agent's changes to them must not influence its own
+    /// verdict.
     ///
     /// # Errors
-    /// When a file cannot be moved or written.
+    /// If a file cannot be moved or written.
     pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let Some(before) = control_files::load(self.site)? else {
             return Ok(false);
@@ -118,24 +118,24 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Brings back what an attempt put outside a sparse checkout of its own, and repairs the index.
+    /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.
     ///
     /// # Errors
-    /// When git fails.
+    /// If git fails.
     pub async fn repair_index(&self, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
     }
 
-    /// Returns the directory for what stood in place of git's own files.
+    /// Returns the directory for files found in place of git's own files.
     pub fn control_trash(&self) -> PathBuf {
         self.site.trash().join(format!("{}.git", self.name))
     }
 
-    /// Forgets the record: what a person does is not measured by it.
+    /// Forgets the record: a person's work is not compared with it.
     ///
     /// # Errors
-    /// When a file of it cannot be removed.
+    /// If a file of it cannot be removed.
     pub fn forget(&self) -> Result<(), ProtectError> {
         user_refs::forget(self.site.dir);
         control_files::forget(self.site)?;

@@ -1,6 +1,6 @@
 //! Git's own files that an agent can use to hide work or to change what git does: configuration, exclude and attribute
-//! rules, hooks, the list of a shallow repository. They are put back after an attempt, and what was there instead goes
-//! to the trash. A damaged index is replaced.
+//! rules, hooks, the list of a shallow repository. They are restored after an attempt, and their replacements go to the
+//! trash. A damaged index is replaced.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::events::Notices;
 use crate::fs::remove_file;
 use crate::git::{OwnFiles, PutBack, Shallow, is_intact};
 
-/// The copy of git's own files, in the loop's directory.
+/// Name of the copy of git's own files in the loop's directory.
 const OWN_FILES: &str = "git-files";
-/// The copy of the list of commits without parents.
+/// Name of the copy of the list of shallow commits.
 const SHALLOW: &str = "shallow-before";
 
 /// Git's own files at one moment.
@@ -23,10 +23,10 @@ pub(crate) struct ControlFiles {
 }
 
 impl ControlFiles {
-    /// Reads them.
+    /// Reads the files.
     ///
     /// # Errors
-    /// When one is there but cannot be read.
+    /// If one is there but cannot be read.
     pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
         Ok(Self {
             files: OwnFiles::read(site.repo)?,
@@ -34,11 +34,11 @@ impl ControlFiles {
         })
     }
 
-    /// Puts them back to what they were before `who` ran; returns whether any had changed. What was there instead goes
-    /// to the directory `trash`, or to the next free directory of such a name.
+    /// Restores the files to their state before `who` ran; returns whether any had changed. Replaced files go to the
+    /// directory `trash`, or to the next free directory of such a name.
     ///
     /// # Errors
-    /// When a file cannot be moved or written.
+    /// If a file cannot be moved or written.
     pub async fn restore(
         &self,
         site: Site<'_>,
@@ -51,7 +51,7 @@ impl ControlFiles {
         let differed = self.files.restore(repo, &free_name(trash))?;
         for PutBack { path, instead } in &differed {
             let path = path.display();
-            // A person or an editor may have written it as well.
+            // A person or an editor may have written the file as well.
             notices.tell(match instead {
                 Some(instead) => format!(
                     "{path} was changed during {who}; it is put back, and what was there is kept as {}",
@@ -112,8 +112,7 @@ pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(OwnFiles::discard(&site.file(OWN_FILES))?)
 }
 
-/// Replaces an index that is not as git wrote it by the checkpoint's: git would read it, and take what is missing in it
-/// for deleted.
+/// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
 pub(super) async fn mend_index(
     site: Site<'_>,
     checkpoint: &Savepoint,
@@ -132,6 +131,6 @@ pub(super) async fn mend_index(
         notices.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
         return Ok(());
     }
-    // Where there is none, one is made from the checkpoint.
+    // If there is no index, one is made from the checkpoint.
     Ok(remove_file(&real)?)
 }

@@ -1,5 +1,5 @@
-//! Files whose bytes do not survive git: a filter, a line-ending or an encoding rule changes them when git writes them.
-//! Their bytes are kept beside git, and come back after a revert. Repositories without such rules pay nothing.
+//! Keeps files whose bytes do not survive git: a filter, a line-ending or an encoding rule changes them when git writes
+//! them. Copies are kept outside git, and restored by a revert. Repositories without such rules pay nothing.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,20 +18,20 @@ use crate::fs::{Durability, copy_file, file_error, remove_dir, write_atomically}
 use crate::git::Repo;
 use crate::git::index_file::Index;
 
-/// The directory of the copies; that of the start of the loop is beside it.
+/// Name of the directory of the copies; that of the start of the loop is beside it.
 const RAW: &str = "raw";
 
-/// The bytes that are kept, as files.
+/// The kept copies.
 #[derive(Clone, Debug)]
 pub(super) struct ExactBytes {
-    /// Copies, by path.
+    /// Directory of the copies, by path.
     kept: PathBuf,
-    /// Where git writes what it would make of a file, for comparison.
+    /// Directory where git writes its version of a file, for comparison.
     scratch: PathBuf,
 }
 
 impl ExactBytes {
-    /// Names the copies of a savepoint.
+    /// Returns the copies of a savepoint.
     pub fn of(site: Site<'_>, moment: Moment) -> Self {
         Self::below(&site.file("unversioned"), &moment.name(RAW))
     }
@@ -43,17 +43,17 @@ impl ExactBytes {
         }
     }
 
-    /// Writes to the scratch directory what git would make of those of `paths` that it converts. `index` describes the
-    /// work tree.
+    /// Writes git's version of those of `paths` that it converts to the scratch directory. `index` describes the work
+    /// tree.
     async fn smudge(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
-        // What a story deleted, or made git forget, has no content that git could write.
+        // Git has no content to write for a path that a story deleted or removed from the index.
         let bytes = fs::read(index).unwrap_or_default();
         let known = Index::parse(&bytes, repo.oid_length);
         let is_known = |path: &&Vec<u8>| {
             let entries = known.as_ref().map(|index| &index.entries);
             entries.is_none_or(|entries| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok())
         };
-        // Named twice, a file would be in its own way.
+        // A file that is named twice would be in its own way.
         let known: BTreeSet<&Vec<u8>> = paths
             .iter()
             .filter(is_known)
@@ -65,8 +65,8 @@ impl ExactBytes {
         Ok(repo.write_copies(index, &converted, &self.scratch).await?)
     }
 
-    /// Brings the copies of `paths` up to date: keeps the bytes of those that git would write differently. `index`
-    /// describes the work tree.
+    /// Updates the copies of `paths`: keeps the bytes of those that git would write differently. `index` describes the
+    /// work tree.
     pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         if !repo.may_convert(index, repo.oid_length).await? {
             return Ok(());
@@ -101,7 +101,7 @@ impl ExactBytes {
         raw.copy_to(&Self::of(site, Moment::Start))
     }
 
-    /// Copies all that is kept to another place.
+    /// Copies all kept files to another place.
     fn copy_to(&self, other: &Self) -> Result<(), ProtectError> {
         for path in self.paths() {
             let name = OsStr::from_bytes(&path);
@@ -110,7 +110,7 @@ impl ExactBytes {
         Ok(())
     }
 
-    /// Returns the paths of all that is kept.
+    /// Returns the paths of all kept files.
     fn paths(&self) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         let mut open = vec![PathBuf::new()];
@@ -128,7 +128,7 @@ impl ExactBytes {
         found
     }
 
-    /// Writes the kept bytes back where `paths` have others; returns the paths that it wrote.
+    /// Restores the kept bytes of those of `paths` that differ; returns the paths that it wrote.
     pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
         let mut written = Vec::new();
         if !self.kept.exists() {
@@ -139,7 +139,7 @@ impl ExactBytes {
             let (file, kept) = (top.join(name), self.kept.join(name));
             if is_regular(top, path) && kept.is_file() && fs::read(&file).ok() != fs::read(&kept).ok() {
                 copy_file(&kept, &file)?;
-                // A build must see that it changed.
+                // A build must notice the change.
                 let _ = File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
                 written.push(path.clone());
             }
@@ -147,8 +147,8 @@ impl ExactBytes {
         Ok(written)
     }
 
-    /// Writes what git makes of `paths` where no bytes are kept and the files have others: an attempt changed what git
-    /// does not see. Returns the paths that it wrote. `index` describes the savepoint.
+    /// Writes git's version of those of `paths` that differ from it and have no kept bytes: an attempt changed them in
+    /// a way that git does not see. Returns the paths that it wrote. `index` describes the savepoint.
     pub async fn restore_as_git_writes(
         &self,
         repo: &Repo,
@@ -166,7 +166,7 @@ impl ExactBytes {
             let name = OsStr::from_bytes(&path);
             let (file, smudged) = (repo.top.join(name), self.scratch.join(name));
             if smudged.is_file() && fs::read(&file).ok() != fs::read(&smudged).ok() {
-                // The time is that of now: a build must see it.
+                // The file gets the present time: a build must notice the change.
                 let bytes = fs::read(&smudged).map_err(|error| file_error("read", &smudged, error))?;
                 let mode = file
                     .metadata()
@@ -185,8 +185,8 @@ fn is_regular(top: &Path, path: &[u8]) -> bool {
     file.is_ok_and(|file| file.is_file())
 }
 
-/// Keeps in the trash, before files are overwritten, the bytes of those that git has only in another form. `work`
-/// describes the work tree.
+/// Copies files to the trash before they are overwritten, if git has them only in another form. `work` describes the
+/// work tree.
 pub(super) async fn keep_in_trash(
     site: Site<'_>,
     work: &Path,
@@ -203,7 +203,7 @@ pub(super) async fn keep_in_trash(
     let kept = ExactBytes::below(trash, RAW);
     let recorded = kept.record(site.repo, work, &touched).await;
     if let Err(ProtectError::Git(_)) = recorded {
-        // A filter that fails says nothing, and must not stand in the way: all are kept.
+        // A filter that fails gives no answer, and must not prevent the step: all files are kept.
         for path in &touched {
             let name = OsStr::from_bytes(path);
             copy_file(&top.join(name), &kept.kept.join(name))?;
@@ -221,10 +221,10 @@ pub(super) async fn keep_in_trash(
     Ok(())
 }
 
-/// Brings back the bytes that were kept in the trash, after the files themselves.
+/// Restores the bytes that were kept in the trash, after the files themselves.
 ///
 /// # Errors
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub(crate) fn restore_from_trash(site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
     let kept = ExactBytes::below(trash, RAW);
     kept.restore(&site.repo.top, &kept.paths()).map(drop)

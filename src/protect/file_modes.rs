@@ -1,4 +1,4 @@
-//! Permissions other than those that git gives.
+//! Permissions that git does not record.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,16 +12,16 @@ use super::savepoint::Moment;
 use super::stat_changes::directories;
 use crate::fs::{FileError, file_error, umask_now};
 
-/// The record of unusual permissions; that of the start of the loop is beside it.
+/// Name of the record of unusual permissions; that of the start of the loop is beside it.
 pub(super) const MODES: &str = "modes";
 
-/// Permissions by path; those of files with their set-id and sticky bits.
+/// Permissions by path; for files including the set-id and sticky bits.
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 
 impl Records {
-    /// Records the permissions of what was touched since the last checkpoint.
+    /// Records the permissions of paths touched since the last checkpoint.
     pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), FileError> {
-        // Where the record was lost, a new one would say that all others have the usual permissions.
+        // If the record was lost, a new one would claim that all other files have the usual permissions.
         if !self.knows_modes(Moment::Checkpoint) {
             return Ok(());
         }
@@ -29,7 +29,7 @@ impl Records {
         self.save_modes(Moment::Checkpoint, &modes)
     }
 
-    /// Gives what was touched, and every directory above tracked files, the permissions of that moment.
+    /// Restores the permissions of that moment for touched paths and for every directory above tracked files.
     pub(super) fn restore_modes(
         &self,
         moment: Moment,
@@ -41,7 +41,7 @@ impl Records {
         }
         let odd = self.modes(moment)?;
         let usual = self.usual();
-        // What had unusual ones may have lost them without being touched otherwise.
+        // A path with unusual permissions may have lost them without being touched otherwise.
         let unusual = odd.keys().map(Vec::as_slice);
         let touched = touched.iter().map(Vec::as_slice);
         for path in touched.chain(dirs.iter().copied()).chain(unusual) {
@@ -55,12 +55,12 @@ impl Records {
         Ok(())
     }
 
-    /// Returns what permissions are usual here.
+    /// Returns the usual permissions in this work tree.
     pub(super) fn usual(&self) -> Usual {
         Usual::now(self.knows(IGNORES_MODES))
     }
 
-    /// Brings the permissions of `paths` and of their directories up to date in `modes`: only unusual ones stay.
+    /// Updates the permissions of `paths` and of their directories in `modes`: only unusual ones stay.
     fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Modes {
         let usual = self.usual();
         let dirs = directories(paths.iter().map(Vec::as_slice));
@@ -113,7 +113,7 @@ impl Records {
 /// Permissions that git gives new files under the present umask.
 pub(super) struct Usual {
     umask: u32,
-    /// Whether git takes no notice of executable bits: each one that is set is unusual then.
+    /// True if git ignores executable bits: then each one that is set is unusual.
     ignores_modes: bool,
 }
 
@@ -150,8 +150,8 @@ pub(super) fn mode_of(metadata: &fs::Metadata) -> u32 {
     metadata.permissions().mode() & bits
 }
 
-/// Gives a file these permissions, unless it has another name as well: that may be a file of somebody else, or outside
-/// of the work tree.
+/// Sets the permissions of a file, unless it has several hard links: another may belong to somebody else, or be outside
+/// the work tree.
 pub(super) fn set_mode(file: &Path, mode: u32) -> Result<(), FileError> {
     let Ok(found) = file.symlink_metadata() else {
         return Ok(());

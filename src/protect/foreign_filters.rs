@@ -1,5 +1,5 @@
-//! Filters that the configuration of a submodule, or of any repository that the index leads git into, names and did not
-//! name when the loop began: an agent can write there, and git would run them for us. They are switched off by name.
+//! Switches off filters that were added to the configuration of a submodule, or of any repository that the index leads
+//! git into, since the loop began: an agent can write there, and git would run them on behalf of git-ralph.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,10 +14,10 @@ use crate::git::index_file::{GITLINK, Index};
 use crate::git::{Git, GitError, git_directories};
 use crate::paths::first_few;
 
-/// The record of the filters that were there at the start, as lines of git's configuration.
+/// Name of the record of the filters at the start, as lines of git's configuration.
 const FILTERS: &str = "submodule-filters";
 
-/// Records the filters that the repositories of submodules name when the loop begins.
+/// Records the filters in the configurations of submodules when the loop begins.
 pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
     let mut named = Paths::new();
     for path in repositories(site).await? {
@@ -34,11 +34,11 @@ pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(())
 }
 
-/// Returns the settings that keep git from running filters that were not there at the start. Nothing is asked of git in
-/// a repository without submodules.
+/// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
+/// repository without submodules.
 ///
 /// # Errors
-/// When git cannot read a configuration.
+/// If git cannot read a configuration.
 pub(crate) async fn switched_off(
     site: Site<'_>,
     notices: &mut dyn Notices,
@@ -55,7 +55,7 @@ pub(crate) async fn switched_off(
             if known.contains(&line(&key, &value)) {
                 continue;
             }
-            // Where our own repository has a filter of this name, it stays as it is.
+            // If the main repository has a filter of this name, it stays as it is.
             let plain = site.repo.git.clone().with_settings(Vec::new());
             let own = plain.cmd("config", ["--get", &key]).any_exit().await?;
             let own = String::from_utf8_lossy(&own.stdout)
@@ -84,7 +84,7 @@ fn line(key: &str, value: &str) -> Vec<u8> {
     format!("{key}={value}").into_bytes()
 }
 
-/// Lists the repositories that the index leads git into, those in them included; relative to the top.
+/// Lists the repositories that the index leads git into, including nested ones; relative to the top.
 async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let repo = site.repo;
     if !repo.index().is_file() {
@@ -92,7 +92,7 @@ async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     }
     let mut open = match repo.index_entries(&repo.index(), repo.oid_length).await {
         Ok(entries) => entries.submodules,
-        // A damaged one is replaced before git reads it.
+        // A damaged index is replaced before git reads it.
         Err(_) => return Ok(Vec::new()),
     };
     let mut found = Vec::new();
@@ -111,7 +111,7 @@ async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     Ok(found)
 }
 
-/// Lists the submodules that the index of a repository has.
+/// Lists the submodules in the index of a repository.
 fn links_in(dir: &Path) -> Vec<Vec<u8>> {
     let Some((_, layout)) = git_directories(dir) else {
         return Vec::new();
@@ -124,7 +124,7 @@ fn links_in(dir: &Path) -> Vec<Vec<u8>> {
     links.map(|entry| entry.path.to_vec()).collect()
 }
 
-/// Returns the filters that the own configuration of a repository names, with their values.
+/// Returns the filters in the own configuration of a repository, with their values.
 async fn filters(site: Site<'_>, path: &[u8]) -> Result<Vec<(String, String)>, GitError> {
     let dir = site.repo.top.join(OsStr::from_bytes(path));
     let args = ["-z", "--show-scope", "--get-regexp", r"^filter\."];

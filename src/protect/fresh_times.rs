@@ -1,5 +1,5 @@
-//! Times of files that are put back. Build tools that know whole seconds (bytecode of Python) take a file of the same
-//! size for unchanged when it was changed and put back within one second: it then gets the second after it.
+//! Modification times of restored files. Build tools that compare whole seconds (bytecode of Python) take a file of the
+//! same size for unchanged if it was changed and restored within one second: such a file gets the following second.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,12 +9,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Modification times before files are put back: seconds, nanoseconds and inode, by path.
+/// Modification times before files are restored: seconds, nanoseconds and inode, by path.
 #[derive(Debug, Default)]
 pub(super) struct Times(BTreeMap<Vec<u8>, (i64, i64, u64)>);
 
 impl Times {
-    /// Notes the times of files that may be put back; the first time that was noted of a file stays.
+    /// Records the times of files that may be restored; the first recorded time of a file stays.
     pub fn note<'p>(&mut self, top: &Path, paths: impl Iterator<Item = &'p Vec<u8>>) {
         for path in paths {
             if let Some(time) = time_of(top, path) {
@@ -23,8 +23,8 @@ impl Times {
         }
     }
 
-    /// Gives the next second to files that were written since in the second from which their content was before. Returns
-    /// their paths.
+    /// Sets the next second on files that were rewritten within the second of their previous content. Returns their
+    /// paths.
     pub fn make_distinct(self, top: &Path) -> Vec<Vec<u8>> {
         let mut changed = Vec::new();
         for (path, was) in self.0 {
@@ -35,7 +35,7 @@ impl Times {
             let file = top.join(OsStr::from_bytes(&path));
             let next = u64::try_from(was.0).unwrap_or_default() + 1;
             let next = SystemTime::UNIX_EPOCH + Duration::from_secs(next);
-            // What cannot be opened, nothing is built of.
+            // Nothing can be built from a file that cannot be opened.
             if File::open(&file).and_then(|file| file.set_modified(next)).is_ok() {
                 changed.push(path);
             }

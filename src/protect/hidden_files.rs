@@ -1,5 +1,5 @@
 //! Files hidden by a rule that was added to `.git/info/exclude` during an attempt, and removed with the rest of that
-//! file: no checkpoint takes them in, and no later attempt takes them along.
+//! file: no checkpoint contains them, and no later attempt removes them.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::events::Notices;
 use crate::fs::FileError;
 use crate::paths::first_few;
 
-/// The record of such files from before the attempt that runs or was the last.
+/// Name of the record of such files from before the present or last attempt.
 const HIDDEN: &str = "covered";
-/// Those of that attempt; they go with it when it fails, like everything that is new.
+/// Name of the record of that attempt's own; they go with it if it fails, like every new file.
 const JUST_HIDDEN: &str = "covered.now";
 
 impl Records {
-    /// Treats what the last attempt hid and left as the user's. Called before an attempt.
+    /// Treats the files that the last attempt hid and left as the user's. Called before an attempt.
     pub(super) fn settle_hidden(&self) -> Result<(), FileError> {
         let mut now = self.paths(JUST_HIDDEN)?;
         if now.is_empty() {
@@ -26,7 +26,7 @@ impl Records {
         self.save_paths(JUST_HIDDEN, &Paths::new())
     }
 
-    /// Returns the files that a rule of an earlier attempt hid.
+    /// Returns the files hidden by a rule of an earlier attempt.
     pub(super) fn hidden(&self) -> Result<Paths, FileError> {
         self.paths(HIDDEN)
     }
@@ -42,7 +42,7 @@ impl Records {
     }
 }
 
-/// Leaves out of every reading what these rules cover and the checkpoint does not have.
+/// Leaves files out of every reading that these rules match and the checkpoint lacks.
 pub(super) async fn leave_out(
     site: Site<'_>,
     checkpoint: &Savepoint,

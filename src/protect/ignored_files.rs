@@ -1,5 +1,5 @@
 //! Files that git ignores before an attempt: those that were there at the beginning never enter a checkpoint, and small
-//! ones, with small directories, come back when an attempt deletes them.
+//! ones, in small directories too, are restored if an attempt deletes them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,20 +21,20 @@ use crate::fs::{FileError, copy_file, file_error, remove};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
 
-/// The record of the permissions of what is copied. Directories that are copied as a whole are in it, with all that is
-/// in them.
+/// Name of the record of the permissions of copied paths. It contains directories that are copied as a whole, with
+/// everything in them.
 const IGNORED_MODES: &str = "ignored-modes";
 
 impl Records {
-    /// Copies the small ignored files and directories that have changed since the last copy, and keeps the inventory of
-    /// what is there now: what a complete story or a person deleted does not come back.
+    /// Copies the small ignored files and directories that changed since the last copy, and saves the present
+    /// inventory: files that a complete story or a person deleted are not restored.
     fn copy_ignored(&self, now: &Inventory) -> Result<(), FileError> {
         if self.inventory_before_attempt()?.as_ref() != Some(now) {
             self.save_inventory(Moment::Checkpoint, now)?;
         }
         let start = self.inventory_of_start()?.unwrap_or_default();
         let before = self.read_modes(IGNORED_MODES)?;
-        // Where they were at the start and are gone by now, the beginning of the loop has them.
+        // Files that were there at the start and are gone by now are still in the record of the start.
         let mut modes = before.clone();
         modes.retain(|path, _| now.kind_of(path).is_none() && start.kind_of(path).is_some());
         for small in choose(&self.top, now, &start) {
@@ -43,7 +43,7 @@ impl Records {
                 modes.extend(parts.map(|(path, is)| (path, mode_of(&is))));
             }
         }
-        // An older copy of a directory is not what was there before the attempt.
+        // An older copy of a directory is not its state before the attempt.
         for path in before.keys().filter(|path| !modes.contains_key(*path)) {
             let copy = self.copy_of(path);
             if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
@@ -61,11 +61,11 @@ impl Records {
         self.dir.join("files").join(OsStr::from_bytes(path))
     }
 
-    /// Copies a file, or a directory with all that is in it; returns whether all of it could be copied.
+    /// Copies a file, or a directory with everything in it; returns whether all of it could be copied.
     fn copy(&self, small: &Small) -> Result<bool, FileError> {
         for (path, is) in &small.parts {
             match self.copy_part(path, is) {
-                // What we may not read the agent may not read either, and somebody else may be at work in it.
+                // A file that git-ralph cannot read, the agent cannot read either; and it may be in use.
                 Err(FileError { source, .. })
                     if matches!(
                         source.kind(),
@@ -124,8 +124,8 @@ impl Records {
         Ok(())
     }
 
-    /// Puts back the copies of what was ignored and there at that moment and is gone, and the permissions of the other
-    /// files. Where a directory is gone for good, what was made with it does not come back without it.
+    /// Restores the copies of ignored paths that were there at that moment and are gone, and the permissions of the
+    /// other files. If a directory is lost, files that were built with it are not restored without it.
     pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<Gone, FileError> {
         let before = match moment {
             Moment::Start => None,
@@ -194,7 +194,7 @@ impl Records {
         Ok(gone)
     }
 
-    /// Returns the directory and all that was copied with it, in order; nothing where any of it is lost.
+    /// Returns the directory and everything copied with it, in order; nothing if any of it is lost.
     fn copies_in<'m>(&self, dir: &[u8], modes: &'m Modes) -> Vec<&'m Vec<u8>> {
         let below = [dir, b"/"].concat();
         let parts = modes.range(dir.to_vec()..).map(|(path, _)| path);
@@ -228,7 +228,7 @@ impl Records {
                 self.put_back_file(path, modes)?;
             }
         }
-        // A directory may be one that its owner cannot write to.
+        // A directory may not be writable for its owner.
         for path in copies.iter().rev().filter(|path| self.copy_of(path).is_dir()) {
             self.set_mode(path, modes)?;
         }
@@ -278,23 +278,23 @@ fn copy_link(from: &Path, to: &Path) -> Result<(), FileError> {
     symlink(link, to).map_err(error)
 }
 
-/// Ignored paths, and repositories of their own, that were gone when the work tree was put back.
+/// Ignored paths and nested repositories that were gone when the work tree was restored.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
     /// All of them.
     pub all: Vec<Vec<u8>>,
-    /// Those of which there is no copy.
+    /// Those without a copy.
     pub for_good: Vec<Vec<u8>>,
-    /// Of these the directories.
+    /// The directories among these.
     without: Vec<Vec<u8>>,
-    /// Files in whose place is something else now, with their copies.
+    /// Files replaced by something else, with their copies.
     replaced: Vec<(Vec<u8>, PathBuf)>,
-    /// Those that a build made and would take for the whole without these directories.
+    /// Files made by a build that would take them as complete without these directories.
     held_back: Vec<Vec<u8>>,
 }
 
 impl Gone {
-    /// Tells what could not be put back; returns its paths. What was moved along may be in `trash`.
+    /// Reports paths that could not be restored; returns them. Files that were moved along may be in `trash`.
     pub fn tell(&self, trash: &Path, notices: &mut dyn Notices) -> Vec<Vec<u8>> {
         if !self.for_good.is_empty() {
             let mut told = format!(
@@ -324,7 +324,7 @@ impl Gone {
     }
 }
 
-/// Takes the inventory before an attempt, and copies what is small of it. One scan of the work tree.
+/// Takes the inventory before an attempt, and copies its small files. One scan of the work tree.
 pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     inner_repositories::record(site)?;
     let records = Records::of(site);
@@ -332,7 +332,7 @@ pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(records.copy_ignored(&now)?)
 }
 
-/// Leaves out of a reading what git ignored when the loop began and an attempt made it take in, and what new exclude
+/// Leaves paths out of a reading that git ignored when the loop began and an attempt added, and those that new exclude
 /// rules hid.
 pub(super) async fn leave_out(
     site: Site<'_>,

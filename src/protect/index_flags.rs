@@ -1,5 +1,5 @@
-//! What git was told not to look at when the loop began: files assumed to be unchanged, skipped files, and those
-//! outside a sparse checkout (git-update-index(1), git-sparse-checkout(1)).
+//! Paths that git was told to ignore when the loop began: files assumed unchanged, skipped files, and those outside a
+//! sparse checkout (git-update-index(1), git-sparse-checkout(1)).
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use crate::events::Notices;
 use crate::fs::FileError;
 use crate::git::index::Entries;
 
-/// The records; that of the start of the loop is beside the first.
+/// Names of the records; that of the start of the loop is beside the first.
 const SPARSE: &str = "sparse";
 const ASSUMED: &str = "assumed";
 const SKIPPED: &str = "skipped";
 
 impl Records {
-    /// Records what the user's index says.
+    /// Records the flags of the user's index.
     pub(super) fn record_flags(&self, entries: &Entries) -> Result<(), FileError> {
         for (name, paths) in [
             (SPARSE.to_owned(), &entries.sparse),
@@ -30,12 +30,12 @@ impl Records {
         Ok(())
     }
 
-    /// Records what is outside a sparse checkout at a checkpoint.
+    /// Records the paths outside a sparse checkout at a checkpoint.
     pub(super) fn record_sparse(&self, sparse: Vec<Vec<u8>>) -> Result<(), FileError> {
         self.save_paths(SPARSE, &sparse.into_iter().collect())
     }
 
-    /// Returns what was outside a sparse checkout at that moment.
+    /// Returns the paths outside a sparse checkout at that moment.
     pub(super) fn sparse(&self, moment: Moment) -> Result<Vec<Vec<u8>>, FileError> {
         Ok(self.paths(&moment.name(SPARSE))?.into_iter().collect())
     }
@@ -50,20 +50,20 @@ impl Records {
     }
 }
 
-/// Puts back outside the sparse checkout what was outside it. Called when the work tree is the savepoint's, with the
-/// index that describes it.
+/// Excludes the paths again that were outside the sparse checkout. Called when the work tree is the savepoint's, with
+/// the index that describes it.
 pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
     let repo = site.repo;
     let mut again = Records::of(site).sparse(moment)?;
     again.retain(|path| repo.exists(path));
     for path in &again {
-        // They are as the savepoint has them, so nothing is lost.
+        // The savepoint has the same content, so nothing is lost.
         repo.remove_file(path)?;
     }
     Ok(repo.hide_paths(index, &[], &again).await?)
 }
 
-/// Brings back what an attempt put outside a sparse checkout of its own: those files are not deleted; git was only told
+/// Brings back files that an attempt excluded by a sparse checkout of its own: they are not deleted; git was only told
 /// to leave them out.
 pub(super) async fn widen_sparse(
     site: Site<'_>,
@@ -86,10 +86,10 @@ pub(super) async fn widen_sparse(
     Ok(())
 }
 
-/// Hides from git again what it did not look at before the loop.
+/// Hides paths from git again that it was told to ignore before the loop.
 ///
 /// # Errors
-/// When a record cannot be read, or git fails.
+/// If a record cannot be read, or git fails.
 pub(crate) async fn hide_again(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let (assumed, skipped) = (records.paths(ASSUMED)?, records.paths(SKIPPED)?);

@@ -1,5 +1,5 @@
-//! Repositories in directories that have tracked files (`git init` in `src/`): git passes over them without a word, and
-//! whoever works in such a directory works on another repository from then on.
+//! Repositories in directories that have tracked files (`git init` in `src/`): git silently skips them, and anybody who
+//! works in such a directory then works on another repository.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,10 +12,10 @@ use super::trash::put_away;
 use crate::events::Notices;
 use crate::fs::FileError;
 
-/// The record of those that were there before the attempt.
+/// Name of the record of those that were there before the attempt.
 const NAME: &str = "inner-repositories";
 
-/// Records those that are there before an attempt.
+/// Records the existing ones before an attempt.
 pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
     let (records, found) = (Records::of(site), find(site).into_iter().collect());
     if records.knows(NAME) && records.paths(NAME)? == found {
@@ -24,7 +24,7 @@ pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
     records.save_paths(NAME, &found)
 }
 
-/// Moves those that an attempt made to the trash; returns their paths.
+/// Moves those made by an attempt to the trash; returns their paths.
 pub(super) fn clear(
     site: Site<'_>,
     trash: &Path,
@@ -50,7 +50,7 @@ pub(super) fn clear(
     Ok(made)
 }
 
-/// Finds the `.git` of directories with tracked files, but for the top. One `lstat` for each such directory.
+/// Finds the `.git` of directories with tracked files, except the top. One `lstat` for each such directory.
 fn find(site: Site<'_>) -> Vec<Vec<u8>> {
     let repo = site.repo;
     let dirs = tracked_directories(&repo.index(), repo.oid_length).into_iter();

@@ -1,5 +1,5 @@
-//! What is in a work tree and is not tracked by git, by kind, as it is before an attempt: what was there then is never
-//! moved away for being untracked.
+//! Untracked paths of a work tree before an attempt, by kind: a path that was there then is never moved away for being
+//! untracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,27 +14,27 @@ use super::stat_changes::parents;
 use crate::fs::{Links, read_regular};
 use crate::git::{GitError, Repo};
 
-/// What a path is that git does not track.
+/// The kind of an untracked path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Git would add it.
     Untracked,
     /// An ignored file or link.
     IgnoredFile,
-    /// A directory that an ignore rule matches itself, or an ignored repository; what is in it is not listed.
+    /// A directory that an ignore rule matches itself, or an ignored repository; its contents are not listed.
     IgnoredDirectory,
-    /// A directory whose own rules ignore all that is in it, themselves included; what is in it is not listed.
+    /// A directory whose own rules ignore everything in it, themselves included; its contents are not listed.
     SelfIgnored,
     /// A repository of its own that is not ignored.
     NestedRepository,
-    /// A pipe, a socket or a device: git does not list these.
+    /// A pipe, a socket or a device, which git does not list.
     Special,
-    /// A directory with nothing in it: git does not list these either.
+    /// An empty directory, which git does not list either.
     EmptyDirectory,
 }
 
 impl Kind {
-    /// Each with the letter that stands for it in a record.
+    /// All kinds, each with its letter in a record.
     const ALL: [(u8, Self); 7] = [
         (b'u', Self::Untracked),
         (b'f', Self::IgnoredFile),
@@ -45,7 +45,7 @@ impl Kind {
         (b'e', Self::EmptyDirectory),
     ];
 
-    /// Returns whether all that is below such a path belongs to it.
+    /// Returns whether everything below such a path belongs to it.
     pub fn is_whole(self) -> bool {
         matches!(
             self,
@@ -62,8 +62,8 @@ impl Kind {
     }
 }
 
-/// What tells a file from every other, wherever it is renamed to: device and inode, and, because inodes are used again, the
-/// time of its birth in nanoseconds.
+/// Identifies a file even after it is renamed: device and inode, and, because inodes are reused, the time of its birth
+/// in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     dev: u64,
@@ -72,8 +72,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Returns the identity of a file; `None` where the file system does not tell when it was made, and for a file with
-    /// several names: nobody could say which of them was renamed.
+    /// Returns the identity of a file; `None` if the file system has no birth time, and for a file with several hard
+    /// links: nobody could tell which of them was renamed.
     pub fn of(found: &Metadata) -> Option<Self> {
         if !found.is_dir() && found.nlink() > 1 {
             return None;
@@ -97,41 +97,41 @@ impl Identity {
     }
 }
 
-/// An entry: its kind, and which file it was.
+/// An entry: its kind, and the identity of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub kind: Kind,
     pub identity: Option<Identity>,
 }
 
-/// The untracked paths of a work tree, each of one kind; relative to the top, without a final `/`.
+/// The untracked paths of a work tree, each with one kind; relative to the top, without a final `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inventory(BTreeMap<Vec<u8>, Item>);
 
-/// What stands at a path, compared with what was there.
+/// The relation of a path to the inventory.
 enum Found {
     /// It was there.
     Known,
-    /// A directory in which something was.
+    /// A directory that contained something known.
     Holding,
-    /// Neither.
+    /// None of these.
     New,
 }
 
-/// What becomes of something that git calls untracked.
+/// Untracked paths, sorted by the inventory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Leftovers {
-    /// Nothing in it was there before.
+    /// Paths with nothing in them from before.
     pub new: Vec<Vec<u8>>,
-    /// New beside what was there before: git's ignore rules say whether it is in anybody's way.
+    /// New paths beside known ones: git's ignore rules decide whether they must go.
     pub beside: Vec<Vec<u8>>,
 }
 
 impl Inventory {
-    /// Takes the inventory of all that git lists beside what is in `index`. One scan of the work tree.
+    /// Takes the inventory of everything that git lists besides the content of `index`. One scan of the work tree.
     ///
     /// # Errors
-    /// When git cannot read the work tree.
+    /// If git cannot read the work tree.
     pub async fn take(repo: &Repo, index: &Path) -> Result<Self, GitError> {
         let outside = repo.outside(index).await?;
         let mut inventory = Self::default();
@@ -172,7 +172,7 @@ impl Inventory {
         self.0.insert(bare(path).to_vec(), Item { kind, identity });
     }
 
-    /// Adds all entries of another inventory; what is in both stays as it is here.
+    /// Adds all entries of another inventory; the existing entry of a path stays.
     pub fn extend(&mut self, other: Self) {
         for (path, item) in other.0 {
             self.0.entry(path).or_insert(item);
@@ -184,12 +184,12 @@ impl Inventory {
         self.0.retain(|path, item| holds(path, item.kind));
     }
 
-    /// Returns its paths in order, each with what is known of it.
+    /// Returns its paths in order, each with its entry.
     pub fn iter(&self) -> impl Iterator<Item = (&Vec<u8>, Item)> {
         self.0.iter().map(|(path, item)| (path, *item))
     }
 
-    /// Returns the paths of files of which copies can be kept.
+    /// Returns the paths of files that can be copied.
     pub fn files(&self) -> impl Iterator<Item = &Vec<u8>> {
         let is_file = |kind| matches!(kind, Kind::IgnoredFile | Kind::Untracked);
         self.iter()
@@ -197,7 +197,7 @@ impl Inventory {
             .map(|(path, _)| path)
     }
 
-    /// Returns the kind of what holds this path: its own, or that of the directory which it belongs to.
+    /// Returns the kind of the entry of this path: its own, or that of the directory that it belongs to.
     pub fn kind_of(&self, path: &[u8]) -> Option<Kind> {
         let path = bare(path);
         let above = path
@@ -210,8 +210,8 @@ impl Inventory {
         above.or_else(|| self.0.get(path).map(|item| item.kind))
     }
 
-    /// Returns whether a file of this path is not for git: one that was there, or in an ignored directory, and was left
-    /// out then.
+    /// Returns whether a file of this path must stay out of git: it was there and was left out then, itself or with its
+    /// ignored directory.
     pub fn holds_back(&self, path: &[u8]) -> bool {
         let kind = self.kind_of(path);
         kind.is_some_and(|kind| kind.is_ignored() || kind == Kind::Untracked)
@@ -228,8 +228,8 @@ impl Inventory {
         next.is_some_and(|(found, _)| found.starts_with(&below))
     }
 
-    /// Sorts what git calls untracked below `top`, including whole directories: what was there before stays, and where
-    /// something in a directory was, the rest of the directory is examined.
+    /// Sorts the paths that git calls untracked below `top`, including whole directories: known ones stay, and a
+    /// directory that contained something known is examined further.
     pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Leftovers {
         let mut left = Leftovers::default();
         let mut open: Vec<Vec<u8>> = Vec::new();
@@ -272,7 +272,7 @@ impl Inventory {
         }
     }
 
-    /// Returns the record of it: for each path the letter of its kind, its identity, and the path.
+    /// Returns its record: for each path the letter of its kind, its identity, and the path.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (path, item) in &self.0 {
@@ -289,7 +289,7 @@ impl Inventory {
         bytes
     }
 
-    /// Reads a record; what cannot be read in it is left out.
+    /// Reads a record; unreadable lines are left out.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let item = |field: &[u8]| {
             let mut parts = field.splitn(3, |byte| *byte == b' ');
@@ -308,7 +308,7 @@ impl Inventory {
     }
 
     /// Reads the list of ignored paths that earlier versions kept: it also named directories in which everything was
-    /// ignored, beside what was in them.
+    /// ignored, in addition to their contents.
     pub fn from_list(paths: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut inventory = Self::default();
         for path in paths {
@@ -330,7 +330,7 @@ impl Inventory {
     }
 }
 
-/// Returns the directory of an ignored `.gitignore` that says nothing but to ignore everything.
+/// Returns the directory of an ignored `.gitignore` whose only rules ignore everything.
 fn ignoring_itself<'p>(top: &Path, path: &'p [u8]) -> Option<&'p [u8]> {
     let dir = path.strip_suffix(b"/.gitignore")?;
     let rules = read_regular(&top.join(OsStr::from_bytes(path)), Links::Refused, 1024).ok()?;
@@ -345,7 +345,7 @@ fn bare(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
-/// Returns whether this is a directory with nothing but directories in it.
+/// Returns whether this is a directory that contains nothing but directories.
 pub(super) fn holds_no_file(path: &Path) -> bool {
     let is_bare = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| {
@@ -443,7 +443,7 @@ mod tests {
         );
         let mut left = inventory.sort_out(top, &paths(&["d/", "whole/", "empty/", "n/", "file"]));
         left.beside.sort();
-        // What stands where a pipe was is no longer a pipe.
+        // Whatever replaced a pipe is no longer a pipe.
         assert_eq!(left.beside, paths(&["d/new", "d/pipe", "d/x", "empty/z"]));
         assert_eq!(left.new, paths(&["whole/", "file"]));
     }

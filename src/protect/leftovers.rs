@@ -1,5 +1,5 @@
-//! What is left in the work tree after the files that git tracks have been put back: what came with the attempt goes to
-//! the trash, and what was there before it stays where it is.
+//! Handles the rest of the work tree after tracked files have been restored: paths that came with the attempt go to the
+//! trash, and paths that were there before stay.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,7 +18,8 @@ use crate::git::{GitError, Repo};
 use crate::paths::first_few;
 
 impl Savepoint {
-    /// Returns what git did not track when the loop began, and before the attempt that is being undone.
+    /// Returns the untracked paths of the beginning of the loop, and those from before the attempt that is being
+    /// undone.
     pub(super) fn known_before(&self, site: Site<'_>) -> Result<Inventory, ProtectError> {
         let records = Records::of(site);
         let top = &site.repo.top;
@@ -35,12 +36,12 @@ impl Savepoint {
         Ok(known)
     }
 
-    /// Moves to the trash what an agent has left in the top directory for itself, found by how the names begin; what
-    /// was there before stays, and so does what is ignored: it is in nobody's way, and may be the user's. Returns
-    /// whether anything was moved.
+    /// Moves files that an agent left for its own use in the top directory to the trash, found by their prefix; known
+    /// files stay, and so do ignored ones: they harm nothing, and may be the user's. Returns whether anything was
+    /// moved.
     ///
     /// # Errors
-    /// When something cannot be read or moved.
+    /// If something cannot be read or moved.
     pub async fn clear_agent_files(
         &self,
         site: Site<'_>,
@@ -71,8 +72,8 @@ impl Savepoint {
         Ok(!names.is_empty())
     }
 
-    /// Moves to the trash what git calls untracked below the top and was not there before. `index` describes the work
-    /// tree; `undone` are the paths that came with what is undone.
+    /// Moves untracked paths below the top that were not there before to the trash. `index` describes the work tree;
+    /// `undone` are the paths that came with the undone work.
     pub(super) async fn clear_leftovers(
         &self,
         site: Site<'_>,
@@ -89,7 +90,7 @@ impl Savepoint {
         let mut known = self.known_before(site)?;
         let mut going = Inventory::default();
         if !self.has_own_inventory || records.inventory_before_attempt()?.is_none() {
-            // What git ignores may be anybody's, except for what stands in a directory that goes.
+            // Ignored files may be anybody's, except in a directory that goes.
             let made = if self.has_own_inventory {
                 BTreeSet::new()
             } else {
@@ -124,8 +125,8 @@ impl Savepoint {
         Ok(())
     }
 
-    /// Moves to the trash what stands in the way of what is put back, and says so where the attempt did not put it
-    /// there.
+    /// Moves paths that are in the way of restored ones to the trash, and reports those that the attempt did not
+    /// create.
     pub(super) fn clear_out_of_the_way(
         &self,
         site: Site<'_>,
@@ -146,7 +147,7 @@ impl Savepoint {
     }
 }
 
-/// Returns the directories, with a final `/`, that came with the files of what is undone.
+/// Returns the directories, with a final `/`, that came with the undone files.
 fn made_with(index: &Path, oid: usize, undone: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
     let stay: BTreeSet<Vec<u8>> = tracked_directories(index, oid).into_iter().collect();
     let mut undone: Vec<&[u8]> = undone.iter().map(Vec::as_slice).collect();
@@ -156,8 +157,8 @@ fn made_with(index: &Path, oid: usize, undone: &[Vec<u8>]) -> BTreeSet<Vec<u8>> 
     made.map(|dir| [dir, b"/"].concat()).collect()
 }
 
-/// Selects what is new among what git calls untracked beside `index`, and which new things stand beside known ones
-/// without being ignored.
+/// Selects the new ones of the paths that git calls untracked beside `index`, and those new ones beside known paths
+/// that are not ignored.
 async fn new_among(
     repo: &Repo,
     index: &Path,
@@ -172,8 +173,8 @@ async fn new_among(
     Ok(new)
 }
 
-/// Returns what is untracked beside `index` in a repository without an inventory of its own; all that git ignores
-/// counts as having been there.
+/// Returns the untracked paths beside `index` in a repository without an inventory of its own; all ignored paths count
+/// as known.
 pub(super) async fn untracked_beside_ignored(repo: &Repo, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
     let untracked = repo.differences(index).await?.untracked;
     if untracked.is_empty() {

@@ -1,4 +1,4 @@
-//! Locks of git: those that nobody holds are removed, and a git that somebody runs is left alone.
+//! Git's locks: removes stale ones, and leaves those of a running git alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use crate::fs::remove_file;
 use crate::git::{GitError, index, locks};
 use crate::names::Change;
 
-/// Who may have left a lock.
+/// The possible holder of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// A process of an attempt, or of a step that was cut off; none of them is alive any more.
+    /// A process of an attempt, or of an interrupted step; none of them is alive any more.
     Ended,
-    /// Anybody.
+    /// Any process.
     Anybody,
 }
 
-/// Removes the locks that nobody holds; returns how many there were. A git that somebody runs in another window gets a
-/// moment to finish.
+/// Removes the locks that no process holds; returns their number. A git that runs in another window gets a moment to
+/// finish.
 ///
 /// # Errors
-/// When somebody's git may hold a lock; nothing is removed then.
+/// If another git process may hold a lock; nothing is removed then.
 pub(crate) async fn remove_stale(
     site: Site<'_>,
     change: &Change,
@@ -30,7 +30,7 @@ pub(crate) async fn remove_stale(
 ) -> Result<usize, ProtectError> {
     let mut found = all(site, change);
     for other in found.iter().filter(|lock| !lock.is_file()) {
-        // No git makes such a lock.
+        // Git never makes such a lock.
         set_aside(other, &site.trash().join("damaged"))?;
     }
     index::wait_for_locks(&found).await;
@@ -49,12 +49,12 @@ pub(crate) async fn remove_stale(
     Ok(found.len())
 }
 
-/// Returns whether somebody's git holds a lock now.
+/// Returns whether another git process holds a lock now.
 pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
     !all(site, change).is_empty() && locks::git_at_work(site.repo) == Some(true)
 }
 
-/// Lists the locks that are there and could stop a step.
+/// Lists the existing locks that could stop a step.
 fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
     let repo = site.repo;
     let mut locks = locks::of_git(repo);

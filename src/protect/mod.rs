@@ -1,9 +1,9 @@
-//! What an attempt can touch: recorded before it, repaired and judged after it, put back where it failed.
+//! Protects what an attempt can touch: records it before, repairs and judges it after, and restores it after a failure.
 //!
-//! - `AttemptRecord` is taken before an attempt and repairs what would stop git from running after it;
-//!   `Savepoint` is a state that the work tree goes back to: the last checkpoint, or the beginning of the loop.
-//! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` goes by it.
-//! - `trash` holds what git cannot keep; nothing is deleted.
+//! - `AttemptRecord` is taken before an attempt and repairs what would stop git from running after it; `Savepoint` is a
+//!   state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
+//! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` uses it.
+//! - `trash` holds what git cannot store; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
 //!   `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_position`, `locks`,
@@ -74,21 +74,21 @@ impl Site<'_> {
         self.dir.join(name)
     }
 
-    /// Returns the private index that a step computes with.
+    /// Returns the private index that a step works with.
     pub fn work_index(self) -> PathBuf {
         self.file("work.index")
     }
 
-    /// Returns the directory for what git cannot keep.
+    /// Returns the directory for files that git cannot store.
     pub fn trash(self) -> PathBuf {
         self.file("trash")
     }
 }
 
-/// Why something could not be recorded or put back.
+/// The reason why something could not be recorded or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtectError {
-    /// A file.
+    /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
     /// Git failed.
@@ -97,10 +97,10 @@ pub enum ProtectError {
     /// The work tree could not be read or written.
     #[error(transparent)]
     WorkTree(#[from] WorkTreeError),
-    /// The git directory is not where it was.
+    /// The git directory is no longer in its place.
     #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
     RepositoryGone(PathBuf),
-    /// The work tree changes while it is put back.
+    /// The work tree changes while it is being restored.
     #[error("the work tree keeps changing{}: is something still writing to it?", named(.0))]
     Restless(Vec<String>),
 }

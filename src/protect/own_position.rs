@@ -1,5 +1,5 @@
-//! HEAD and the loop's branch as files: where they are damaged, git finds no repository or no branch, and they are
-//! written again from what is known of them.
+//! HEAD and the loop's branch as files: if one is damaged, git finds no repository or no branch, and git-ralph writes
+//! it again from the loop's state.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,24 @@ use crate::events::Notices;
 use crate::git::{RefFile, RepoLayout, last_logged};
 use crate::names::{Change, Oid, short_branch};
 
-/// Where HEAD and the branch of a loop should be.
+/// The proper position of HEAD and the branch of a loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnPosition<'a> {
-    /// The change, whose branch it is.
+    /// The change of the branch.
     pub change: &'a Change,
     /// The last checkpoint.
     pub checkpoint: &'a Oid,
-    /// Whether an attempt is under way: HEAD goes back to the loop's branch wherever it was.
+    /// True during an attempt: HEAD then returns to the loop's branch, wherever it was.
     pub in_attempt: bool,
 }
 
 impl OwnPosition<'_> {
-    /// Writes HEAD and the loop's branch again where they are damaged; returns whether one was. A HEAD that was
-    /// elsewhere, as far as its log says, stays damaged: the files may not be those of the loop. What stood in their
-    /// place goes to the directory `trash`.
+    /// Writes HEAD and the loop's branch again if they are damaged; returns whether one was. A HEAD that was elsewhere,
+    /// according to its reflog, stays damaged: the files may not be those of the loop. The damaged files go to the
+    /// directory `trash`.
     ///
     /// # Errors
-    /// When a file cannot be moved or written.
+    /// If a file cannot be moved or written.
     pub async fn mend(
         self,
         site: Site<'_>,
@@ -37,7 +37,7 @@ impl OwnPosition<'_> {
         let branch = self.change.branch_ref();
         let (head_file, branch_file) = (repo.git_dir.join("HEAD"), repo.common_dir.join(&branch));
         let (head, at) = (RefFile::read(&head_file), RefFile::read(&branch_file));
-        // Tables of refs have no such files.
+        // Refs in tables have no such files.
         let in_files = !repo.common_dir.join("reftable").is_dir();
         let lost_head = in_files && matches!(head, RefFile::Missing | RefFile::Damaged);
         let lost_branch = in_files && matches!(at, RefFile::Damaged | RefFile::Symbolic(_));
@@ -82,7 +82,7 @@ impl OwnPosition<'_> {
     }
 }
 
-/// Moves what is there to the trash, if anything is.
+/// Moves an existing file to the trash.
 pub(super) fn set_aside(file: &Path, trash: &Path) -> Result<(), ProtectError> {
     if file.symlink_metadata().is_err() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Permissions that an attempt took away from files and directories that are to be put back, or that git itself has to
-//! write. They are given back when no process of the attempt is alive.
+//! Restores permissions that an attempt removed from files and directories that have to be restored, or that git itself
+//! has to write. Runs when no process of the attempt is alive.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -13,7 +13,7 @@ use super::stat_changes::tracked_directories;
 use crate::events::Notices;
 use crate::fs::{give, lacks, umask_now};
 
-/// What git has to write in a repository; if we lack permissions for one of these, all have to be checked.
+/// Paths that git has to write in a repository; if permissions are missing on one of them, all have to be checked.
 const GITS: &[&str] = &[
     "",
     "HEAD",
@@ -30,11 +30,12 @@ const GITS: &[&str] = &[
     "ralph",
 ];
 
-/// Gives us back the top directory and what git has to write. Checks only a few paths where nothing is wrong.
+/// Restores access to the top directory and to the paths that git has to write. Checks only a few paths if nothing is
+/// wrong.
 pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
     let repo = site.repo;
     let mut opened = usize::from(make_usual(&repo.top));
-    // In a linked work tree it is a file.
+    // In a linked work tree `.git` is a file.
     opened += usize::from(give(&repo.top.join(".git"), 0o600));
     let mut dirs = vec![&repo.common_dir];
     if !dirs.contains(&&repo.git_dir) {
@@ -53,7 +54,7 @@ pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
     }
 }
 
-/// Lets us write in every directory of the files that `index` tracks; their permissions come back with the savepoint.
+/// Makes every directory of the files that `index` tracks writable; their permissions are restored with the savepoint.
 pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     for dir in tracked_directories(index, site.repo.oid_length) {
         let path = site.repo.top.join(OsStr::from_bytes(&dir));
@@ -63,8 +64,8 @@ pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     }
 }
 
-/// Runs `act` on a path below `top`; when permissions forbid it, opens the directories down to it to their owner and
-/// runs it once more.
+/// Runs `act` on a path below `top`; if permissions forbid it, opens the directories down to it to their owner and runs
+/// it once more.
 pub(crate) fn with_permissions<T>(
     top: &Path,
     path: &Path,
@@ -74,7 +75,7 @@ pub(crate) fn with_permissions<T>(
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let mut above: Vec<&Path> = path.ancestors().take_while(|dir| *dir != top).collect();
             above.reverse();
-            // A directory that moves is written to as well.
+            // Moving a directory also writes to it.
             for dir in above {
                 if dir.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                     give(dir, 0o700);
@@ -86,7 +87,7 @@ pub(crate) fn with_permissions<T>(
     }
 }
 
-/// Gives a directory that its owner cannot use the permissions that new directories get.
+/// Sets the usual permissions of new directories on one that its owner cannot use.
 fn make_usual(dir: &Path) -> bool {
     let usual = 0o777 & !umask_now();
     lacks(dir, 0)
@@ -96,7 +97,8 @@ fn make_usual(dir: &Path) -> bool {
         })
 }
 
-/// Gives the owner these permissions for all files below, and all for directories; returns how many lacked them.
+/// Gives the owner these permissions for all files below, and all permissions for directories; returns the number of
+/// paths that lacked them.
 fn open(dir: &Path, needed: u32) -> usize {
     let mut opened = 0;
     let mut todo = vec![dir.to_owned()];

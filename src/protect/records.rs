@@ -1,6 +1,6 @@
-//! What git does not keep and an attempt must not take away, as records in `unversioned/` below the loop's directory:
-//! lists of paths, permissions, inventories, and copies of small ignored files. Never objects: a mirror push must not
-//! carry an ignored secret away.
+//! Records of what git does not store and an attempt must not take away, in `unversioned/` below the loop's directory:
+//! lists of paths, permissions, inventories, and copies of small ignored files. They are never objects: a mirror push
+//! must not carry an ignored secret away.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,10 +22,10 @@ use crate::fs::{
 use crate::git::GitError;
 use crate::git::index::Entries;
 
-/// What git did not track before the last attempt, and, at the start, when the loop began.
+/// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
 const INVENTORY: &str = "inventory";
 
-/// Is there when git took no notice of executable bits at the start: then each one that is set is recorded.
+/// Name of a file that exists if git ignored executable bits at the start: then each one that is set is recorded.
 pub(super) const IGNORES_MODES: &str = "ignores-modes";
 
 /// Paths relative to the top.
@@ -39,7 +39,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Names the records of this loop.
+    /// Returns the records of this loop.
     pub fn of(site: Site<'_>) -> Self {
         Self {
             dir: site.file("unversioned"),
@@ -47,9 +47,9 @@ impl Records {
         }
     }
 
-    /// Begins the records anew with what is there when the loop begins and does not need git to read the work tree
-    /// first: what is ignored, unusual permissions, empty directories, and what the user's index hides. One scan of the
-    /// directories and one `lstat` for each file, beside git's own.
+    /// Begins the records anew with everything that git need not read the work tree for: ignored files, unusual
+    /// permissions, empty directories, and the paths that the user's index hides. One scan of the directories and one
+    /// `lstat` for each file, in addition to git's own.
     pub async fn begin(
         &self,
         site: Site<'_>,
@@ -58,7 +58,7 @@ impl Records {
     ) -> Result<(), super::ProtectError> {
         remove_dir(&self.dir)?;
         let mut inventory = self.take_inventory(site, index).await?;
-        // The snapshot has them.
+        // The snapshot contains them.
         inventory.retain(|_, kind| kind != Kind::Untracked);
         self.record_flags(entries)?;
         let top = self.top.clone();
@@ -83,13 +83,13 @@ impl Records {
         Ok(self.save_modes(Moment::Checkpoint, &found.modes)?)
     }
 
-    /// Returns whether nothing stands at a path any more.
+    /// Returns whether a path no longer exists.
     pub fn is_gone(&self, path: &[u8]) -> bool {
         let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
         found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Returns whether there are only directories above a path: nothing is written through a link.
+    /// Returns whether all components above a path are directories: nothing is written through a symlink.
     pub fn has_only_directories_above(&self, path: &[u8]) -> bool {
         parents(path).all(|dir| {
             let found = self.top.join(OsStr::from_bytes(dir)).symlink_metadata();
@@ -100,7 +100,7 @@ impl Records {
         })
     }
 
-    /// Makes the empty directories again that are gone.
+    /// Creates the missing empty directories again.
     pub fn put_back_directories(&self) -> Result<(), FileError> {
         for path in self.empty_directories()? {
             let dir = self.top.join(OsStr::from_bytes(&path));
@@ -120,19 +120,19 @@ impl Records {
         Ok(empty.map(|(path, _)| path.clone()).collect())
     }
 
-    /// Takes the inventory of the work tree as it is now. One scan.
+    /// Takes the inventory of the present work tree. One scan.
     pub async fn take_inventory(&self, site: Site<'_>, index: &Path) -> Result<Inventory, GitError> {
         Inventory::take(site.repo, index).await
     }
 
-    /// Returns what git did not track when the loop began, except for what its snapshot holds; `None` where the record
-    /// is lost.
+    /// Returns the untracked paths of the beginning of the loop, except those in its snapshot; `None` if the record is
+    /// lost.
     pub fn inventory_of_start(&self) -> Result<Option<Inventory>, FileError> {
         let name = Moment::Start.name(INVENTORY);
         if self.knows(&name) {
             return Ok(Some(Inventory::from_bytes(&self.read(&name)?)));
         }
-        // The records of earlier versions.
+        // Earlier versions had these records.
         if !self.knows("ignored") {
             return Ok(None);
         }
@@ -143,12 +143,12 @@ impl Records {
         Ok(Some(inventory))
     }
 
-    /// Returns what git did not track before the last attempt; `None` where there is no record.
+    /// Returns the untracked paths from before the last attempt; `None` if there is no record.
     pub fn inventory_before_attempt(&self) -> Result<Option<Inventory>, FileError> {
         if self.knows(INVENTORY) {
             return Ok(Some(Inventory::from_bytes(&self.read(INVENTORY)?)));
         }
-        // The records of earlier versions.
+        // Earlier versions had these records.
         if !self.knows("ignored.later") {
             return Ok(None);
         }
@@ -163,7 +163,7 @@ impl Records {
         self.write(&moment.name(INVENTORY), &inventory.to_bytes())
     }
 
-    /// Returns whether there is such a record; it is gone when an agent deleted the loop's directory.
+    /// Returns whether such a record exists; it is gone if an agent deleted the loop's directory.
     pub fn knows(&self, name: &str) -> bool {
         self.dir.join(name).exists()
     }
@@ -197,7 +197,7 @@ impl Records {
         let path = self.dir.join(name);
         match read_regular(&path, Links::Refused, u64::MAX) {
             Ok(bytes) => Ok(bytes),
-            // A loop whose directory was deleted knows less, and says so elsewhere.
+            // A loop whose directory was deleted knows less; that is reported elsewhere.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(file_error("read", &path, error)),
         }
@@ -209,8 +209,8 @@ impl Records {
     }
 }
 
-/// Removes copies below `dir` that stand where the copy of the file `path` goes: a file is a directory now, or the other
-/// way round.
+/// Removes copies below `dir` that block the place of the copy of the file `path`: a file became a directory, or the
+/// other way round.
 pub(super) fn make_room(dir: &Path, path: &[u8]) -> Result<(), FileError> {
     for above in parents(path) {
         let above = dir.join(OsStr::from_bytes(above));

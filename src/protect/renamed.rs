@@ -1,5 +1,5 @@
-//! Ignored files and directories that an attempt carried along when it renamed a directory. Git knows nothing of them,
-//! but they are the same files: device, inode and time of birth say so, and they are renamed back.
+//! Ignored files and directories that were moved when an attempt renamed a directory. Git does not know them, but
+//! device, inode and birth time show that they are the same files, and they are renamed back.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -15,11 +15,11 @@ use crate::events::Notices;
 use crate::paths::first_few;
 
 impl Savepoint {
-    /// Renames back what was ignored, or was a repository of its own, and now stands elsewhere in the work tree; returns
-    /// whether there was any. One `lstat` for each ignored path, and a walk of the work tree where one is gone.
+    /// Renames ignored paths and nested repositories back that are now elsewhere in the work tree; returns whether
+    /// there were any. One `lstat` for each ignored path, and a walk of the work tree if one is gone.
     ///
     /// # Errors
-    /// When a record cannot be read.
+    /// If a record cannot be read.
     pub fn rename_back(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let records = Records::of(site);
         let known = match self.moment {
@@ -53,7 +53,7 @@ impl Savepoint {
     }
 }
 
-/// Lists what is no longer in its place and could stand there again: nothing is written through a link.
+/// Lists the paths that are gone and could be put back: nothing is written through a symlink.
 fn gone(known: &Inventory, records: &Records) -> HashMap<Identity, Vec<u8>> {
     let movable = known
         .iter()
@@ -64,7 +64,7 @@ fn gone(known: &Inventory, records: &Records) -> HashMap<Identity, Vec<u8>> {
         .collect()
 }
 
-/// Finds where it stands now, below the top; directories of the inventory that are in their place are not searched.
+/// Finds their present places below the top; directories of the inventory that are in place are not searched.
 fn find(top: &Path, known: &Inventory, wanted: &HashMap<Identity, Vec<u8>>) -> Vec<(Vec<u8>, PathBuf)> {
     let mut found = Vec::new();
     let mut dirs = vec![Vec::new()];

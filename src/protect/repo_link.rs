@@ -1,5 +1,5 @@
 //! The link from a work tree to its repository. An agent may move or delete `.git`; git would then find another
-//! repository above, and use its work tree as ours.
+//! repository above, and use its work tree as this one.
 
 use std::fs;
 use std::io;
@@ -11,17 +11,17 @@ use crate::events::Notices;
 use crate::fs::file_error;
 use crate::git::Repo;
 
-/// The directories of a repository and what leads to them, as they are at one moment.
+/// The directories of a repository and the link to them, as they are at one moment.
 pub(crate) struct RepoLink {
-    /// The git directories, and which directories they are: device and inode.
+    /// The git directories, and their identity: device and inode.
     dirs: [(PathBuf, Option<(u64, u64)>); 2],
     link: Link,
 }
 
-/// What stands at `.git` in the top directory, where that is no directory.
+/// The kind of `.git` in the top directory, unless it is a directory.
 #[derive(PartialEq, Eq)]
 enum Link {
-    /// Nothing that could be made anew.
+    /// Nothing that could be created again.
     None,
     /// A file that names the git directory (gitrepository-layout(5)).
     File(Vec<u8>),
@@ -30,7 +30,7 @@ enum Link {
 }
 
 impl RepoLink {
-    /// Records it before one of the agent's processes runs.
+    /// Records the link before one of the agent's processes runs.
     pub fn of(repo: &Repo) -> Self {
         let dir = |path: &Path| (path.to_owned(), identity(path));
         Self {
@@ -39,13 +39,13 @@ impl RepoLink {
         }
     }
 
-    /// Detects an agent that moved or deleted `.git`, and restores the link. Comes before anything else when the
-    /// agent's processes have ended.
+    /// Detects an agent that moved or deleted `.git`, and restores the link. Must be called first after the agent's
+    /// processes have ended.
     ///
     /// # Errors
-    /// [`ProtectError::RepositoryGone`] when the git directory itself is gone: then nothing may be touched.
+    /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then nothing may be touched.
     pub fn restore(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
-        // Behind a closed directory nothing can be seen.
+        // Nothing can be seen behind a directory without permissions.
         permissions::take_back(site, notices);
         if let Some((dir, _)) = self.dirs.iter().find(|(dir, was)| identity(dir) != *was) {
             return Err(ProtectError::RepositoryGone(dir.clone()));

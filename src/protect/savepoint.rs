@@ -1,5 +1,5 @@
-//! A state that the work tree can go back to: the last checkpoint, or the beginning of the loop. Going back touches
-//! only what differs; what git does not keep goes to the trash.
+//! A state that the work tree can be restored to: the last checkpoint, or the beginning of the loop. Only differing
+//! paths are touched; files that git does not store go to the trash.
 
 use std::collections::HashSet;
 use std::fs;
@@ -26,13 +26,13 @@ use crate::git::worktree::{Reading, Whose};
 use crate::names::Oid;
 use crate::paths::first_few;
 
-/// Paths that differ, with git's letter for how.
+/// Differing paths, with git's status letters.
 type Changes = Vec<(u8, Vec<u8>)>;
 
-/// How often the work tree may turn out to have changed while it is put back.
+/// Number of times that the work tree may change while it is being restored.
 const TURNS: usize = 4;
 
-/// Which state a savepoint is.
+/// The kind of a savepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// The beginning of the loop.
@@ -51,34 +51,34 @@ impl Moment {
     }
 }
 
-/// A state that the work tree can go back to.
+/// A state that the work tree can be restored to.
 #[derive(Clone, Debug)]
 pub(crate) struct Savepoint {
     /// Its tree.
     pub tree: Oid,
-    /// The commit of that tree.
+    /// The commit with that tree.
     pub commit: Oid,
-    /// Which state it is, by which its records are named.
+    /// Its kind, which names its records.
     pub moment: Moment,
     /// The user's nested repositories, which are left alone; relative to the top.
     pub nested: Vec<Vec<u8>>,
-    /// When what would be undone began.
+    /// The beginning of the work that would be undone.
     pub since: Timestamp,
-    /// Whether an inventory was taken before what would be undone: nobody takes one when a person starts to work.
+    /// True if an inventory was taken before that work: none is taken when a person starts to work.
     pub has_own_inventory: bool,
 }
 
-/// What going back to a savepoint came to.
+/// The result of going back to a savepoint.
 #[derive(Debug)]
 pub(crate) struct Return {
-    /// The paths that were touched since that state, or by going back.
+    /// The paths that were touched since that state, or on the way back.
     pub touched: Vec<Vec<u8>>,
-    /// What git does not track and could not be put back.
+    /// Untracked paths that could not be restored.
     pub lost: Vec<Vec<u8>>,
 }
 
 impl Savepoint {
-    /// Returns the index that described it.
+    /// Returns the index that describes it.
     pub fn index(&self, site: Site<'_>) -> PathBuf {
         site.file(match self.moment {
             Moment::Start => "start.index",
@@ -86,19 +86,19 @@ impl Savepoint {
         })
     }
 
-    /// Records what git does not keep when a loop begins. `index` is the user's, whose flags are `entries`; nothing
-    /// waits for the work tree to be read. One scan of the directories and one `lstat` for each file.
+    /// Records what git does not store when a loop begins. `index` is the user's, with the flags `entries`; this does
+    /// not wait until the work tree has been read. One scan of the directories and one `lstat` for each file.
     ///
     /// # Errors
-    /// When something cannot be read or written.
+    /// If something cannot be read or written.
     pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
         Records::of(site).begin(site, index, entries).await
     }
 
-    /// Records the bytes that git would not give back when a loop begins; `index` describes the work tree.
+    /// Records the bytes that git would not reproduce when a loop begins; `index` describes the work tree.
     ///
     /// # Errors
-    /// When a file cannot be read or copied.
+    /// If a file cannot be read or copied.
     pub async fn begin_exact_bytes(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         ExactBytes::begin(site, index).await
     }
@@ -106,17 +106,18 @@ impl Savepoint {
     /// Records indexes and submodules when the first checkpoint is made, with its index in place.
     ///
     /// # Errors
-    /// When something cannot be read or written.
+    /// If something cannot be read or written.
     pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
         self.remember_index(site)?;
         index::copy(&site.repo.index(), &site.file("start.index"))?;
         submodules::record_start(site).await
     }
 
-    /// Records what a story touched, with the index of its checkpoint in place; `since` is when the loop began.
+    /// Records the paths that a story touched, with the index of its checkpoint in place; `since` is the beginning of
+    /// the loop.
     ///
     /// # Errors
-    /// When something cannot be read or written.
+    /// If something cannot be read or written.
     pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let repo = site.repo;
         let now = repo.index();
@@ -134,11 +135,11 @@ impl Savepoint {
         submodules::record(site).await
     }
 
-    /// Records permissions and exact bytes of what a person touched since the checkpoint without a difference that git
-    /// would see: an attempt must not take it along. The working index describes the work tree.
+    /// Records permissions and exact bytes of paths that a person touched since the checkpoint in a way that git would
+    /// not see: an attempt must not take that along. The working index describes the work tree.
     ///
     /// # Errors
-    /// When something cannot be read or written.
+    /// If something cannot be read or written.
     pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let work = site.work_index();
         let known = self.index(site);
@@ -159,17 +160,17 @@ impl Savepoint {
             .await
     }
 
-    /// Keeps a copy of the index as it is now, to see later what was touched since.
+    /// Keeps a copy of the present index, to find later changes.
     fn remember_index(&self, site: Site<'_>) -> Result<(), ProtectError> {
         index::copy(&site.repo.index(), &self.index(site))?;
         Ok(())
     }
 
-    /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` says
-    /// nothing. One `lstat` for each file and one scan.
+    /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` means
+    /// only that they may differ. One `lstat` for each file and one scan.
     ///
     /// # Errors
-    /// When git cannot read the work tree.
+    /// If git cannot read the work tree.
     pub async fn is_as_left(&self, site: Site<'_>) -> Result<bool, ProtectError> {
         if !is_untouched_since(site.repo, &self.index(site), &self.tree) {
             return Ok(false);
@@ -177,10 +178,10 @@ impl Savepoint {
         Ok(site.repo.is_as_indexed(&self.nested).await?)
     }
 
-    /// Makes the private index that a step computes with: the real one without flags that hide files.
+    /// Makes the private index that a step works with: a copy of the real one without flags that hide files.
     ///
     /// # Errors
-    /// When git cannot make it.
+    /// If git cannot make it.
     pub async fn working_index(
         &self,
         site: Site<'_>,
@@ -205,10 +206,10 @@ impl Savepoint {
         Ok(work)
     }
 
-    /// Reads the work tree as it is now into the working index, and compares it with the savepoint. One scan.
+    /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.
     ///
     /// # Errors
-    /// When something can be neither read nor stored.
+    /// If something can be neither read nor stored.
     pub async fn read(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<Reading, ProtectError> {
         let work = self.working_index(site, notices).await?;
         let whose = Whose::Loops { nested: &self.nested };
@@ -223,7 +224,7 @@ impl Savepoint {
     /// Puts the working index in place of the real one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub async fn install_working_index(site: Site<'_>) -> Result<(), ProtectError> {
         let work = site.work_index();
         if work.exists() {
@@ -233,12 +234,12 @@ impl Savepoint {
         Ok(())
     }
 
-    /// Goes back to this state: submodules, files, index, and what git does not keep. `now` is the work tree when the
-    /// working index was just read from it. What has to go is in the directory `trash`; what was in submodules is kept
-    /// under the ref `kept`. What cannot be put back is told.
+    /// Goes back to this state: submodules, files, index, and what git does not store. `now` is the work tree if the
+    /// working index was just read from it. Removed files go to the directory `trash`; the content of submodules is
+    /// kept under the ref `kept`. Paths that could not be restored are reported.
     ///
     /// # Errors
-    /// When the work tree does not come to rest, or something cannot be put back. Doing it again goes on.
+    /// If the work tree keeps changing, or something cannot be restored. A second call continues.
     pub async fn go_to(
         &self,
         site: Site<'_>,
@@ -247,7 +248,7 @@ impl Savepoint {
         kept: &str,
         notices: &mut dyn Notices,
     ) -> Result<Return, ProtectError> {
-        // Who reads a failed attempt does so before it is read.
+        // A failed attempt is kept, and so read, before it is undone.
         let is_unread = self.moment == Moment::Start || now.is_none();
         let is_other = is_unread && self.rename_back(site, notices)?;
         let now = if self.put_back_submodules(site, kept, trash, notices).await? || is_other {
@@ -265,7 +266,7 @@ impl Savepoint {
         Ok(Return { touched, lost })
     }
 
-    /// Brings back what git does not keep. Called with the savepoint's index in place.
+    /// Restores what git does not store. Called with the savepoint's index in place.
     async fn put_back_unversioned(
         &self,
         site: Site<'_>,
@@ -279,7 +280,7 @@ impl Savepoint {
         records.put_back_directories()?;
         let exact = ExactBytes::of(site, self.moment);
         let mut written = exact.restore(&repo.top, touched)?;
-        // Where the record is lost, nobody knows of which files it had other bytes than git would write.
+        // If the record is lost, nobody knows which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(repo, &repo.index(), touched).await {
                 Err(ProtectError::Git(error)) => notices.tell(format!(
@@ -300,14 +301,14 @@ impl Savepoint {
         let empty = records.empty_directories()?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;
-        // After the beginning of the loop the user's own index takes its place.
+        // On the way back to the beginning of the loop, the user's own index is installed later.
         if self.moment == Moment::Checkpoint {
             self.remember_index(site)?;
         }
         Ok(gone)
     }
 
-    /// Brings the files to this state, touching only what differs, until nothing changes any more.
+    /// Restores the files to this state, touching only what differs, until nothing changes any more.
     async fn converge(
         &self,
         site: Site<'_>,
@@ -339,7 +340,7 @@ impl Savepoint {
             let came = changes.iter().filter(|(status, _)| *status == b'A');
             added.extend(came.map(|(_, path)| path.clone()));
             let seen = changes.clone();
-            // A file that changed meanwhile keeps all from being changed; the next turn sees it.
+            // If a file changed meanwhile, none is changed; the next turn sees it.
             let done = match self.restore_rules(site, &changes).await? {
                 Some(tree) => {
                     let changes = repo.git.diff_trees(&self.tree, &tree).await?;
@@ -358,7 +359,7 @@ impl Savepoint {
                 }
             };
             if !done {
-                // The switch names nothing; what is written to meanwhile is what keeps it from being done.
+                // The switch names no file; the one that is being written is the one that prevents it.
                 changed = repo
                     .not_as_read(&work, repo.oid_length, &seen)
                     .unwrap_or_default();
@@ -383,8 +384,8 @@ impl Savepoint {
         Err(ProtectError::Restless(first_few(&changed)))
     }
 
-    /// Restores ignore and attribute rules first, when the attempt changed any: they decide what is whose and what a
-    /// file's content is. The working index is then the savepoint's, and what it does not know is left for the trash.
+    /// Restores ignore and attribute rules first, if the attempt changed any: they decide which files belong to whom,
+    /// and a file's content. The working index is then the savepoint's, and paths that it lacks are left for the trash.
     /// Returns the tree of the tracked files.
     async fn restore_rules(&self, site: Site<'_>, changes: &Changes) -> Result<Option<Oid>, ProtectError> {
         let (repo, work) = (site.repo, site.work_index());
@@ -400,8 +401,8 @@ impl Savepoint {
         Ok(Some(repo.read_tracked(&work).await?))
     }
 
-    /// Takes out of the working index what the savepoint's ignore rules cover, or was there untracked, and the
-    /// savepoint does not hold: an agent may have force-added files that are the user's.
+    /// Removes paths from the working index that the savepoint's ignore rules match, or that were untracked then, and
+    /// that the savepoint lacks: an agent may have force-added the user's files.
     async fn leave_ignored(
         &self,
         site: Site<'_>,
@@ -412,11 +413,11 @@ impl Savepoint {
         let added = changes.iter().filter(|(status, _)| *status == b'A');
         let added: Vec<Vec<u8>> = added.map(|(_, path)| path.clone()).collect();
         let known = self.known_before(site)?;
-        // The attempt has taken away the rule that hid it.
+        // The attempt removed the rule that hid the path.
         let (was_there, mut added): (Vec<_>, Vec<_>) =
             added.into_iter().partition(|path| known.holds_back(path));
         if now.nested.is_empty() && !added.is_empty() {
-            // What was not in the attempt's own index was added by us, and that leaves ignored files out.
+            // git-ralph added all paths that the attempt's own index lacks, and it leaves ignored files out.
             let bytes = fs::read(repo.index()).unwrap_or_default();
             if let Some(its) = Index::parse(&bytes, repo.oid_length) {
                 let has = |path: &Vec<u8>| its.entries.binary_search_by(|entry| (*entry.path).cmp(path));
@@ -434,9 +435,9 @@ impl Savepoint {
         Ok((repo.git.write_tree(&work).await?, changes))
     }
 
-    /// Moves to the trash what stands where the savepoint has something and what git does not know of (ignored files,
-    /// files under a rule that the attempt added): git would not overwrite it. `changes` says how the work tree differs
-    /// from the savepoint.
+    /// Moves paths to the trash that are in the way of the savepoint's and that git does not know (ignored files, files
+    /// under a rule that the attempt added): git would not overwrite them. `changes` lists the differences between the
+    /// work tree and the savepoint.
     fn clear_the_way(
         &self,
         site: Site<'_>,

@@ -1,5 +1,5 @@
-//! One walk over the user's tree when the loop begins, for what neither git nor an index records: unusual permissions,
-//! empty directories, pipes and sockets.
+//! Walks over the user's tree once when the loop begins, to find what neither git nor an index records: unusual
+//! permissions, empty directories, pipes and sockets.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,19 +10,19 @@ use super::file_modes::{Modes, Usual};
 use super::inventory::{Inventory, Kind};
 use super::records::Paths;
 
-/// What the walk found; paths relative to the top.
+/// The result of the walk; paths relative to the top.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Permissions that git would not give.
     pub modes: Modes,
     /// Directories without entries, with a final `/`.
     pub empty: Paths,
-    /// What is neither a file nor a directory nor a link.
+    /// Paths that are neither a file nor a directory nor a symlink.
     pub special: Paths,
 }
 
-/// Walks over everything below `top` except for what is `ignored`, nested repositories and git's own directory. What
-/// cannot be read is passed over.
+/// Walks over everything below `top` except for `ignored` paths, nested repositories and git's own directory.
+/// Unreadable directories are skipped.
 pub(super) fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
     let mut found = Found::default();
     let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);

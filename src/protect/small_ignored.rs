@@ -1,5 +1,5 @@
-//! Which of the files and directories that git ignores are copied before an attempt: small ones, up to a bound in all,
-//! without what a build makes anew.
+//! Selects the ignored files and directories that are copied before an attempt: small ones, up to a total size, without
+//! files that a build makes again.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -9,17 +9,17 @@ use std::time::SystemTime;
 
 use super::inventory::{Inventory, Kind};
 
-/// Ignored files up to this size are copied, and directories with no more than this in them.
+/// Maximum size of a copied file, and of the content of a copied directory.
 const SMALL: u64 = 1024 * 1024;
-/// As many bytes are copied in all.
+/// Maximum size of all copies.
 const IN_ALL: u64 = 64 * 1024 * 1024;
-/// Directories with more entries than this are not copied, nor read any further.
+/// Maximum number of entries of a copied directory; larger ones are not read to the end.
 const MANY: usize = 200;
-/// As many entries of directories are looked at in all.
+/// Maximum number of directory entries that are looked at in total.
 const LOOKED_AT: usize = 4000;
-/// Directories that hold nothing but what is made anew.
+/// Directories that contain only files that are made again.
 const CACHES: [&[u8]; 4] = [b"__pycache__", b".mypy_cache", b".pytest_cache", b".ruff_cache"];
-/// What compilers and build tools make, by the ends of the names.
+/// Suffixes of files made by compilers and build tools.
 const BUILT: [&str; 22] = [
     "a",
     "beam",
@@ -45,10 +45,10 @@ const BUILT: [&str; 22] = [
     "tsbuildinfo",
 ];
 
-/// A file, or a directory with all that is in it, that is copied as a whole.
+/// A file, or a directory with everything in it, that is copied as a whole.
 #[derive(Debug)]
 pub(super) struct Small {
-    /// What it consists of, the item itself first, directories before what is in them; paths relative to the top.
+    /// Its parts, the item itself first, directories before their contents; paths relative to the top.
     pub parts: Vec<(Vec<u8>, Metadata)>,
     bytes: u64,
     modified: Option<SystemTime>,
@@ -77,7 +77,7 @@ impl Small {
         })
     }
 
-    /// Reads a directory as long as it is small; `left` is how many entries may still be looked at.
+    /// Reads a directory as long as it is small; `left` is the number of entries that may still be looked at.
     fn directory(top: &Path, path: &[u8], left: &mut usize) -> Option<Self> {
         let name = path.rsplit(|byte| *byte == b'/').next()?;
         if CACHES.contains(&name) {
@@ -116,11 +116,11 @@ impl Small {
     }
 }
 
-/// Selects what is copied: what was there at the start first, and small and old things before others.
+/// Selects the paths to copy: those from the start first, and small and old ones before others.
 pub(super) fn choose(top: &Path, now: &Inventory, start: &Inventory) -> Vec<Small> {
     let mut left = LOOKED_AT;
     let mut all: Vec<(bool, Small)> = Vec::new();
-    // Many later ones must not take the places of those that were there at the start.
+    // Many later files must not displace those that were there at the start.
     for later in [false, true] {
         for (path, item) in now.iter() {
             if start.kind_of(path).is_none() != later {
@@ -153,14 +153,14 @@ pub(super) fn rules_of(dir: &[u8], kind: Kind) -> Option<Vec<u8>> {
     (kind == Kind::SelfIgnored).then(|| [dir, b"/.gitignore"].concat())
 }
 
-/// Returns whether a file of this name is one that a build makes anew.
+/// Returns whether a build makes a file of this name again.
 pub(super) fn is_built(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let end = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
     end.len() < name.len() && BUILT.iter().any(|built| end == built.as_bytes())
 }
 
-/// Sorts paths so that what a build makes anew comes last.
+/// Sorts paths so that files that a build makes again come last.
 pub(super) fn built_last(paths: &mut [Vec<u8>]) {
     paths.sort_by_key(|path| is_built(path));
 }

@@ -1,5 +1,5 @@
-//! Files that were touched since an index was written, found by the stat data that it holds (gitformat-index(5)): with
-//! `lstat` alone, without looking at a file's content.
+//! Finds files that were touched since an index was written, by the stat data in it (gitformat-index(5)): with `lstat`
+//! alone, without reading a file's content.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,8 +13,8 @@ use crate::git::Repo;
 use crate::git::index_file::{Entry, GITLINK, Index, compare, touched};
 use crate::names::Oid;
 
-/// Returns the paths whose files differ between two indexes, or may: they were touched in between. `oid` is the length
-/// of an object id in bytes.
+/// Returns the paths whose files were touched between two indexes, so that they differ or may differ. `oid` is the
+/// length of an object id in bytes.
 pub(crate) fn touched_between(was: &Path, is: &Path, oid: usize) -> Vec<Vec<u8>> {
     let (was, is) = (
         fs::read(was).unwrap_or_default(),
@@ -32,8 +32,8 @@ pub(crate) fn touched_between(was: &Path, is: &Path, oid: usize) -> Vec<Vec<u8>>
 }
 
 /// Returns the paths of an index whose files were touched after it was written, but in the same second: git may be
-/// built to compare whole seconds, and sees no other permissions then. Looks only at the few files that were last
-/// touched in the second of `since` or later.
+/// built to compare whole seconds, and then does not see changed permissions. Looks only at the few files that were
+/// last touched in the second of `since` or later.
 pub(crate) fn touched_in_same_second(repo: &Repo, index: &Path, since: Timestamp) -> Vec<Vec<u8>> {
     let bytes = fs::read(index).unwrap_or_default();
     let known = Index::parse(&bytes, repo.oid_length).unwrap_or_default();
@@ -46,8 +46,8 @@ pub(crate) fn touched_in_same_second(repo: &Repo, index: &Path, since: Timestamp
     late.map(|entry| entry.path.to_vec()).collect()
 }
 
-/// Returns whether the real index holds what the index `saved` with this tree holds, hides nothing, and no file was
-/// touched since: git would not report a file that only got other permissions. One `lstat` for each file.
+/// Returns whether the real index has the same content as the index `saved` with this tree, hides nothing, and no file
+/// was touched since: git would not report a file whose permissions alone changed. One `lstat` for each file.
 pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool {
     let now = fs::read(repo.index()).unwrap_or_default();
     let was = fs::read(saved).unwrap_or_default();
@@ -76,7 +76,7 @@ pub(crate) fn tracked_paths(index: &Path, oid: usize) -> BTreeSet<Vec<u8>> {
     parsed.entries.iter().map(|entry| entry.path.to_vec()).collect()
 }
 
-/// Returns every directory above these paths, quickly when they come in order.
+/// Returns every directory above these paths; fast if they are in order.
 pub(crate) fn directories<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<&'p [u8]> {
     let mut dirs = BTreeSet::new();
     let mut last: &[u8] = b"";

@@ -1,5 +1,5 @@
-//! Copies of the story list: from before an attempt, for lists that git does not bring back (ignored ones, and those
-//! outside the repository), and from when somebody said what an attempt came to, whose marks are undone by it.
+//! Copies of the story list: one from before an attempt, for lists that git does not restore (ignored ones, and those
+//! outside the repository), and one from the time when an attempt's result was declared, to undo the marks made since.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use crate::fs::{FileError, Links, copy_file, file_error, read_regular, remove_fi
 use crate::stories::Source;
 use crate::stories::file::TEMPORARY;
 
-/// The copy from before an attempt, in the loop's directory; it is there only during an attempt.
+/// Name of the copy from before an attempt, in the loop's directory; it exists only during an attempt.
 const BEFORE: &str = "stories.copy";
 
-/// The copy from when somebody said what an attempt came to; it is there only while that is examined.
+/// Name of the copy from the time of a declared result; it exists only while that is checked.
 const JUDGED: &str = "stories.judged";
 
-/// Copies the list before an attempt. The copy is complete or not there.
+/// Copies the list before an attempt. The copy is complete or absent.
 pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     if source.commands.is_some() {
         return Ok(());
@@ -25,16 +25,16 @@ pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> 
     Ok(copy_file(&site.repo.top.join(&source.path), &site.file(BEFORE))?)
 }
 
-/// Reads the copy from before an attempt; `None` where there is none.
+/// Reads the copy from before an attempt; returns `None` if there is none.
 pub(crate) fn before_attempt(site: Site<'_>) -> Option<Vec<u8>> {
     read_regular(&site.file(BEFORE), Links::Refused, u64::MAX).ok()
 }
 
-/// Copies the list before somebody's word on an attempt is examined. A list that is not there, or is not a file, has no
+/// Copies the list before a declared result of an attempt is checked. A list that is missing, or is no file, has no
 /// copy.
 ///
 /// # Errors
-/// When it cannot be copied.
+/// If it cannot be copied.
 pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     remove_file(&site.file(JUDGED))?;
     let from = site.repo.top.join(&source.path);
@@ -47,16 +47,16 @@ pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), Protect
 /// Forgets the copies, once the attempt's own list has become the checkpoint's.
 ///
 /// # Errors
-/// When a copy cannot be removed.
+/// If a copy cannot be removed.
 pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     remove_file(&site.file(JUDGED))?;
     Ok(remove_file(&site.file(BEFORE))?)
 }
 
-/// Puts the list back to what it was before an attempt, where the revert has not done so.
+/// Restores the list from before an attempt, if the revert has not done so.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub(crate) fn put_back(site: Site<'_>, checkpoint: &Savepoint, source: &Source) -> Result<(), ProtectError> {
     let list = source.path.as_bytes();
     let tracked = || tracked_paths(&checkpoint.index(site), site.repo.oid_length);
@@ -67,10 +67,10 @@ pub(crate) fn put_back(site: Site<'_>, checkpoint: &Savepoint, source: &Source) 
     Ok(remove_file(&site.file(JUDGED))?)
 }
 
-/// Puts the list back to what it was when somebody said what the attempt came to.
+/// Restores the list from the time when the attempt's result was declared.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub(crate) fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     put_back_copy(site, source, JUDGED)
 }
@@ -93,7 +93,7 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
         if let Some(dir) = list.parent() {
             fs::create_dir_all(dir).map_err(|error| file_error("make", dir, error))?;
         }
-        // A link that an attempt put there may lead anywhere: it goes, and nothing is written through it.
+        // A symlink that an attempt put there may lead anywhere: it is removed, and nothing is written through it.
         if source.target(top).is_err() {
             let _ = fs::remove_file(&list);
         }
@@ -102,7 +102,7 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
     Ok(remove_file(&copy)?)
 }
 
-/// Moves to the trash what an attempt put in place of the list, or of a directory above it.
+/// Moves whatever an attempt put in place of the list, or of a directory above it, to the trash.
 fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
     let is_in_the_way = |path: &&Path| match path.symlink_metadata() {
         Ok(_) if *path == list => true,
@@ -117,7 +117,7 @@ fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
     trash::move_away(path, &trash.join(name))
 }
 
-/// Removes what a mark that was cut off left beside the list: temporary files of git-ralph's own.
+/// Removes git-ralph's own temporary files beside the list that an interrupted mark left.
 fn remove_half_written(list: &Path) -> Result<(), FileError> {
     let list = list.canonicalize().unwrap_or_else(|_| list.to_owned());
     let entries = list.parent().and_then(|dir| fs::read_dir(dir).ok());

@@ -1,5 +1,5 @@
-//! Submodules: an attempt may commit in one, leave it dirty or delete it. What a failed attempt did there is kept in
-//! the submodule's own refs and undone. Repositories without submodules pay nothing.
+//! Submodules: an attempt may commit in one, leave it dirty or delete it. The work of a failed attempt is kept in the
+//! submodule's own refs and undone. Repositories without submodules pay nothing.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -30,14 +30,14 @@ struct Submodules {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Submodule {
-    /// Relative to the top, percent-encoded.
+    /// The path, relative to the top, percent-encoded.
     path: String,
-    /// The branch checked out in it, in full; `None`: detached.
+    /// The full name of its branch; `None` if detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<String>,
-    /// The commit checked out in it.
+    /// Its HEAD commit.
     oid: Oid,
-    /// The content of its `.git` when that is a file: where its repository is.
+    /// The content of its `.git` if that is a file, which names its repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     git_file: Option<String>,
 }
@@ -61,10 +61,10 @@ pub(super) fn is_any(site: Site<'_>) -> bool {
 }
 
 impl Savepoint {
-    /// Finds a submodule with uncommitted changes. A missing index is made anew first, so that git can find out.
+    /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
     ///
     /// # Errors
-    /// When git cannot find out.
+    /// If git cannot find out.
     pub async fn dirty_submodule(
         &self,
         site: Site<'_>,
@@ -78,7 +78,7 @@ impl Savepoint {
         Ok(dirty.map(|path| String::from_utf8_lossy(&path).into_owned()))
     }
 
-    /// Puts the submodules back; returns whether any was different. What was in them is kept in their own repositories
+    /// Restores the submodules; returns whether any was different. Their content is kept in their own repositories
     /// under the ref `kept`.
     pub(super) async fn put_back_submodules(
         &self,
@@ -97,7 +97,7 @@ impl Savepoint {
         Ok(changed)
     }
 
-    /// Puts a submodule back; returns what there is to report when it was not as before.
+    /// Restores a submodule; returns a report if it had changed.
     async fn put_back(
         &self,
         site: Site<'_>,
@@ -166,8 +166,8 @@ impl Savepoint {
         )))
     }
 
-    /// Opens the repository of a submodule; its directory is made anew where only the repository is left. Returns
-    /// `None` when that is gone too.
+    /// Opens the repository of a submodule; its directory is made again if only the repository is left. Returns `None`
+    /// if that is gone too.
     async fn open(
         &self,
         site: Site<'_>,
@@ -203,7 +203,7 @@ impl Savepoint {
 async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
     let repo = site.repo;
     let mut found = Submodules::default();
-    // Without this file nothing is registered, and no index has to be looked through.
+    // Without this file no submodule is registered, and no index has to be read.
     if repo.top.join(".gitmodules").symlink_metadata().is_err() {
         return Ok(found);
     }
@@ -237,7 +237,7 @@ fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), P
 }
 
 fn load(site: Site<'_>, moment: Moment) -> Submodules {
-    // A loop whose directory was deleted knows less, and says so elsewhere.
+    // A loop whose directory was deleted knows less; that is reported elsewhere.
     let text = fs::read_to_string(record_file(site, moment)).unwrap_or_default();
     toml::from_str(&text).unwrap_or_default()
 }

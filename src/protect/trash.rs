@@ -1,5 +1,5 @@
-//! Moving things away without losing a byte: by renaming, and between file systems by a copy that is complete
-//! and on disk before anything is removed.
+//! Moves things away without losing a byte: by renaming, and between file systems by a copy that is complete and on
+//! disk before anything is removed.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ use super::Site;
 use super::permissions::with_permissions;
 use crate::fs::{FileError, file_error, make_accessible};
 
-/// Returns this path, or the first after it with a number at its end that does not exist yet.
+/// Returns this path, or the first with a number appended that does not exist yet.
 pub(super) fn free_name(wanted: &Path) -> PathBuf {
     let mut place = wanted.to_owned();
     let mut number = 1;
@@ -33,10 +33,10 @@ pub(super) fn free_name(wanted: &Path) -> PathBuf {
     place
 }
 
-/// Moves what is at `from` to `to`, where nothing may be, and makes the directories above it.
+/// Moves `from` to `to`, where nothing may be, and creates the directories above it.
 ///
 /// # Errors
-/// When not all of it can be moved; what could not be is where it was.
+/// If not all of it can be moved; the rest stays where it was.
 pub(super) fn move_away(from: &Path, to: &Path) -> Result<(), FileError> {
     let dir = to.parent().unwrap_or(Path::new("."));
     let moved = fs::create_dir_all(dir).and_then(|()| rename_or_copy(from, to));
@@ -46,7 +46,7 @@ pub(super) fn move_away(from: &Path, to: &Path) -> Result<(), FileError> {
 /// Moves a path of the work tree to the directory `trash`; `nested` are the user's nested repositories, which stay.
 ///
 /// # Errors
-/// When it cannot be moved.
+/// If it cannot be moved.
 pub(super) fn put_away(
     site: Site<'_>,
     nested: &[Vec<u8>],
@@ -75,12 +75,12 @@ pub(super) fn put_away(
     }
 }
 
-/// Moves what is at `from` to `to`, where nothing may be; links are moved, not followed.
+/// Moves `from` to `to`, where nothing may be; symlinks are moved, not followed.
 ///
 /// A mount point stays, as an empty directory.
 ///
 /// # Errors
-/// When not all of it can be moved; what could not be is where it was.
+/// If not all of it can be moved; the rest stays where it was.
 pub(super) fn rename_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error)
@@ -99,7 +99,7 @@ fn copy_and_remove(from: &Path, to: &Path) -> io::Result<()> {
     let mut name = OsString::from(".ralph-");
     name.push(to.file_name().unwrap_or_default());
     let half = to.with_file_name(name);
-    // What an earlier try left; all of it is still where it came from.
+    // An earlier attempt to move may have left a partial copy; its source is still complete.
     forget(&half)?;
     let mut copied = Copied::default();
     let tried = match copied.copy(from, &half) {
@@ -140,23 +140,23 @@ fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// What has been copied, in the order in which it was.
+/// The copied paths, in order.
 #[derive(Debug, Default)]
 struct Copied {
     sources: Vec<(PathBuf, Metadata)>,
-    /// Files with several names: the first copy, by device and inode.
+    /// Files with several hard links: the first copy, by device and inode.
     linked: HashMap<(u64, u64), PathBuf>,
 }
 
 impl Copied {
-    /// Copies a file, or a directory with all that is in it.
+    /// Copies a file, or a directory with everything in it.
     fn copy(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut dirs = Vec::new();
         let mut open = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = open.pop() {
             let is = from.symlink_metadata()?;
             if is.is_dir() {
-                // Nobody else may look into it until it has its own permissions.
+                // Only the owner may look into it until it has its own permissions.
                 DirBuilder::new().mode(0o700).create(&to)?;
                 for entry in fs::read_dir(&from)? {
                     let name = entry?.file_name();
@@ -168,7 +168,7 @@ impl Copied {
             }
             self.sources.push((from, is));
         }
-        // What is made in a directory changes its time.
+        // Creating a file in a directory changes the directory's time.
         for (dir, is) in dirs.into_iter().rev() {
             let copy = File::open(&dir)?;
             let _ = chown(&dir, Some(is.uid()), Some(is.gid()));
@@ -214,14 +214,14 @@ impl Copied {
         Ok(())
     }
 
-    /// Removes what was copied, except for what has changed since.
+    /// Removes the sources of the copy, except for those that have changed since.
     fn remove(self) -> io::Result<()> {
         let mut changed = None;
-        // What is in a directory was copied after it.
+        // The content of a directory was copied after the directory.
         for (path, was) in self.sources.into_iter().rev() {
             let removed = if was.is_dir() {
                 match fs::remove_dir(&path) {
-                    // Something is mounted here, or further down.
+                    // A file system is mounted here, or further down.
                     Err(error)
                         if matches!(
                             error.kind(),
@@ -257,8 +257,8 @@ impl Copied {
     }
 }
 
-/// Returns whether nothing was written to a file. The loss of one of its names changes the time of its inode, which is
-/// not compared.
+/// Returns whether a file was not written to. The removal of a hard link changes the time of the inode, which is not
+/// compared.
 fn is_same(is: &Metadata, was: &Metadata) -> bool {
     let of = |found: &Metadata| {
         (
@@ -289,7 +289,7 @@ fn copy_file(from: &Path, to: &Path, is: &Metadata) -> io::Result<()> {
         .mode(0o600)
         .open(to)?;
     io::copy(&mut source, &mut copy)?;
-    // Only root may give files away; and giving them away drops special permission bits.
+    // Only root may change the owner; and that clears special permission bits.
     let _ = fchown(&copy, Some(is.uid()), Some(is.gid()));
     copy.set_permissions(fs::Permissions::from_mode(is.mode() & 0o7777))?;
     copy.set_times(times(is)?)?;

@@ -1,4 +1,4 @@
-//! What an attempt made that git does not list: pipes, sockets, and ignore rules that hide themselves.
+//! Finds files made by an attempt that git does not list: pipes, sockets, and ignore rules that hide themselves.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,11 +11,11 @@ use super::inventory::Inventory;
 use super::stat_changes::directories;
 use crate::git::index_file::Index;
 
-/// File systems use the clock of the last tick for time stamps: a file made after a moment may look older than it.
+/// File systems use the clock of the last tick for timestamps: a new file may look slightly older than it is.
 const CLOCK_LAG: Duration = Duration::from_millis(100);
 
-/// Finds special files, and ignore rules that hide themselves, in the directories of the files that `index` knows,
-/// where they were made since `since` and are not `known` from before. `index` describes the work tree.
+/// Finds special files, and ignore rules that hide themselves, in the directories of the files in `index`, if they were
+/// made since `since` and are not in `known`. `index` describes the work tree.
 pub(super) fn made_since(site: Site<'_>, index: &Path, known: &Inventory, since: SystemTime) -> Vec<Vec<u8>> {
     let since = since - CLOCK_LAG;
     let bytes = fs::read(index).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! All refs but the loop's branch, the stash among them: what an attempt did to them is seen, reported, and undone with
-//! a failed attempt. The refs that keep the loop's work are put back after every attempt.
+//! All refs except the loop's branch, including the stash: an attempt's changes to them are reported, and undone with a
+//! failed attempt. The refs that keep the loop's work are restored after every attempt.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,28 +15,28 @@ use crate::git::{Git, RefFile, RefInfo, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
-/// Below it are the refs that keep the work of loops; those of other loops belong to those loops.
+/// Prefix of the refs that keep the work of loops; those of other loops belong to those loops.
 const LOOPS: &str = "refs/ralph/";
-/// Below it are their branches.
+/// Prefix of the loops' branches.
 const BRANCHES: &str = "refs/heads/ralph/";
-/// Below it is what is known of other repositories: whoever fetches moves it.
+/// Prefix of the remote-tracking refs, which a fetch moves.
 const REMOTES: &str = "refs/remotes/";
-/// Below it are refs that make git show other objects than the named ones (git-replace(1)).
+/// Prefix of refs that make git show other objects than the named ones (git-replace(1)).
 const REPLACEMENTS: &str = "refs/replace/";
-/// Refs of operations in one work tree (gitglossary(7), "per-worktree ref").
+/// Prefixes of refs of operations in one work tree (gitglossary(7), "per-worktree ref").
 const WORK_TREES: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
-/// The stash, whose entries are the log of this ref (git-stash(1)).
+/// The stash, whose entries are the reflog of this ref (git-stash(1)).
 const STASH: &str = "refs/stash";
-/// Who an attempt is, as the subject of a message.
+/// The name of an attempt as the subject of a message.
 pub(crate) const ATTEMPT: &str = "the attempt";
-/// The record of an attempt's beginning, in the loop's directory; it is there only during an attempt.
+/// Name of the record of the refs before an attempt, in the loop's directory; it exists only during an attempt.
 const RECORD: &str = "refs-before.toml";
 
 /// The refs at one moment, by full name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UserRefs(BTreeMap<String, Oid>);
 
-/// What an attempt did to one of them.
+/// A change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RefChange {
     name: String,
@@ -45,10 +45,10 @@ pub(crate) struct RefChange {
 }
 
 impl UserRefs {
-    /// Where the refs are looked for.
+    /// The patterns by which the refs are listed.
     pub const PATTERNS: [&str; 1] = ["refs"];
 
-    /// Selects from what was listed: all but the branch of the loop `own`, and what other loops keep.
+    /// Selects all listed refs except the branch of the loop `own` and those that other loops keep.
     pub fn of(refs: &[RefInfo], own: &Change) -> Self {
         let (branch, kept) = (own.branch_ref(), own.ralph_ref(""));
         let is_other_loops = |name: &str| name.starts_with(LOOPS) && !name.starts_with(&kept);
@@ -65,7 +65,7 @@ impl UserRefs {
         )
     }
 
-    /// Returns where a ref is.
+    /// Returns the value of a ref.
     pub fn at(&self, name: &str) -> Option<Oid> {
         self.0.get(name).cloned()
     }
@@ -89,7 +89,7 @@ impl UserRefs {
         Ok(written.map_err(|source| file_error("write", &path, source))?)
     }
 
-    /// Returns what differs from the record of an attempt's beginning; nothing where there is none.
+    /// Returns the changes since the record of the attempt's beginning; none if there is no record.
     pub fn changes(&self, dir: &Path) -> Vec<RefChange> {
         let text = read_regular_text(&dir.join(RECORD), Links::Refused, u64::MAX).ok();
         let before: Option<Self> = text.and_then(|text| toml::from_str(&text).ok());
@@ -98,7 +98,7 @@ impl UserRefs {
             .unwrap_or_default()
     }
 
-    /// Returns what differs from what the refs were before.
+    /// Returns the changes since an earlier state of the refs.
     pub fn changes_since(&self, before: &Self) -> Vec<RefChange> {
         let names = before
             .0
@@ -114,7 +114,7 @@ impl UserRefs {
             .collect()
     }
 
-    /// Selects the moves that were not made before a crash cut the step off, and are still possible.
+    /// Selects the moves that were not made before a crash interrupted the step, and are still possible.
     pub fn still_possible(&self, moves: Vec<Update>) -> Vec<Update> {
         let possible = |update: &Update| match update {
             Update::Move { name, old, .. } => self.0.get(name) == old.as_ref(),
@@ -127,13 +127,13 @@ impl UserRefs {
 
 /// Forgets the record once the attempt is judged.
 pub(crate) fn forget(dir: &Path) {
-    // A record that stays would only be written over by the next attempt.
+    // A record that remains is overwritten by the next attempt.
     let _ = fs::remove_file(dir.join(RECORD));
 }
 
-/// Returns what undoes, whatever the outcome, what `who` did to the refs that keep the work of this loop, and to
-/// replacements, with which git would show a history other than the real one. Values of replacements are kept under
-/// names that begin with `attempt`.
+/// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
+/// and to replacements, with which git would show a false history. Values of replacements are kept under names that
+/// begin with `attempt`.
 pub(crate) fn own_refs_back(
     changes: &[RefChange],
     attempt: Option<&str>,
@@ -149,7 +149,7 @@ pub(crate) fn own_refs_back(
                 name: format!("{attempt}-{}", is.short()),
                 new: is.clone(),
             };
-            // One object may stand in for many.
+            // One object may replace many.
             if !updates.contains(&keep) {
                 updates.push(keep);
             }
@@ -163,15 +163,15 @@ pub(crate) fn own_refs_back(
     updates
 }
 
-/// Reports what `who` did to refs that are not put back.
+/// Reports the changes by `who` to refs that are not restored.
 pub(crate) fn tell_others(changes: &[RefChange], who: &str, notices: &mut dyn Notices) {
     for change in changes.iter().filter(|change| !change.is_put_back()) {
         notices.tell(change.told(who));
     }
 }
 
-/// Judges an attempt that promised COMPLETE by what it did to the user's refs, and reports that. Returns why it cannot
-/// be complete: it hid work in the stash.
+/// Judges an attempt that promised COMPLETE by its changes to the user's refs, and reports them. Returns an error with
+/// the reason if the attempt hid work in the stash.
 pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<(), String> {
     for change in changes {
         if change.name == STASH && change.is.is_some() {
@@ -184,9 +184,9 @@ pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<
     Ok(())
 }
 
-/// Returns what brings the user's refs back after a failed attempt: branches and tags that are gone, or moved to where
-/// this HEAD was, get their old value. New refs, stash entries, and what is checked out in another work tree stay.
-/// `kept` gets the refs that keep the new values, named after `name`.
+/// Returns the moves that restore the user's refs after a failed attempt: branches and tags that are gone, or moved to
+/// a commit that this HEAD was at, get their old value. New refs, stash entries, and branches checked out in another
+/// work tree stay. `kept` gets the refs that keep the new values, named after `name`.
 pub(crate) async fn put_back(
     site: Site<'_>,
     changes: Vec<RefChange>,
@@ -202,7 +202,7 @@ pub(crate) async fn put_back(
     let visited = git.head_history().await?;
     let elsewhere = git.checked_out_refs(&site.repo.top).await?;
     for change in changes {
-        // Somebody may work on other branches meanwhile: what this HEAD was never at belongs to them.
+        // Somebody may work on other branches meanwhile: commits that this HEAD was never at belong to them.
         let ours =
             !elsewhere.contains(&change.name) && change.is.as_ref().is_none_or(|is| visited.contains(is));
         let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
@@ -231,7 +231,7 @@ pub(crate) async fn put_back(
     Ok(updates)
 }
 
-/// Returns whether the branch of another loop is gone because that loop was finished or aborted, and keeps its work.
+/// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.
 async fn is_finished(git: &Git, change: &RefChange) -> Result<bool, ProtectError> {
     let (Some(was), None, Some(name)) = (&change.was, &change.is, change.name.strip_prefix(BRANCHES)) else {
         return Ok(false);
@@ -250,10 +250,10 @@ impl RefChange {
         &self.name
     }
 
-    /// Removes the file of a ref that is gone because git cannot read what is in it: git would not write it again.
+    /// Removes the file of a ref that counts as gone because git cannot read it: git would refuse to write it.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// If the file cannot be removed.
     pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
         let file = repo.common_dir.join(&self.name);
         if self.is.is_none() && RefFile::read(&file) == RefFile::Damaged {
@@ -266,13 +266,13 @@ impl RefChange {
         self.name.starts_with(REPLACEMENTS)
     }
 
-    /// Returns whether nobody else may move it: it keeps work of the loop, or replaces an object. Of the refs that keep
-    /// work only the loop's own are looked at.
+    /// Returns whether nobody else may move the ref: it keeps work of the loop, or replaces an object. Of the refs that
+    /// keep work, only the loop's own are considered.
     fn is_put_back(&self) -> bool {
         self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
     }
 
-    /// Returns what brings the ref back to what it was.
+    /// Returns the move that restores the ref.
     fn undone(&self) -> Option<Update> {
         let name = self.name.clone();
         match (self.was.clone(), self.is.clone()) {
@@ -282,7 +282,7 @@ impl RefChange {
         }
     }
 
-    /// Says what was done to it while `who` ran: it may have been somebody else.
+    /// Returns a message about its change while `who` ran: somebody else may have made it.
     fn told(&self, who: &str) -> String {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),

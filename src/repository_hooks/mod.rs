@@ -1,12 +1,12 @@
-//! Git's own hooks, for those who want them in a repository: git reports what a person does to a live loop's branch,
-//! and asks before it is lost or pushed.
+//! Git hooks that a user can install in a repository: git reports a person's changes to a live loop's branch, and asks
+//! before the branch is lost or pushed.
 //!
-//! - `scripts`: the hooks, small shell scripts that run whatever hook was there before;
-//! - `install::repository_hooks` puts them into a repository and takes them out again;
-//! - `answer`: what runs when git calls one, in a process of its own;
-//! - `note`: what that notes in a loop's state and events.
+//! - `scripts`: the hooks, small shell scripts that also run the former hook;
+//! - `install::repository_hooks` installs and removes them;
+//! - `answer`: runs in a process of its own when git calls one;
+//! - `note`: records what a hook reports in the loop's state and events.
 //!
-//! Like the guard no wall: whatever is broken here lets git go on.
+//! Like the guard, this is no wall: if something here fails, git goes on.
 
 mod answer;
 mod note;

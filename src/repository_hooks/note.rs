@@ -1,5 +1,5 @@
-//! What git's hooks note of what a person does: commits on the loop's branch, and whether HEAD is there. Nothing waits
-//! for the loop's lock: what cannot be saved still becomes an event.
+//! Records a person's actions that git's hooks report: commits on the loop's branch, and whether HEAD is on it. Nothing
+//! waits for the loop's lock: a note that cannot be saved still becomes an event.
 
 use crate::events::{Event, What};
 use crate::fs::append_private;
@@ -9,8 +9,8 @@ use crate::names::Oid;
 use crate::state::noted::{shown, work_tree_of};
 use crate::state::{AgentSession, Noted, State, Store};
 
-/// Looks where HEAD and the loop's branch are now, and notes what is new. While an attempt runs, or an agent's session
-/// has a story, everything is the agent's.
+/// Reads the position of HEAD and of the loop's branch, and records changes. During an attempt, or while an agent's
+/// session has a story, every change is the agent's.
 pub(super) async fn note(layout: &RepoLayout, state: &State) {
     let session = state.session.as_ref();
     if state.running.is_some() || state.intent.is_some() || session.is_some_and(AgentSession::is_at_work) {
@@ -51,12 +51,12 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     }
     if lock.is_ok() {
         let noted = (after != Noted::default()).then_some(after);
-        // Git goes on in any case; what is not saved is seen the next time.
+        // Git goes on in any case; an unsaved note is found again the next time.
         let _ = store.save(&State { noted, ..current });
     }
 }
 
-/// Looks at what is to be seen now.
+/// Reads the present position.
 async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
     let its = work_tree_of(state);
     let branch = state.change.branch_ref();
@@ -89,7 +89,7 @@ async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
     }
 }
 
-/// Counts the commits above the checkpoint; none when git cannot tell.
+/// Counts the commits above the checkpoint; returns 0 if git cannot tell.
 async fn count(layout: &RepoLayout, checkpoint: &Oid, tip: &Oid) -> usize {
     let range = format!("{checkpoint}..{tip}");
     let output = Git::at(&layout.git_dir)

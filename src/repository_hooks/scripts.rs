@@ -1,38 +1,38 @@
-//! The scripts. Each runs the hook that was there before with what git gave: arguments, standard input, directory.
-//! Where the program is gone, in an attempt, or where nothing is to be said, that is all they do.
+//! The hook scripts. Each also runs the former hook with the same arguments, standard input and directory. If the
+//! program is gone, in an attempt, or if there is nothing to report, they do only that.
 
 use std::path::Path;
 
 use crate::exit::Exit;
 use crate::guard::scripts::{PUSH, REFS, quoted};
 
-/// Our hooks.
+/// Names of the hooks.
 pub const NAMES: &[&str] = &["post-commit", "post-checkout", "post-rewrite", PUSH, REFS];
 
-/// What stands in each of them, and in no other hook.
+/// A line that is in each of these scripts, and in no other hook.
 const MARK: &str = "# Made by git ralph hooks install; git ralph hooks uninstall takes it away.";
 
-/// The ending that the name of a hook that was there before gets.
+/// Suffix that is added to the name of a former hook.
 pub const BESIDE: &str = ".before-ralph";
 
-/// Returns whether a hook is one of ours, of whatever version.
+/// Returns whether a hook is one of git-ralph's, of whatever version.
 pub fn is_ours(script: &[u8]) -> bool {
     let mut lines = script.split(|byte| *byte == b'\n');
     lines.nth(1) == Some(MARK.as_bytes())
 }
 
-/// Where a script finds the hook that was there before.
+/// The place where a script finds the former hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Beside it.
+    /// In the same directory.
     Beside,
-    /// In the directory that the configuration named, and would name without ours.
+    /// In the directory that the configuration would name without git-ralph's.
     Elsewhere,
-    /// Git runs it.
+    /// Git itself runs it.
     ByGit,
 }
 
-/// Returns the script for a hook; one that has nothing of ours to do only runs what was there.
+/// Returns the script for a hook; for a name without a task of git-ralph's, it only runs the former hook.
 pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
     let mut script = format!("#!/bin/sh\n{MARK}\n").into_bytes();
     script.extend_from_slice(
@@ -77,7 +77,7 @@ pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
     script
 }
 
-/// Finds out whether any loop goes on, without a process: by the one line of its state that says so.
+/// Shell code that finds out without a process whether any loop is live, by one line of its state.
 const LIVE: &str = "live=
 for state in \"$ralph\"/*.toml; do
     [ -f \"$state\" ] || continue
@@ -92,8 +92,8 @@ for state in \"$ralph\"/*.toml; do
 done
 ";
 
-/// Finds the directory of the hooks that were there before ours: what the repository's configuration said, else what
-/// the user's or the system's says, else git's own.
+/// Shell code that finds the directory of the former hooks: from the repository's former configuration, else from the
+/// user's or the system's, else git's own.
 const ELSEWHERE: &str = "here=${0%/*}
 if [ -f \"$here/former\" ]; then
     IFS= read -r dir <\"$here/former\"

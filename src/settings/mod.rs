@@ -1,7 +1,7 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
 //! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys and their defaults;
-//! `table` says what they mean, `values` what values they take, `options` what a command line says instead.
+//! `table` has their meanings, `values` parses their values, `options` has the command line's.
 
 mod options;
 #[cfg(test)]
@@ -27,11 +27,11 @@ pub use table::{TABLE, spelled};
 use values::{days, dollars, duration, finish_choice, mark, notify, number, text, truth, wait, wrong};
 pub use values::{parse_colour, parse_duration, parse_on_failure, to_std};
 
-/// What `run` does when the loop has come to its end.
+/// The choice that `run` makes at the end of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FinishChoice {
-    /// Ask on a terminal; elsewhere leave it to a later `finish`.
+    /// Ask on a terminal; otherwise leave it to a later `finish`.
     #[default]
     Ask,
     /// Bring the work to the original branch, uncommitted.
@@ -40,7 +40,7 @@ pub enum FinishChoice {
     Keep,
 }
 
-/// How a person hears that a long run has ended, or asks something.
+/// The way to notify a person that a long run has ended, or asks something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notify {
@@ -53,7 +53,7 @@ pub enum Notify {
     Command(String),
 }
 
-/// What `run` does when a story has no retries left.
+/// The action of `run` when a story has no retries left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
@@ -62,20 +62,20 @@ pub enum OnFailure {
     Stop,
     /// Skip the story, and continue.
     Skip,
-    /// Finish the loop, as it would be finished when it is complete.
+    /// Finish the loop as if it were complete.
     Finish,
 }
 
-/// Who marks a complete story as done in its list.
+/// Whoever marks a complete story as done in its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// git-ralph, when the agent has promised and all gates have passed.
+    /// git-ralph, once the agent has promised and all gates have passed.
     #[default]
     Auto,
     /// The agent; a promise with open tasks is a failed attempt.
     Agent,
-    /// Nobody: the loop itself remembers what is done.
+    /// Nobody: the loop itself remembers which stories are done.
     Never,
 }
 
@@ -91,10 +91,10 @@ impl Mark {
     }
 }
 
-/// When output is coloured, as in git's `color.ui`.
+/// The use of colours, as in git's `color.ui`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// When a terminal shows it.
+    /// On a terminal.
     Auto,
     /// In pipes and files too.
     Always,
@@ -105,10 +105,10 @@ pub enum Colour {
 /// The settings that a command works with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Settings {
-    /// The agent's name, or its shell command line; the first known one on PATH when absent.
+    /// The agent's name, or its shell command line; if absent, the first known agent on PATH.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What is set for agents by name.
+    /// The settings of agents by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Pieces>,
     /// Retries after the first attempt, for each story.
@@ -128,49 +128,49 @@ pub struct Settings {
     /// Wall time of the whole loop, checked between attempts of `run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<SignedDuration>,
-    /// How long to wait for the agent's service in a row; no limit when absent.
+    /// Maximum time to wait for the agent's service in a row; no limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_wait: Option<SignedDuration>,
-    /// Attempts that one `run` may start.
+    /// Maximum number of attempts of one `run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// Cost in US dollars that the agents of this loop may report in total.
+    /// Maximum cost that the agents of this loop may report in total, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
-    /// What `run` does when a story has no retries left.
+    /// The action of `run` when a story has no retries left.
     pub on_failure: OnFailure,
-    /// How a person hears of the end of a long run.
+    /// The way to notify a person of the end of a long run.
     pub notify: Notify,
-    /// What `run` does at the end.
+    /// The choice of `run` at the end.
     pub finish: FinishChoice,
     /// Time limit of one git command.
     pub command_timeout: SignedDuration,
-    /// How long to keep what a finished loop left; for ever when absent.
+    /// Time to keep the refs and files of a finished loop; forever if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_attempts: Option<SignedDuration>,
-    /// Which adapter lists the stories; detected when absent.
+    /// The adapter that lists the stories; detected if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
-    /// Where the stories are; detected when absent.
+    /// The place of the stories; detected if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stories: Option<String>,
-    /// Lists the stories, for the command adapter.
+    /// Command that lists the stories, for the command adapter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stories_command: Option<String>,
-    /// Marks a story as done before its checkpoint, for the command adapter.
+    /// Command that marks a story as done before its checkpoint, for the command adapter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_command: Option<String>,
-    /// Informed of a story whose checkpoint is made, for the command adapter.
+    /// Command that runs after a story's checkpoint, for the command adapter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_command: Option<String>,
-    /// Who marks a complete story.
+    /// Whoever marks a complete story.
     pub mark: Mark,
-    /// Path of the template for prompts; the built-in one when absent.
+    /// Path of the template for prompts; the built-in one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Whether the next prompt shows the end of the output of an attempt that promised nothing.
+    /// True if the next prompt shows the end of the output of an attempt without a promise.
     pub retry_output: bool,
-    /// Whether hooks guard the agent's git and refuse what would harm the loop.
+    /// True if hooks guard the agent's git and refuse what would harm the loop.
     pub guard: bool,
 }
 
@@ -206,7 +206,7 @@ impl Default for Settings {
     }
 }
 
-/// Keys that this version does not act upon, each with the values that ask for nothing.
+/// Keys that this version ignores, each with the values that need no warning.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
 
 /// The configuration as far as git-ralph uses it.
@@ -214,23 +214,23 @@ const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no",
 pub struct Configuration {
     /// Section `ralph`.
     pub settings: Settings,
-    /// Whether the user has told git a name and an address for commits.
+    /// True if git has the user's name and address for commits.
     pub has_identity: bool,
-    /// Whether a setting can make git convert files.
+    /// True if a setting can make git convert files.
     pub converts: bool,
-    /// Whether git takes no notice of executable bits (`core.fileMode=false`).
+    /// True if git ignores executable bits (`core.fileMode=false`).
     pub ignores_modes: bool,
     /// `color.ralph`, else `color.ui`.
     pub colour: Option<Colour>,
-    /// Where git looks for hooks; `None` when that has to be read again.
+    /// The hook settings of git; `None` if they have to be read again.
     pub hooks: Option<Hooks>,
-    /// What a person should know about settings that have no effect.
+    /// Messages about settings that have no effect.
     pub ignored: Vec<String>,
-    /// What was given with `git -c`, which goes before the options that a loop was begun with.
+    /// Settings of `git -c`, which override the options of the command that began a loop.
     given: Vec<(String, String)>,
 }
 
-/// A setting that cannot be understood.
+/// An error in the settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// Git could not read its configuration.
@@ -243,7 +243,7 @@ pub enum SettingsError {
         key: String,
         /// Its value.
         value: String,
-        /// What would be right.
+        /// The expected kind of value.
         wanted: &'static str,
     },
 }
@@ -263,10 +263,10 @@ impl Advise for SettingsError {
 }
 
 impl Configuration {
-    /// Reads the configuration, the user's `git -c` included.
+    /// Reads the configuration, including the user's `git -c`.
     ///
     /// # Errors
-    /// When git cannot read it or a value cannot be understood.
+    /// If git cannot read it or a value is invalid.
     pub async fn read(git: &Git) -> Result<Self, SettingsError> {
         let args = [
             "-z",
@@ -328,12 +328,12 @@ impl Configuration {
             }
         }
         configuration.colour = ours.or(configuration.colour);
-        // Each git that we run is told to run no hooks, after whatever the user has set.
+        // git-ralph sets this for each git that it runs, after the user's settings.
         if hooks_paths.last() == Some(&(b"command", "/dev/null".to_owned())) {
             hooks_paths.pop();
         }
         hooks.path = hooks_paths.into_iter().fold(None, |before, (_, path)| {
-            // Ours runs the hooks of the directory that was set before.
+            // The hooks in git-ralph's directory run those of the former directory.
             if is_ours(&path) {
                 former(&path).or(before)
             } else {
@@ -353,7 +353,7 @@ impl Configuration {
         Some(value)
     }
 
-    /// Returns the settings for a command on a loop that is there already.
+    /// Returns the settings for a command on an existing loop.
     #[must_use]
     pub fn of_loop(&self, kept: &LoopSettings) -> Settings {
         let mut settings = self.settings.clone();
@@ -366,7 +366,7 @@ impl Configuration {
     }
 }
 
-/// Sets one value; returns `false` when no setting has this key.
+/// Sets one value; returns `false` if no setting has this key.
 fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, SettingsError> {
     match key {
         "ralph.agent" => settings.agent = text(value),
@@ -410,7 +410,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
     Ok(true)
 }
 
-/// Sets what is said about an agent by name.
+/// Sets a value that belongs to an agent by name.
 fn set_piece(
     settings: &mut Settings,
     key: &str,
@@ -433,7 +433,7 @@ fn set_piece(
     Ok(true)
 }
 
-/// Says why a setting has no effect; `None` where it asks for nothing.
+/// Returns a message why a setting has no effect; `None` if its value needs no warning.
 fn why_ignored(key: &str, value: &str) -> Option<String> {
     if let Some((key, nothing)) = NOT_YET.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
         return (!nothing.contains(&value))

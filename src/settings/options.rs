@@ -1,11 +1,11 @@
-//! Options of a command line. They go before what is configured: for that command, or for the loop that it begins.
+//! Options of a command line. They override the configuration: for that command, or for the loop that it begins.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use super::{Mark, Settings, parse_duration};
 
-/// What the options of a command line set.
+/// The settings of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The agent's name, or its shell command line.
@@ -20,16 +20,16 @@ pub struct Options {
     /// Time without output after which an attempt is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Limit>,
-    /// Gates, in place of those that are configured.
+    /// Gates that replace the configured ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
 }
 
-/// What a loop keeps of the settings: who marks its stories, and the options of the command that began it. Everything
-/// else is read anew by each command.
+/// The settings that a loop keeps: the setting of its mark, and the options of the command that began it. All other
+/// settings are read anew by each command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSettings {
-    /// Who marks a complete story.
+    /// Whoever marks a complete story.
     #[serde(default)]
     pub mark: Mark,
     /// The options of the command that began the loop.
@@ -37,13 +37,13 @@ pub struct LoopSettings {
     pub options: Options,
 }
 
-/// A time limit as typed; `none` is one too.
+/// A time limit as typed; `none` is a valid one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Limit(pub Option<SignedDuration>);
 
 impl Options {
-    /// Puts these options in place of what is configured.
+    /// Overrides the configured values with these options.
     pub fn apply(&self, settings: &mut Settings) {
         if let Some(agent) = &self.agent {
             settings.agent = Some(agent.clone());

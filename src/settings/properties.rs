@@ -1,9 +1,9 @@
-//! What holds for whatever git finds in its configuration: the files may be anybody's.
+//! Properties that hold for any configuration: the files may be anybody's.
 
 use super::*;
 use proptest::prelude::*;
 
-/// A key as git prints it, or nearly so.
+/// Generates a key as git prints it, or nearly so.
 fn key() -> impl Strategy<Value = String> {
     let known: Vec<String> = TABLE
         .iter()
@@ -70,7 +70,7 @@ fn value() -> impl Strategy<Value = String> {
     prop_oneof![3 => known.prop_map(ToOwned::to_owned), 1 => r"(?s)[^\x00]{0,20}"]
 }
 
-/// An entry with its scope, as `git config -z --show-scope` prints it.
+/// Generates an entry with its scope, as `git config -z --show-scope` prints it.
 fn entry() -> impl Strategy<Value = String> {
     let scope = prop::sample::select(vec!["system", "global", "local", "worktree", "command"]);
     (scope, key(), prop::option::of(value())).prop_map(|(scope, key, value)| match value {

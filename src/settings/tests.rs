@@ -1,4 +1,4 @@
-//! What is read of a configuration, and what a command takes from it.
+//! Tests reading a configuration, and the settings that a command takes from it.
 
 use super::*;
 

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{Colour, FinishChoice, Mark, Notify, OnFailure, SettingsError};
 
-/// Returns a limit in the type that the runtime takes.
+/// Returns a limit in the type of the standard library.
 #[must_use]
 pub fn to_std(limit: SignedDuration) -> Duration {
     limit.try_into().unwrap_or(Duration::MAX)
@@ -46,10 +46,10 @@ pub(super) fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, Sett
     }
 }
 
-/// Reads what to do when a story has no retries left.
+/// Parses the action for a story without retries left.
 ///
 /// # Errors
-/// What would have been right.
+/// The valid values.
 pub fn parse_on_failure(value: &str) -> Result<OnFailure, &'static str> {
     match value {
         "stop" => Ok(OnFailure::Stop),
@@ -76,7 +76,7 @@ pub(super) fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
     }
 }
 
-/// Reads a truth value as git does.
+/// Parses a truth value as git does.
 pub(super) fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -85,7 +85,7 @@ pub(super) fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
     }
 }
 
-/// Reads a number of days (`90d`), or any other time.
+/// Parses a number of days (`90d`), or any other time.
 pub(super) fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
     match value.strip_suffix('d').map(str::parse::<u32>) {
         Some(Ok(days)) => Ok(Some(SignedDuration::from_hours(i64::from(days) * 24))),
@@ -93,7 +93,7 @@ pub(super) fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, Set
     }
 }
 
-/// Reads how long to wait for something; 0 means not at all.
+/// Parses a time to wait; 0 means not to wait.
 pub(super) fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
     match value.trim() {
         "0" => Ok(Some(SignedDuration::ZERO)),
@@ -105,7 +105,7 @@ pub(super) fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>,
     parse_duration(value).map_err(|wanted| wrong(key, value, wanted))
 }
 
-/// Reads when to colour, in git's words; returns `None` for what git does not know either.
+/// Parses a colour setting, in git's words; returns `None` if git does not know it either.
 #[must_use]
 pub fn parse_colour(value: &str) -> Option<Colour> {
     match value.to_ascii_lowercase().as_str() {
@@ -116,10 +116,10 @@ pub fn parse_colour(value: &str) -> Option<Colour> {
     }
 }
 
-/// Reads a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.
+/// Parses a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.
 ///
 /// # Errors
-/// What would have been right.
+/// The valid values.
 pub fn parse_duration(value: &str) -> Result<Option<SignedDuration>, &'static str> {
     const WANTED: &str = "a time like 90s, 30m or 2h, or none";
     let value = value.trim();

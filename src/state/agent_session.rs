@@ -1,4 +1,4 @@
-//! What is remembered of an agent's own session that drives a loop through its hooks: pure data.
+//! The recorded facts about an agent's own session that drives a loop through its hooks: pure data.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,35 +9,35 @@ use crate::names::Oid;
 /// An agent's session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSession {
-    /// The agent's name for it.
+    /// The agent's id of the session.
     pub id: String,
-    /// When one of its hooks was last called.
+    /// Time of the latest call of one of its hooks.
     pub seen: Timestamp,
-    /// Attempts that it has made.
+    /// Number of attempts that it has made.
     #[serde(default)]
     pub attempts: u32,
-    /// How often it was reminded of the promise in this attempt.
+    /// Number of reminders of the promise in this attempt.
     #[serde(default)]
     pub reminders: u32,
-    /// Whether the last answer let it end its turn: from then on only a promise counts.
+    /// True if the last answer let it end its turn: from then on only a promise counts.
     #[serde(default)]
     pub released: bool,
-    /// The story that the last answer gave it; the first story of a session was given by a person.
+    /// The story in the last answer to it; a person gave the session its first story.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
-    /// How much was heard of a message that grows from turn to turn.
+    /// The known part of a message that grows from turn to turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heard: Option<Heard>,
-    /// How it ended, once it has.
+    /// Its end, if it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
-    /// The error of its service that ended its last turn.
+    /// The service error that ended its last turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl AgentSession {
-    /// Makes a session that is heard of for the first time.
+    /// Creates the record of a new session.
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self {
@@ -53,27 +53,27 @@ impl AgentSession {
         }
     }
 
-    /// Returns whether it was told to go on and has ended all the same.
+    /// Returns whether it was told to go on and has ended nevertheless.
     #[must_use]
     pub fn has_ended_early(&self) -> bool {
         !self.released && self.ended.is_some()
     }
 
-    /// Returns whether it is at work now, as far as can be known: it was heard of within this time.
+    /// Returns whether it works now, as far as is known: one of its hooks was called within this time.
     #[must_use]
     pub fn is_heard_at_work(&self, within: Option<SignedDuration>) -> bool {
         let silent = Timestamp::now().duration_since(self.seen);
         self.is_at_work() && within.is_none_or(|limit| silent < limit)
     }
 
-    /// Returns whether it was told to go on and has not been heard to end since.
+    /// Returns whether it was told to go on and no end has been reported since.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         !self.released && self.ended.is_none() && self.error.is_none()
     }
 }
 
-/// A story that a session was given, and where the loop stood then.
+/// A story that a session was given, and the position of the loop at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
     /// The story's id.
@@ -82,31 +82,31 @@ pub struct Given {
     pub attempt: u32,
     /// The checkpoint that it starts from.
     pub checkpoint: Oid,
-    /// When.
+    /// Time of the answer.
     pub since: Timestamp,
 }
 
-/// How much of a growing message was heard before.
+/// The known part of a growing message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heard {
     /// Its length, in bytes.
     pub length: usize,
-    /// What distinguishes these bytes from others.
+    /// A text that distinguishes these bytes from others.
     pub mark: String,
 }
 
 /// The end of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// When.
+    /// Time of the end.
     pub at: Timestamp,
-    /// Why, in the agent's own word.
+    /// The reason, in the agent's own word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl State {
-    /// Returns whether an agent's session was given the story that is under way.
+    /// Returns whether an agent's session was given the present story.
     #[must_use]
     pub fn is_given_to_session(&self) -> bool {
         let session = self.session.as_ref();
@@ -117,8 +117,8 @@ impl State {
         given.story == story.id && given.attempt == story.attempt
     }
 
-    /// Follows an answer to a session that was cut off before it changed anything: the attempt is not over,
-    /// but its number is used up.
+    /// Completes an answer to a session that was interrupted before it changed anything: the attempt is not over, but
+    /// its number is used up.
     pub fn follow_cut_off_answer(&mut self) {
         if !self.is_given_to_session() {
             return;
@@ -129,8 +129,8 @@ impl State {
         }
     }
 
-    /// Leaves the session that drove the loop, because somebody else makes an attempt: from now on only a
-    /// promise from it counts.
+    /// Leaves the session that drove the loop, because somebody else makes an attempt: from now on only a promise from
+    /// the session counts.
     pub fn leave_session(&mut self) {
         if let Some(session) = &mut self.session {
             session.released = true;

@@ -1,5 +1,5 @@
-//! Steps that have begun to change things. A plan holds absolute targets, so that repeating all of it from
-//! the top is right wherever it was cut off.
+//! Steps that have begun to change things. A plan holds absolute targets, so that it can be repeated from the top
+//! wherever it was interrupted.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,24 +11,24 @@ use crate::refs::{KeptRef, Update};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Intent {
-    /// `start`: branch and HEAD to the first checkpoint.
+    /// `start`: moves branch and HEAD to the first checkpoint.
     Start(StartPlan),
-    /// A checkpoint: branch and HEAD to a new commit.
+    /// A checkpoint: moves branch and HEAD to a new commit.
     Checkpoint(CheckpointPlan),
-    /// A revert: branch, HEAD, index and files back to the checkpoint.
+    /// A revert: restores branch, HEAD, index and files to the checkpoint.
     Revert(RevertPlan),
-    /// `abort`: HEAD, index and files back to what they were before the loop.
+    /// `abort`: restores HEAD, index and files to their state before the loop.
     Abort(AbortPlan),
-    /// `restore`: files to a kept attempt's.
+    /// `restore`: changes the files to those of a kept attempt.
     Restore(RestorePlan),
-    /// `finish --keep`: a ref for where the loop ended.
+    /// `finish --keep`: makes a ref for the end of the loop.
     Keep(KeepPlan),
-    /// `finish --cleanup`: HEAD back to where it was, files as the loop left them.
+    /// `finish --cleanup`: moves HEAD back; the files stay as the loop left them.
     Cleanup(CleanupPlan),
 }
 
 impl Intent {
-    /// Returns the step, for people.
+    /// Returns the name of the step for messages.
     #[must_use]
     pub fn step(&self) -> &'static str {
         match self {
@@ -42,24 +42,24 @@ impl Intent {
     }
 }
 
-/// `start`: branch and HEAD to the first checkpoint.
+/// Plan of `start`: branch and HEAD move to the first checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartPlan {
-    /// The branch's tip before it; absent when there was none.
+    /// The former tip of the branch; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
     /// Refs that an earlier loop of this name left, to be kept under other names.
     pub kept: Vec<KeptRef>,
 }
 
-/// A checkpoint: branch and HEAD to a new commit.
+/// Plan of a checkpoint: branch and HEAD move to a new commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointPlan {
     /// The new commit.
     pub commit: Oid,
     /// Its tree.
     pub tree: Oid,
-    /// The branch's tip before it; absent when the branch was gone.
+    /// The former tip of the branch; absent if the branch was gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
     /// The story that it completes; absent for edits made by a person.
@@ -70,43 +70,43 @@ pub struct CheckpointPlan {
     pub attempt: Option<u32>,
 }
 
-/// A revert: branch, HEAD, index and files back to the checkpoint.
+/// Plan of a revert: branch, HEAD, index and files go back to the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevertPlan {
-    /// Directory name in the trash.
+    /// Name of the directory in the trash.
     pub trash: String,
     /// The story whose work is undone.
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// How the attempt ended; absent when no attempt is being judged.
+    /// The attempt's verdict; absent if no attempt is judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Why.
+    /// The reason of the verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What keeps the reverted work; the first is the work tree itself.
+    /// Refs that keep the reverted work; the first is the work tree itself.
     pub kept: Vec<KeptRef>,
     /// Updates that restore the user's branches and tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<Update>,
 }
 
-/// `abort`: HEAD, index and files back to what they were before the loop.
+/// Plan of `abort`: HEAD, index and files go back to their state before the loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbortPlan {
-    /// The state that was there, kept as `refs/ralph/<change>/finished`.
+    /// The state before the abort, kept as `refs/ralph/<change>/finished`.
     pub finished: Oid,
     /// The branch's tip, to be deleted.
     pub tip: Oid,
 }
 
-/// `restore`: files to a kept attempt's.
+/// Plan of `restore`: the files become those of a kept attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestorePlan {
     /// The attempt's tree.
     pub tree: Oid,
-    /// Directory name in the trash, with the bytes that git would not give back.
+    /// Name of the directory in the trash with the bytes that git would not reproduce.
     #[serde(default)]
     pub trash: String,
     /// The attempt, as `<story>@<number>`.
@@ -114,17 +114,17 @@ pub struct RestorePlan {
     pub attempt: Option<String>,
 }
 
-/// `finish --keep`: a ref for where the loop ended.
+/// Plan of `finish --keep`: a ref for the end of the loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeepPlan {
     /// The branch's tip, kept as `refs/ralph/<change>/finished`.
     pub finished: Oid,
-    /// The branch that HEAD is on; absent when it is detached.
+    /// The branch of HEAD; absent if it is detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
 }
 
-/// `finish --cleanup`: HEAD back to where it was, files as the loop left them.
+/// Plan of `finish --cleanup`: HEAD moves back; the files stay as the loop left them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanupPlan {
     /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
@@ -132,13 +132,13 @@ pub struct CleanupPlan {
     /// The branch's tip, to be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
-    /// Where the original branch is now; absent when it has no commit.
+    /// The present tip of the original branch; absent if it has no commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original: Option<Oid>,
-    /// The tree to bring the work tree to, when the original branch has moved on.
+    /// The target tree for the work tree, if the original branch has moved on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<Oid>,
-    /// The tree of an index that restores what was staged before the loop, when that is wanted.
+    /// The tree of an index with the content staged before the loop, if that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staged: Option<Oid>,
 }

@@ -1,5 +1,5 @@
-//! The state of a loop: what is in `.git/ralph/<change>.toml`, how it is saved and locked. Pure data and its
-//! file; this module knows nothing of git processes, agents or output.
+//! The state of a loop: the content of `.git/ralph/<change>.toml`, saving and locking. Pure data and its file; this
+//! module knows nothing of git processes, agents or output.
 
 mod agent_session;
 mod intent;
@@ -26,17 +26,17 @@ pub use store::{Lock, StateError, Store, changes};
 /// The version that this program writes; files with a higher one are refused.
 pub const VERSION: u32 = 1;
 
-/// Where a loop stands.
+/// The phase of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// The next story may be attempted.
     Ready,
-    /// An attempt is in flight (or was, when its process died).
+    /// An attempt is in progress (or was, when its process died).
     Running,
     /// The current story failed and has retries left.
     Failed,
-    /// The current story failed and has none left.
+    /// The current story failed and has no retries left.
     Exhausted,
     /// No story is left to do.
     Complete,
@@ -44,7 +44,7 @@ pub enum Phase {
     Finished,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -121,10 +121,10 @@ pub struct Current {
     pub failures: u32,
     /// Number of the latest attempt.
     pub attempt: u32,
-    /// Why the latest counted attempt failed.
+    /// The reason why the latest counted attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How the latest attempt ended.
+    /// The verdict of the latest attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -139,7 +139,7 @@ pub struct Completed {
 }
 
 impl Completed {
-    /// Returns the entry for a story that got its checkpoint.
+    /// Returns the entry for a story with a new checkpoint.
     #[must_use]
     pub fn of(story: &Story) -> Self {
         Self {
@@ -149,22 +149,22 @@ impl Completed {
     }
 }
 
-/// A story list in short, for those who read only the state.
+/// A summary of a story list, for readers of the state alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Complete stories.
+    /// Number of complete stories.
     pub done: usize,
-    /// All stories.
+    /// Number of all stories.
     pub total: usize,
-    /// The id of the story that comes next; absent when none can be worked on.
+    /// The id of the next story; absent if none can be worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// The part of the state that the state machine decides about.
+/// The part of the state that the state machine decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Where the loop stands.
+    /// The phase of the loop.
     pub phase: Phase,
     /// Retries after the first attempt, for each story.
     pub max_retries: u32,
@@ -179,20 +179,20 @@ pub struct Progress {
     pub completed: Vec<Completed>,
 }
 
-/// An attempt in flight: what the next command needs to end it if this process dies.
+/// The attempt in progress: the next command needs this to end it if this process dies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
     /// The mark in the environment of every process of the attempt (`GIT_RALPH_RUN`).
     pub run: String,
-    /// When it began.
+    /// Time of its beginning.
     pub since: Timestamp,
-    /// Whether a person or a driver speaks for the story: the work is theirs, and no agent runs.
+    /// True if a person or a driver reports on the story: the work is theirs, and no agent runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_hand: bool,
     /// The agent's process, once it is started; also its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// That process's start time, so that another process with its number is not mistaken for it.
+    /// That process's start time, so that another process with the same number is not mistaken for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
 }
@@ -211,37 +211,37 @@ impl Running {
     }
 }
 
-/// What was there before the loop.
+/// The state before the loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     /// The snapshot commit (`refs/ralph/<change>/start`).
     pub snapshot: Oid,
     /// The commit "initial state".
     pub initial: Oid,
-    /// The commit that keeps alive what branches, tags and stash entries named
+    /// The commit that keeps the former targets of branches, tags and stash entries alive
     /// (`refs/ralph/<change>/anchor`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Oid>,
-    /// Whether there was an index file.
+    /// True if there was an index file.
     pub index: bool,
     /// Nested repositories that are left as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nested: Vec<String>,
 }
 
-/// Everything that is remembered of one loop.
+/// The whole state of a loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Version of this file's shape.
+    /// Version of the file format.
     pub version: u32,
     /// The change.
     pub change: Change,
-    /// The loop's branch, short.
+    /// Short name of the loop's branch.
     pub branch: String,
-    /// The branch the loop began on, short; absent when HEAD was detached.
+    /// Short name of the branch on which the loop began; absent if HEAD was detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_branch: Option<String>,
-    /// The commit it began on; absent on a branch without commits.
+    /// The commit on which it began; absent on a branch without commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_head: Option<Oid>,
     /// The latest checkpoint.
@@ -250,42 +250,42 @@ pub struct State {
     pub checkpoint_tree: Oid,
     /// The work tree's top directory.
     pub worktree: WorkTreePath,
-    /// When the loop began.
+    /// Time of the loop's beginning.
     pub started: Timestamp,
-    /// What the state machine decides about.
+    /// The part that the state machine decides.
     #[serde(flatten)]
     pub progress: Progress,
-    /// What the loop keeps of the settings.
+    /// The settings that the loop keeps.
     pub settings: LoopSettings,
-    /// Where the stories come from.
+    /// The source of the stories.
     pub source: Source,
     /// Stories with a checkpoint that their source has not been seen to list as done since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmarked: Vec<Completed>,
-    /// What was there before the loop.
+    /// The state before the loop.
     pub before: Before,
-    /// The attempt in flight.
+    /// The attempt in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Running>,
     /// The agent's own session that drives the loop through its hooks, or the last one that did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<AgentSession>,
-    /// The story of the prompt that a person was shown last: a session that is heard of for the first time was given it.
+    /// The story of the last prompt that a person was shown: a new session is taken to have been given it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompted: Option<Given>,
-    /// How many stories in a row were complete without any change to the work tree.
+    /// Number of stories in a row that were complete without any change to the work tree.
     #[serde(default)]
     pub unchanged: u32,
-    /// The story list as it was last read, in short; absent in files of older versions.
+    /// The summary of the story list when it was last read; absent in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listed>,
-    /// Until when the loop waits for an agent's service.
+    /// The end of the wait for an agent's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
-    /// What git's hooks have noted since the last checkpoint.
+    /// The facts noted by git's hooks since the last checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Noted>,
-    /// The attempt whose work a person has brought back since the last step, as `<story>@<number>`.
+    /// The attempt whose work a person has restored since the last step, as `<story>@<number>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<String>,
     /// The step that has begun to change things.
@@ -294,13 +294,13 @@ pub struct State {
 }
 
 impl State {
-    /// Returns whether the loop still goes on.
+    /// Returns whether the loop is not closed yet.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.progress.phase != Phase::Finished
     }
 
-    /// Returns where the loop came from, for people: the branch, or the commit when HEAD was detached.
+    /// Returns a name of the loop's origin for messages: the branch, or the commit if HEAD was detached.
     #[must_use]
     pub fn original_name(&self) -> String {
         match (&self.original_branch, &self.original_head) {

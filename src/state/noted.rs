@@ -1,4 +1,4 @@
-//! Where a person has gone since the last checkpoint, according to git's hooks and to plain files.
+//! A person's moves since the last checkpoint, according to git's hooks and to plain files.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,27 @@ use super::State;
 use crate::git::RepoLayout;
 use crate::names::{Oid, short_branch};
 
-/// What git's hooks have noted about what a person did.
+/// A person's actions as noted by git's hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
-    /// Where HEAD is, when it is not on the loop's branch: another branch, or a short object id.
+    /// The position of HEAD if it is not on the loop's branch: another branch, or a short object id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub away: Option<String>,
-    /// The tip of the loop's branch that the commits lead to.
+    /// The tip of the loop's branch after those commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
-    /// Commits above the checkpoint that no attempt has made.
+    /// Number of commits above the checkpoint that no attempt has made.
     #[serde(default)]
     pub commits: usize,
 }
 
-/// Finds the loop's own work tree, if it is there.
+/// Returns the loop's own work tree, if it exists.
 #[must_use]
 pub fn work_tree_of(state: &State) -> Option<RepoLayout> {
     RepoLayout::of_work_tree(state.worktree.as_path())
 }
 
-/// Returns the number of commits that git's hooks have noted, if the branch is still where they lead to.
+/// Returns the number of commits that git's hooks have noted, if the branch still has the tip that they noted.
 #[must_use]
 pub fn commits(state: &State) -> usize {
     let (Some(noted), Some(layout)) = (&state.noted, work_tree_of(state)) else {
@@ -36,7 +36,7 @@ pub fn commits(state: &State) -> usize {
     if is_there { noted.commits } else { 0 }
 }
 
-/// Returns where HEAD is in the loop's work tree, if it is not on the loop's branch.
+/// Returns the position of HEAD in the loop's work tree, if it is not on the loop's branch.
 #[must_use]
 pub fn away(state: &State) -> Option<String> {
     match work_tree_of(state)?.head().target() {
@@ -46,7 +46,7 @@ pub fn away(state: &State) -> Option<String> {
     }
 }
 
-/// Shortens HEAD: to a branch, or to the beginning of an object id.
+/// Shortens HEAD for messages: to the branch's short name, or to the beginning of an object id.
 #[must_use]
 pub fn shown(head: &str) -> String {
     match head.strip_prefix("refs/") {

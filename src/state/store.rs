@@ -1,9 +1,9 @@
-//! Where a loop's files are, how its state is saved, and who may change it.
+//! The files of a loop: paths, saving the state, and the lock.
 //!
-//! Saving is atomic: temporary file in the same directory, fsync, rename, fsync of the directory. The lock is
-//! a `flock` on `<change>.lock` for a whole step; the file is never deleted, so that two processes never hold
-//! two files of the same name. The git processes of a step hold it too: one that outlives its git-ralph could
-//! otherwise write what the next command reads.
+//! Saving is atomic: temporary file in the same directory, fsync, rename, fsync of the directory. The lock is a `flock`
+//! on `<change>.lock` for a whole step; the file is never deleted, so that two processes never lock two files of the
+//! same name. The git processes of a step hold it too: one that outlives its git-ralph could otherwise write a file
+//! while the next command reads it.
 
 use std::fs::{self, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ use crate::fs::{
 use crate::held::Held;
 use crate::names::{Change, ref_component};
 
-/// Why a state could not be read, saved or locked.
+/// The reason why a state could not be read, saved or locked.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Another process holds the loop.
@@ -34,15 +34,15 @@ pub enum StateError {
     Busy {
         /// The change.
         change: String,
-        /// What the holder wrote about itself.
+        /// The holder's description of itself.
         holder: Option<String>,
     },
-    /// The process that held the loop was killed, and one of its children goes on.
+    /// The process that held the loop was killed, and one of its children is still running.
     #[error("{holder} is gone, but a git process that it started for '{change}' is still running")]
     Outlived {
         /// The change.
         change: String,
-        /// What the holder wrote about itself.
+        /// The holder's description of itself.
         holder: String,
     },
     /// A newer program wrote the file.
@@ -53,23 +53,23 @@ pub enum StateError {
         /// Its version.
         found: u32,
     },
-    /// The file is not a state.
+    /// The file is not a valid state.
     #[error("{} is damaged: {why}", path.display())]
     Damaged {
         /// The state file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         why: String,
     },
-    /// The files of another user.
+    /// The files belong to another user.
     #[error("{} belongs to the user {owner}, and is for them alone", path.display())]
     Foreign {
-        /// What cannot be used.
+        /// The file or directory that cannot be used.
         path: PathBuf,
-        /// The name of its owner, or the number.
+        /// The owner's name, or number.
         owner: String,
     },
-    /// A file.
+    /// A file could not be read or written.
     #[error(transparent)]
     File(FileError),
 }
@@ -77,7 +77,7 @@ pub enum StateError {
 impl From<FileError> for StateError {
     fn from(error: FileError) -> Self {
         let denied = error.source.kind() == io::ErrorKind::PermissionDenied;
-        // What is not there cannot be looked for in the directory of somebody else.
+        // In another user's directory even a missing file cannot be looked for.
         let found = error
             .path
             .ancestors()
@@ -127,17 +127,17 @@ pub struct Store {
     change: Change,
 }
 
-/// The right to change a loop, held until dropped.
+/// The right to change a loop, held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     _held: Held,
 }
 
-/// How long to wait for a git whose git-ralph was killed.
+/// Time to wait for a git whose git-ralph was killed.
 const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
-/// How long a state may be, in bytes: far longer than that of the longest list.
+/// Maximum size of a state file, in bytes: far more than the longest list needs.
 const MOST: u64 = 64 << 20;
 const MOST_AT_A_GLANCE: u64 = 1 << 20;
 
@@ -169,16 +169,16 @@ impl Store {
         self.dir().join(name)
     }
 
-    /// Returns the file that has what an attempt printed.
+    /// Returns the path of the log with an attempt's output.
     #[must_use]
     pub fn attempt_log(&self, story: &str, attempt: u32) -> PathBuf {
         self.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
     }
 
-    /// Makes the loop's directories, for the user alone.
+    /// Creates the loop's directories, accessible only to the user.
     ///
     /// # Errors
-    /// When one cannot be made.
+    /// If one cannot be made.
     pub fn make_dirs(&self) -> Result<(), StateError> {
         share_root(&self.root)?;
         for dir in [self.dir(), self.file("attempts"), self.file("trash")] {
@@ -194,7 +194,7 @@ impl Store {
     /// Takes the lock without waiting.
     ///
     /// # Errors
-    /// [`StateError::Busy`] when another process has it.
+    /// [`StateError::Busy`] if another process has it.
     pub fn lock(&self) -> Result<Lock, StateError> {
         self.make_dirs()?;
         self.lock_file(&self.lock_path())
@@ -206,15 +206,15 @@ impl Store {
         self.root.join(format!("{}.lock", self.change))
     }
 
-    /// Takes the lock that keeps two loops from beginning in one work tree at the same time.
+    /// Takes the lock that prevents two loops from beginning in one work tree at the same time.
     ///
     /// # Errors
-    /// [`StateError::Busy`] when another process has it.
+    /// [`StateError::Busy`] if another process has it.
     pub fn lock_work_tree(&self, git_dir: &Path) -> Result<Lock, StateError> {
         let dir = git_dir.join("ralph");
         share_root(&dir)?;
         make_dir(&dir)?;
-        // No change can be called `.start`.
+        // No change can have the name `.start`.
         self.lock_file(&dir.join(".start.lock"))
     }
 
@@ -249,10 +249,10 @@ impl Store {
         })
     }
 
-    /// Reads the state; returns `None` when there is no such loop.
+    /// Reads the state; returns `None` if there is no such loop.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or was written by a newer program.
+    /// If the file cannot be read, is damaged, or was written by a newer program.
     pub fn load(&self) -> Result<Option<State>, StateError> {
         let path = self.state_file();
         let text = match read_regular_text(&path, Links::Refused, MOST) {
@@ -269,8 +269,7 @@ impl Store {
         parse(&text, &path).map(Some)
     }
 
-    /// Reads the state of a loop that goes on; recognises a closed one by one line of its file, without
-    /// reading the rest as a state.
+    /// Reads the state of a live loop; recognises a closed one by one line of its file, without parsing the rest.
     ///
     /// # Errors
     /// As [`Store::load`].
@@ -280,7 +279,7 @@ impl Store {
             lines.find(|line| line.starts_with(b"phase = ")) == Some(b"phase = \"finished\"")
         };
         let path = self.state_file();
-        // It is asked for all the time: a state that would take long is passed over.
+        // This is called very often: a state that would take long to read is skipped.
         match read_regular(&path, Links::Refused, MOST_AT_A_GLANCE) {
             Ok(text) if is_closed(&text) => Ok(None),
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -298,7 +297,7 @@ impl Store {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Returns the process that holds the lock, or held it last; `None` when nobody can tell.
+    /// Returns the process that holds the lock, or held it last; `None` if that is unknown.
     #[must_use]
     pub fn holder(&self) -> Option<i32> {
         process_of(&read_holder(&self.lock_path()).ok()?)
@@ -307,7 +306,7 @@ impl Store {
     /// Saves the state so that a crash or a power cut leaves either the old or the new one.
     ///
     /// # Errors
-    /// When it cannot be written; the old state is then still there.
+    /// If it cannot be written; the old state is then unchanged.
     pub fn save(&self, state: &State) -> Result<(), StateError> {
         let path = self.state_file();
         let text = toml::to_string(state).map_err(|error| StateError::Damaged {
@@ -326,7 +325,7 @@ impl Store {
 /// Returns the changes that have a state file, sorted.
 ///
 /// # Errors
-/// When the directory is there but cannot be read.
+/// If the directory is there but cannot be read.
 pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     let root = common_dir.join("ralph");
     let entries = match fs::read_dir(&root) {
@@ -350,7 +349,7 @@ fn read_holder(lock: &Path) -> io::Result<String> {
     read_regular_text(lock, Links::Refused, 4096)
 }
 
-/// Reads the process that a lock names.
+/// Returns the process that a lock names.
 fn process_of(holder: &str) -> Option<i32> {
     holder.trim().strip_prefix("process ")?.parse().ok()
 }
@@ -360,15 +359,15 @@ fn is_gone(holder: &str) -> bool {
     process_of(holder).is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH))
 }
 
-/// Returns the permissions that others have in a directory that git shares with them (`core.sharedRepository`).
+/// Returns the permissions of others in a directory that git shares with them (`core.sharedRepository`).
 fn shared_bits(dir: &Path) -> u32 {
     let mode = dir.metadata().map_or(0, |found| found.permissions().mode());
-    // Whoever shares a repository lets others write; that others may read says nothing.
+    // In a shared repository the group may write; read permission alone means nothing.
     if mode & 0o020 == 0 { 0 } else { mode & 0o077 }
 }
 
-/// Makes the directory of all loops, for those with whom the repository is shared as well: each has loops of their own,
-/// which are for them alone.
+/// Makes the directory of all loops accessible to those who share the repository: each has loops of their own,
+/// accessible only to them.
 fn share_root(root: &Path) -> Result<(), FileError> {
     if root.symlink_metadata().is_ok() {
         return Ok(());
@@ -393,7 +392,7 @@ fn make_dir(dir: &Path) -> Result<(), FileError> {
         .map_err(|source| file_error("make", dir, source))
 }
 
-/// The version is read first: a newer file may have any other shape.
+/// The version alone, which is read first: a newer file may have any other form.
 #[derive(serde::Deserialize)]
 struct VersionOnly {
     version: u32,

@@ -1,4 +1,4 @@
-//! Stories that are listed and marked by the user's own commands: any tracker becomes a source.
+//! Stories that the user's own commands list and mark: any tracker becomes a source.
 //!
 //! `ralph.storiesCommand` prints one JSON object per story; `ralph.doneCommand` marks one as done, and gets
 //! it as a JSON object on standard input. All run as shell lines in the top directory.
@@ -18,7 +18,7 @@ use super::{SourceError, Story};
 use crate::async_cmd::{self, Command};
 use crate::git::REPOSITORY_VARIABLES;
 
-/// How many lines of what a command said go into an error.
+/// The most lines of a command's output that go into an error.
 const LINES: usize = 10;
 
 /// The commands of a source, as shell lines.
@@ -28,20 +28,20 @@ pub struct Commands {
     pub change: String,
     /// Lists the stories.
     pub stories: String,
-    /// Marks one as done, before its checkpoint is made.
+    /// Marks a story as done, before its checkpoint is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<String>,
-    /// Informed of one whose checkpoint is made.
+    /// Learns of a story whose checkpoint is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
     /// The time limit of each, in seconds.
     pub limit: u64,
-    /// Further variables of their environment, besides those that they always have; not saved.
+    /// More variables of their environment, besides those that they always have; not saved.
     #[serde(skip)]
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// What a command is told about a story.
+/// An event of a story that a command is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// It is to be marked as done.
@@ -51,11 +51,10 @@ pub enum News {
 }
 
 impl Commands {
-    /// Runs the command that is to be told such news of `story`, if there is one; `env` is added to its
-    /// environment.
+    /// Runs the command for this event of `story`, if there is one; `env` is added to its environment.
     ///
     /// # Errors
-    /// When the command fails.
+    /// If the command fails.
     pub async fn tell(
         &self,
         top: &Path,
@@ -83,7 +82,7 @@ impl Commands {
 /// Lists the stories with the commands, in the order in which they are to be worked on.
 ///
 /// # Errors
-/// When the command fails or prints something else.
+/// If the command fails or prints something else.
 pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, SourceError> {
     let key = "ralph.storiesCommand";
     let bytes = run(top, commands, (key, &commands.stories), &[], Vec::new()).await?;

@@ -1,4 +1,4 @@
-//! What can be wrong with a source, each error on one line.
+//! The errors of a source, each on one line.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::names::closest;
 
-/// Why a source was not found, not read or not edited.
+/// The reason why a source was not found, not read or not edited.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// `--adapter` names none of [`Adapter::ALL`].
@@ -17,7 +17,7 @@ pub enum SourceError {
         /// The name that was given.
         name: String,
     },
-    /// The command adapter without a command that lists stories.
+    /// The command adapter has no command that lists stories.
     #[error("no command that lists the stories is configured")]
     NoCommand,
     /// A command of the user's failed.
@@ -27,7 +27,7 @@ pub enum SourceError {
         key: &'static str,
         /// The shell line.
         command: String,
-        /// How it ended, and what it said last.
+        /// The end of the command, and its last output.
         how: String,
     },
     /// The content is not what the adapter reads.
@@ -35,7 +35,7 @@ pub enum SourceError {
     Malformed {
         /// The path of the source, or the command.
         path: String,
-        /// What is wrong, with its line and column where they are known.
+        /// The problem, with its line and column where they are known.
         cause: String,
     },
     /// Marking a story would change more than its mark.
@@ -77,12 +77,12 @@ pub enum SourceError {
     /// The path was meant from the top, yet is typed elsewhere.
     #[error("no story file at '{path}'{}", relative_to(path))]
     FromTop {
-        /// What was typed, from the top.
+        /// The typed path, relative to the top.
         path: String,
-        /// What should have been.
+        /// The path to type instead.
         from_here: String,
     },
-    /// The path is one of JSON lines.
+    /// The path names a file of JSON lines.
     #[error("cannot read stories from '{path}': it is not a checklist")]
     NoChecklist {
         /// The path of the source.
@@ -113,7 +113,7 @@ pub enum SourceError {
     Unreadable {
         /// The path of the source.
         path: String,
-        /// What the system said.
+        /// The system's reason.
         cause: std::io::Error,
     },
     /// The path is relative, yet leads out of the repository.
@@ -121,7 +121,7 @@ pub enum SourceError {
     Outside {
         /// The path of the source.
         path: String,
-        /// Where it leads, without symlinks.
+        /// The path it leads to, without symlinks.
         target: PathBuf,
     },
     /// Ticking a box would make it something else, such as a link.
@@ -137,7 +137,7 @@ pub enum SourceError {
     Unwritable {
         /// The path of the source.
         path: String,
-        /// What the system said.
+        /// The system's reason.
         cause: std::io::Error,
     },
     /// The file was written, and something else wrote it at the same time.

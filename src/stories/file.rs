@@ -17,7 +17,7 @@ const LIMIT: u64 = 16 * 1024 * 1024;
 /// Reads the regular file at `path`, which messages call `shown`.
 ///
 /// # Errors
-/// The file is missing, a directory, not a regular file, too large, unreadable.
+/// If the file is missing, a directory, not a regular file, too large or unreadable.
 pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
     let metadata = fs::metadata(path).map_err(|cause| read_error(shown, cause))?;
     let shown_path = || shown.to_owned();
@@ -56,8 +56,8 @@ pub(super) fn read_error(shown: &str, cause: io::Error) -> SourceError {
 /// The mode stays. The result is read back and compared.
 ///
 /// # Errors
-/// The new file cannot be written beside the old one or cannot take its place;
-/// something else wrote the file in the same moment.
+/// If the new file cannot be written beside the old one or cannot take its place, or if something else wrote the file
+/// in the same moment.
 pub(super) fn replace(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), SourceError> {
     write_beside_and_rename(path, bytes).map_err(|cause| SourceError::Unwritable {
         path: shown.to_owned(),

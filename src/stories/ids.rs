@@ -19,11 +19,11 @@ const NAMELESS: &str = "untitled";
 pub(super) struct Ids<'a> {
     /// One id per title, in the same order.
     pub(super) ids: Vec<String>,
-    /// The titles that could not be called by what they begin with.
+    /// The titles that could not get the label that they begin with as their id.
     pub(super) repeated: Vec<Repeated<'a>>,
 }
 
-/// A title that begins with the same id as one before.
+/// A title that begins with the same label as one before.
 pub(super) struct Repeated<'a> {
     pub(super) leading: &'a str,
     /// The index of the title.
@@ -80,12 +80,12 @@ pub(super) fn assign<'a>(titles: impl Iterator<Item = &'a str>) -> Ids<'a> {
     Ids { ids, repeated }
 }
 
-/// Returns the id of a title that has no others beside it.
+/// Returns the id of a title without others beside it.
 pub(super) fn alone(title: &str) -> String {
     leading(title).map_or_else(|| slug(title), str::to_owned)
 }
 
-/// Names that are taken one after the other; one that is already taken gets a number.
+/// Names that are taken one after the other; a name that is already taken gets a number.
 #[derive(Default)]
 pub(super) struct Names<'a> {
     taken: HashSet<Cow<'a, str>>,

@@ -1,7 +1,7 @@
-//! Where tools for changes keep their lists of stories, and which of these lists a change's name means.
+//! Finds the story list of a change in the places where tools for changes keep their lists.
 //!
-//! A layout is a rule for paths; the adapters read what is there. Nothing is guessed: two lists for one name
-//! are an error that names both, and no list is an error that names what was looked for.
+//! A layout is a rule for paths; the adapters read the files. Nothing is guessed: two lists for one name are an error
+//! that names both, and no list is an error that names the places searched.
 //!
 //! This module must not know how a list is read.
 
@@ -10,12 +10,12 @@ use std::path::{Component, Path, PathBuf};
 use super::file::directories;
 use super::{Adapter, Commands, Grouping, Source, SourceError, openspec, prd};
 
-/// What a user said about the source of a change.
+/// The user's choice of the source of a change.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// `<path>[#item|#group]`, relative to the top of the repository or absolute.
     pub stories: Option<String>,
-    /// The directory where one stands, relative to the top.
+    /// The current directory, relative to the top.
     pub below_top: PathBuf,
     /// The name of an adapter.
     pub adapter: Option<String>,
@@ -76,7 +76,7 @@ pub fn passed_over(top: &Path) -> Vec<String> {
 /// was given. `change` must be a valid change name.
 ///
 /// # Errors
-/// An unknown adapter; a command adapter without a command; no list for `change`, or more than one.
+/// If the adapter is unknown, the command adapter has no command, or there is no list for `change`, or more than one.
 pub(super) fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
     let adapter = wanted.adapter.as_deref().map(Adapter::named).transpose()?;
     match (&wanted.stories, adapter) {
@@ -94,10 +94,10 @@ pub(super) fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Sourc
     }
 }
 
-/// Returns a list named by `--stories`, which is relative to the directory `below_top`, as it is named from the top.
+/// Returns a list given by `--stories`, relative to the directory `below_top`, with its path from the top.
 ///
 /// # Errors
-/// When there is such a list only from the top.
+/// If there is such a list only from the top.
 pub fn from_directory(top: &Path, below_top: &Path, spec: &str) -> Result<String, SourceError> {
     let (path, _) = Grouping::split(spec);
     if below_top == Path::new("") || Path::new(path).is_absolute() {
@@ -158,8 +158,8 @@ fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Resu
     })
 }
 
-/// Returns a path that leads out of the repository by its own words as the absolute path that it means: whoever names
-/// it means that file. A link that leads out is another matter.
+/// Returns the absolute path that a path means which itself leads out of the repository: whoever types it means that
+/// file. A link that leads out is another matter.
 fn outside(top: &Path, path: &str) -> Option<String> {
     let mut depth = 0_i32;
     let leads_out = Path::new(path).components().any(|part| {

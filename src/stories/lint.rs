@@ -1,4 +1,4 @@
-//! What the author of a list should look at, whatever kind of list it is.
+//! Warnings to the author of a list, whatever kind of list it is.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ const FOR_PEOPLE: &[&str] = &[
     "human",
 ];
 
-/// How the titles of sections begin that say what to check at the end, or what to do if it goes wrong.
+/// The beginnings of titles of sections that say what to check at the end, or what to do if it goes wrong.
 const FOR_LATER: &[&str] = &["rollback", "success criteria", "definition of done"];
 
 /// Returns the warnings about `stories`, in their order.
@@ -74,14 +74,14 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
     warnings
 }
 
-/// Whether the text has a whole tag that agents promise with.
+/// Returns true if the text has a whole promise tag.
 fn has_promise(story: &Story) -> bool {
     let tasks = story.tasks.iter().map(|task| &task.text);
     let mut texts = [&story.title, &story.body].into_iter().chain(tasks);
     texts.any(|text| text.contains("<promise>") && text.contains("</promise>"))
 }
 
-/// The word that says so: in the title, or in each task that is open.
+/// Returns the word that marks a story as work for people: in the title, or in each task that is open.
 fn for_people(story: &Story) -> Option<&'static str> {
     let mut open = story.tasks.iter().filter(|task| !task.done).peekable();
     word_in(&story.title).or_else(|| {
@@ -91,7 +91,7 @@ fn for_people(story: &Story) -> Option<&'static str> {
     })
 }
 
-/// Returns the words that its title begins with, behind a number.
+/// Returns the words that the title of a check or a fallback begins with, after a number.
 fn for_later(story: &Story) -> Option<&'static str> {
     let words = story.title.trim_start_matches(|c: char| !c.is_alphabetic());
     FOR_LATER.iter().find(|known| begins_with(words, known)).copied()

@@ -1,4 +1,4 @@
-//! Where the stories of a change come from, and how to mark one as done.
+//! The stories of a change: where they come from, and how to mark one as done.
 //!
 //! The types that every adapter uses: a [`Source`] gives a [`Listing`] of [`Story`]s, each with its
 //! [`Task`]s.
@@ -38,9 +38,9 @@ pub struct Story {
     /// The source text below the title, verbatim.
     #[serde(skip)]
     pub body: String,
-    /// Whether every box that is not optional is ticked.
+    /// True if every box that is not optional is ticked.
     pub done: bool,
-    /// Whether every box is optional.
+    /// True if every box is optional.
     pub optional: bool,
     /// The ids of the stories that have to be done first.
     pub depends_on: Vec<String>,
@@ -55,11 +55,11 @@ pub struct Story {
 pub struct Task {
     /// One line, unique in its story.
     pub id: String,
-    /// What is to be done, on one line, without the box.
+    /// The work to do, on one line, without the box.
     pub text: String,
-    /// Whether the box is ticked.
+    /// True if the box is ticked.
     pub done: bool,
-    /// Whether the story is complete without it.
+    /// True if the story is complete without it.
     pub optional: bool,
     /// The 1-based line of the box.
     pub line: usize,
@@ -80,14 +80,14 @@ pub struct Warning {
 pub struct Listing {
     /// The stories; none when the source has no boxes.
     pub stories: Vec<Story>,
-    /// The ids of stories that were completed and are listed no longer: they count, and nothing waits for them.
+    /// The ids of stories that were completed and are no longer listed: they count, and nothing waits for them.
     #[serde(skip)]
     pub gone: Vec<String>,
-    /// The warnings, ordered by line; what matters least is last.
+    /// The warnings, ordered by line; the least important one is last.
     pub warnings: Vec<Warning>,
 }
 
-/// What lists the stories of a change.
+/// An adapter, which lists the stories of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adapter {
@@ -116,7 +116,7 @@ impl Adapter {
         }
     }
 
-    /// Describes what lists the stories, in a few words.
+    /// Describes the source of the stories, in a few words.
     #[must_use]
     pub const fn means(self) -> &'static str {
         match self {
@@ -137,7 +137,7 @@ impl Adapter {
     }
 }
 
-/// How boxes are grouped into stories.
+/// The rule by which boxes are grouped into stories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grouping {

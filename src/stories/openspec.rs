@@ -1,4 +1,4 @@
-//! Where `OpenSpec` keeps its changes.
+//! The places where `OpenSpec` keeps its changes.
 //!
 //! A change is a directory below `openspec/changes`; its stories are the boxes of its `tasks.md`, or of the
 //! file that `apply.tracks` of its schema names. `openspec/changes/archive` holds what is finished. The
@@ -27,7 +27,7 @@ pub fn tasks_path(top: &Path, change: &str) -> String {
 
 /// Returns the changes of the repository at `top` that have a story file, sorted.
 ///
-/// Names that are not UTF-8 and what cannot be read are left out.
+/// Names that are not UTF-8 and files that cannot be read are left out.
 #[must_use]
 pub fn changes(top: &Path) -> Vec<String> {
     directories(&top.join(CHANGES))
@@ -48,7 +48,7 @@ pub fn archived(top: &Path, change: &str) -> Vec<String> {
         .collect()
 }
 
-/// Finds where the story file at `path` went when its change was archived: the latest of its name.
+/// Finds the story file at `path` after its change was archived: the latest of its name.
 #[must_use]
 pub fn moved(top: &Path, path: &str) -> Option<String> {
     let (root, change) = split(path)?;
@@ -74,8 +74,8 @@ pub fn is_of_change(path: &str) -> bool {
     split(path).is_some()
 }
 
-/// Splits the path of a file of a change: what is above its `openspec` directory, and its name, which begins with that
-/// of the archive when it is there.
+/// Splits the path of a file of a change into the part above its `openspec` directory and its name, which begins with
+/// that of the archive if the file is there.
 fn split(path: &str) -> Option<(&str, &str)> {
     let starts = path.match_indices(CHANGES).map(|(at, _)| at);
     let is_whole = |at: &usize| {
@@ -91,7 +91,7 @@ fn split(path: &str) -> Option<(&str, &str)> {
     (!change.is_empty() && !file.is_empty()).then_some((root, change))
 }
 
-/// Says what the schema of `change` tracks where that is not one plain file, with the files that there are.
+/// Describes the file that the schema of `change` tracks and the files that match it, if it is not one plain file.
 #[must_use]
 pub fn several(top: &Path, change: &str) -> Option<String> {
     let dir = format!("{CHANGES}/{change}");
@@ -140,7 +140,7 @@ fn in_directory(top: &Path, dir: &str) -> String {
     format!("{dir}/{}", tracked.as_deref().unwrap_or(TASKS))
 }
 
-/// Returns what the schema of the change in `dir` tracks.
+/// Returns the path or pattern that the schema of the change in `dir` tracks.
 fn tracked(top: &Path, dir: &str) -> Option<String> {
     let name = schema(top, dir)?;
     let schema: Schema = read(&top.join("openspec/schemas").join(name).join("schema.yaml"))?;
@@ -162,7 +162,7 @@ fn is_plain(path: &str) -> bool {
     inside && !path.is_empty() && !path.contains(['*', '?', '[', '{'])
 }
 
-/// Reads what can be read of a YAML file; `OpenSpec` itself says what is wrong with one.
+/// Reads a YAML file, as far as that is possible; `OpenSpec` itself says what is wrong with one.
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
     let bytes = file::read(path, "").ok()?;
     serde_saphyr::from_str(str::from_utf8(&bytes).ok()?).ok()

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::records::{Members, Records};
 use super::{SourceError, file};
 
-/// Where such files are looked for, relative to the top.
+/// The places where such files are searched, relative to the top.
 const PLACES: &[&str] = &["prd.json", ".ralph/prd.json", "scripts/ralph/prd.json"];
 /// The names of the list.
 const LISTS: &[&str] = &["userStories", "stories", "tasks"];
@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// A file in one of the places, and the change that it belongs to.
 pub(super) struct Found {
     pub(super) path: &'static str,
-    /// The branch that it names, or why that cannot be said.
+    /// The branch that it names, or the reason why that is unknown.
     branch: Result<Option<String>, String>,
 }
 
@@ -38,7 +38,7 @@ impl Found {
         Some(change_of(branch).to_owned()).filter(|change| !change.is_empty() && !change.contains('/'))
     }
 
-    /// Explains why no change can be named to find the file, if that is so.
+    /// Explains why the file cannot be found by the name of a change, if that is so.
     pub(super) fn why_not(&self) -> Option<String> {
         let path = self.path;
         match &self.branch {
@@ -80,7 +80,7 @@ fn change_of(branch: &str) -> &str {
 /// Reads the stories of a file, in the order in which they are to be worked on.
 ///
 /// # Errors
-/// What is wrong with the file, with line and column where JSON itself is broken.
+/// If the file is not such a list; the line and column are given if the JSON itself is broken.
 pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
     let malformed = |cause| SourceError::Malformed {
         path: shown.to_owned(),
@@ -104,7 +104,7 @@ pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
 /// Returns the file with the story at `index` of `records`, which were parsed from it, marked as done.
 ///
 /// # Errors
-/// When the mark would change anything else.
+/// If the mark would change anything else.
 pub(super) fn mark(
     bytes: &[u8],
     records: &Records,

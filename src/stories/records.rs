@@ -1,8 +1,7 @@
-//! Stories written as JSON objects: what their fields mean, and where in the text they are.
+//! Stories written as JSON objects: the meaning of their fields, and their places in the text.
 //!
-//! People call the same thing by several names; the first of a list of names that an object has
-//! counts. Every value is kept as its source, so that one literal can be replaced later without rewriting the
-//! rest.
+//! People call the same thing by several names; of a list of names, the first one that an object has counts. Every
+//! value is kept as its source, so that one literal can be replaced later without rewriting the rest.
 //!
 //! This module must not know where the text comes from.
 
@@ -56,7 +55,7 @@ const COMPLETE: &[&str] = &[
 /// The word that is written when the list has none of its own.
 const WORD: &str = "done";
 
-/// A story, and how it can be marked as done.
+/// A story, and the way to mark it as done.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) story: Story,
@@ -74,7 +73,7 @@ enum Mark {
     New(usize, String),
 }
 
-/// A value that is not what a list of stories has there.
+/// A value that does not belong there in a list of stories.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Misshapen {
     /// Its 1-based line.
@@ -300,7 +299,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// Where the lines of a text begin.
+/// The offsets at which the lines of a text begin.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -314,7 +313,7 @@ impl Lines {
     }
 }
 
-/// Finds where in `text` a part of it begins.
+/// Returns the offset in `text` at which a part of it begins.
 fn offset(text: &str, part: &RawValue) -> usize {
     part.get().as_ptr().addr().saturating_sub(text.as_ptr().addr())
 }

@@ -20,22 +20,22 @@ use super::{
     openspec, prd,
 };
 
-/// Where the stories of a change are, and how to read them.
+/// The place of a change's stories, and the way to read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// What reads the file.
+    /// The adapter that reads the file.
     pub adapter: Adapter,
     /// The file, relative to the top of the repository, or absolute; the command that lists the stories if
     /// there is no file.
     pub path: String,
-    /// How its boxes become stories.
+    /// The rule by which its boxes become stories.
     pub grouping: Grouping,
     /// The commands of the command adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<Commands>,
 }
 
-/// What [`Source::mark_done`] did.
+/// The result of [`Source::mark_done`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marked {
     /// The story was already marked as done; nothing was written.
@@ -46,7 +46,7 @@ pub enum Marked {
     Vanished,
 }
 
-/// What a file holds.
+/// The content of a file.
 enum Content {
     Plan(Plan),
     Records(Records),
@@ -56,7 +56,7 @@ impl Source {
     /// Finds the source of `change` in the repository at `top`.
     ///
     /// # Errors
-    /// An unknown adapter; no list of stories for `change`, or more than one.
+    /// If the adapter is unknown, or there is no list of stories for `change`, or more than one.
     pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Self, SourceError> {
         layout::resolve(top, change, wanted)
     }
@@ -89,8 +89,8 @@ impl Source {
     /// Reads the stories.
     ///
     /// # Errors
-    /// The file is missing, a directory, not a regular file, larger than 16 MiB, cannot be read or is no
-    /// list of stories; the command fails.
+    /// If the file is missing, a directory, not a regular file, larger than 16 MiB, unreadable or no list of stories,
+    /// or if the command fails.
     pub async fn list(&self, top: &Path) -> Result<Listing, SourceError> {
         match &self.commands {
             Some(commands) => {
@@ -107,7 +107,7 @@ impl Source {
     /// Returns the stories that the file would list if it held these bytes.
     ///
     /// # Errors
-    /// They are no list of stories.
+    /// If they are no list of stories.
     pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
         Ok(match self.parse(bytes)? {
             Content::Plan(plan) => {
@@ -130,8 +130,7 @@ impl Source {
     /// Returns the path of the file that [`Source::mark_done`] edits: the path without symlinks.
     ///
     /// # Errors
-    /// The file is missing or cannot be reached; the path is relative and
-    /// leads out of `top`.
+    /// If the file is missing or cannot be reached, or the path is relative and leads out of `top`.
     pub fn target(&self, top: &Path) -> Result<PathBuf, SourceError> {
         let canonical = |path: &Path| {
             path.canonicalize()
@@ -155,9 +154,8 @@ impl Source {
     /// and all its other bytes; a symlink stays one and its target is edited.
     ///
     /// # Errors
-    /// Those of [`Source::list`] and [`Source::target`]; a box that would stop
-    /// being one; a failed write. Then the old content is still in place, but
-    /// for [`SourceError::Overwritten`].
+    /// If [`Source::list`] or [`Source::target`] fails, a box would stop being one, or a write fails. Then the old
+    /// content is still in place, except after [`SourceError::Overwritten`].
     pub fn mark_done(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
         let target = self.target(top)?;
         let bytes = file::read(&target, &self.path)?;

@@ -51,13 +51,13 @@ impl Choice {
     }
 }
 
-/// Throws away what was typed before there was a question: it was not meant as an answer.
+/// Discards what was typed before there was a question: it was not meant as an answer.
 pub fn forget_typed() {
     // Where that is impossible there is no terminal to ask on.
     let _ = tcflush(io::stdin().as_fd(), FlushArg::TCIFLUSH);
 }
 
-/// Asks on the terminal; nobody who answers means quit. Call only when somebody can answer.
+/// Asks on the terminal; no answer means quit. Call only if somebody can answer.
 pub async fn ask(screen: Screen, question: &str, possible: &[Choice], stop: &Stop) -> Choice {
     let screen = Screen {
         quiet: false,
@@ -90,7 +90,7 @@ pub async fn ask(screen: Screen, question: &str, possible: &[Choice], stop: &Sto
     }
 }
 
-/// Has a person pick one of several by its number or its name; `None` when none is.
+/// Lets a person pick one of several by its number or its name; returns `None` if none is picked.
 pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop) -> Option<usize> {
     let screen = Screen {
         quiet: false,

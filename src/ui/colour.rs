@@ -1,4 +1,4 @@
-//! Whether words are coloured: `--color`, then `NO_COLOR` and `CLICOLOR_FORCE`, then git's own settings
+//! Decides whether words are coloured: `--color`, then `NO_COLOR` and `CLICOLOR_FORCE`, then git's own settings
 //! (`color.ralph`, `color.ui`), and otherwise only where a terminal reads them.
 
 use std::env;

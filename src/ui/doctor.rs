@@ -1,4 +1,4 @@
-//! What `git ralph doctor` found, as a person reads it.
+//! The findings of `git ralph doctor`, as a person reads them.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::inspect::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Re
 use crate::names::counted;
 use crate::state::Phase;
 
-/// `git ralph doctor`, on a terminal with so many columns.
+/// Formats `git ralph doctor` for a terminal with so many columns.
 #[must_use]
 pub fn table(found: &Examination, columns: Option<usize>) -> String {
     let mut text = match found.problems.len() {

@@ -1,4 +1,4 @@
-//! What the log of a GitHub workflow understands beside words: groups that fold, annotations, and the summary of a job.
+//! Features of the log of a GitHub workflow: groups that fold, annotations, and the summary of a job.
 
 use std::borrow::Cow;
 use std::env;
@@ -8,16 +8,16 @@ use std::path::PathBuf;
 
 use super::shown::secret;
 
-/// Ends what [`group`] began.
+/// Ends a [`group`].
 pub const END_GROUP: &str = "::endgroup::\n";
 
-/// Whether this runs in a workflow.
+/// Returns true if this runs in a workflow.
 #[must_use]
 pub fn is_there() -> bool {
     env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }
 
-/// Begins a group of lines that is shown as this title.
+/// Begins a group of lines under this title.
 #[must_use]
 pub fn group(title: &str) -> String {
     format!("::group::{}\n", escaped(title))
@@ -29,10 +29,10 @@ pub fn error(message: &str) -> String {
     format!("::error title=git ralph::{}\n", escaped(message))
 }
 
-/// A part of the log in which nothing is a command: what an agent prints.
+/// A part of the log in which nothing is a command: the output of an agent.
 #[derive(Debug)]
 pub struct Pause {
-    /// What no agent can foresee.
+    /// A token that no agent can foresee.
     token: String,
 }
 
@@ -56,7 +56,7 @@ impl Pause {
     }
 }
 
-/// Returns a text of which the log of a workflow takes nothing for a command; elsewhere it is as it was.
+/// Returns a text in which the log of a workflow finds no command; elsewhere the text is unchanged.
 #[must_use]
 pub fn without_commands(text: &str) -> Cow<'_, str> {
     if is_there() && (text.contains("::") || text.contains("##[")) {
@@ -80,10 +80,10 @@ fn inert(text: &str) -> String {
     safe
 }
 
-/// Adds to the page that is shown for the job; nothing happens where there is none.
+/// Adds to the page that is shown for the job; does nothing if there is none.
 ///
 /// # Errors
-/// When the file that the workflow names cannot be written.
+/// If the file that the workflow names cannot be written.
 pub fn summarise(markdown: impl FnOnce() -> String) -> io::Result<()> {
     let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
         return Ok(());
@@ -95,7 +95,7 @@ pub fn summarise(markdown: impl FnOnce() -> String) -> io::Result<()> {
     file.write_all(markdown().as_bytes())
 }
 
-/// A workflow command is one line.
+/// Escapes a text for a workflow command, which is one line.
 fn escaped(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

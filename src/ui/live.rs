@@ -1,5 +1,5 @@
-//! The one line at the bottom of a terminal that is written over and over while an attempt runs: which story, for how
-//! long, what it does now. It is taken away before anything else is printed, and comes back after that.
+//! The status line at the bottom of a terminal, which is redrawn while an attempt runs: the story, the time and the
+//! current work. It is removed before anything else is printed, and comes back after that.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -11,28 +11,28 @@ use super::shown::plain;
 use super::width::{columns, cut};
 use crate::events::Watching;
 
-/// To the first column, and nothing left behind it.
+/// Goes to the first column and erases the line.
 const ERASE: &[u8] = b"\r\x1b[K";
-/// How often the line is drawn again at most while output flows.
+/// The shortest time between two drawings while output flows.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often something is said where there is no such line and nothing else is printed.
+/// The interval between messages if there is no such line and nothing else is printed.
 const HEARTBEAT: Duration = Duration::from_secs(300);
-/// For how long nothing is printed before that is said.
+/// The seconds without output after which the line says so.
 const QUIET: u64 = 5;
 
-/// The line, as far as it is there.
+/// The status line.
 #[derive(Debug)]
 pub struct Live {
-    /// Whether there is a terminal that can do it, and somebody who wants it.
+    /// True if there is a terminal that can show it, and somebody who wants it.
     wanted: bool,
-    /// Since when this command runs.
+    /// The start of this command.
     begun: Instant,
     work: Option<Work>,
     watching: Watching,
-    /// What the attempts of this command have cost so far, in US dollars.
+    /// The cost of this command's attempts so far, in US dollars.
     cost: f64,
     drawn: Option<Instant>,
-    /// Something was printed that has not ended its line.
+    /// True if the output so far has not ended its last line.
     inside_line: bool,
 }
 
@@ -41,15 +41,15 @@ pub struct Live {
 struct Work {
     heading: String,
     since: Instant,
-    /// What it does now; empty where that is unknown.
+    /// The current work; empty if it is unknown.
     doing: String,
     printed: Instant,
-    /// When that it is still running was last said, where there is no line.
+    /// The time of the last message that it is still running, if there is no line.
     said: Instant,
 }
 
 impl Live {
-    /// A line that is never drawn when standard error is no terminal, or a dumb one.
+    /// Makes a line that is never drawn if standard error is no terminal, or a dumb one.
     pub fn new(wanted: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
@@ -63,17 +63,17 @@ impl Live {
         }
     }
 
-    /// Whether the line can be drawn.
+    /// Returns true if the line can be drawn.
     pub fn is_wanted(&self) -> bool {
         self.wanted
     }
 
-    /// Takes what the attempts are held to.
+    /// Takes the limits of the attempts.
     pub fn watch(&mut self, watching: Watching) {
         self.watching = watching;
     }
 
-    /// This goes on from now.
+    /// Begins an attempt with this heading.
     pub fn begin(&mut self, heading: String) {
         let now = Instant::now();
         self.work = Some(Work {
@@ -85,7 +85,7 @@ impl Live {
         });
     }
 
-    /// This is done now.
+    /// Notes the current work.
     pub fn doing(&mut self, what: &str) {
         if let Some(work) = &mut self.work {
             what.clone_into(&mut work.doing);
@@ -93,13 +93,13 @@ impl Live {
         }
     }
 
-    /// It is over, and has cost so much.
+    /// Ends the attempt, and adds its cost.
     pub fn end(&mut self, cost: Option<f64>) {
         self.work = None;
         self.cost += cost.unwrap_or_default();
     }
 
-    /// A second has passed. Returns what to say where no line can be drawn and nothing was said for long.
+    /// Notes that a second has passed. Returns a message if no line can be drawn and nothing was printed for long.
     pub fn tick(&mut self) -> Option<String> {
         let now = Instant::now();
         if self.wanted {
@@ -149,7 +149,7 @@ impl Live {
         }
     }
 
-    /// Somebody else's bytes were printed; the line comes back below them.
+    /// Notes that others' bytes were printed; the line comes back below them.
     pub fn printed(&mut self, bytes: &[u8], last_drawn: Option<Instant>) {
         let now = Instant::now();
         if let Some(work) = &mut self.work {
@@ -163,7 +163,7 @@ impl Live {
         }
     }
 
-    /// Returns when the line was drawn that is there now.
+    /// Returns the time at which the visible line was drawn, if there is one.
     pub fn drawn(&self) -> Option<Instant> {
         self.drawn
     }
@@ -178,7 +178,7 @@ impl Live {
 }
 
 impl Work {
-    /// Returns the line: what matters most comes first, because the end is cut off.
+    /// Returns the line. The most important part comes first, because the end is cut off.
     fn line(&self, now: Instant, begun: Instant, cost: f64, watching: &Watching) -> String {
         let since = |then: Instant| now.saturating_duration_since(then);
         let words = |time_since: Duration| time(time_since.as_secs_f64());
@@ -205,7 +205,7 @@ impl Work {
     }
 }
 
-/// What fits a line without going on to the next.
+/// Returns the number of columns that fit a line without wrapping.
 fn width() -> usize {
     columns(io::stderr()).map_or(80, |columns| columns - 1)
 }

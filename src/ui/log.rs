@@ -1,4 +1,4 @@
-//! The attempts of a loop, story by story, as a table that is read at a glance; and as one for a web page.
+//! The attempts of a loop, story by story, as a table for a terminal and as one for a web page.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::events::log::{Log, LogEntry};
 use crate::names::{counted, heading};
 use crate::state::Verdict;
 
-/// `git ralph log`, on a terminal with so many columns.
+/// Formats `git ralph log` for a terminal with so many columns.
 #[must_use]
 pub fn table(log: &Log, columns: Option<usize>) -> String {
     let mut text = String::new();
@@ -38,7 +38,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     wrap(&text, columns)
 }
 
-/// The log as a table in markdown, for the page of a job.
+/// Formats the log as a table in markdown, for the page of a job.
 #[must_use]
 pub fn markdown(log: &Log) -> String {
     let mut text = format!("### git ralph: {}\n\n", log.change);
@@ -66,10 +66,10 @@ pub fn markdown(log: &Log) -> String {
     text
 }
 
-/// What stands in a reason before the end of some output.
+/// The text in a reason that precedes the end of some output.
 const OUTPUT: &str = "The end of its output:";
 
-/// The first line of a reason; of one that shows some output, its last line too.
+/// Returns the first line of a reason; of one that shows some output, its last line too.
 fn in_one_line(reason: &str) -> Option<String> {
     let first = reason.lines().next()?;
     let last = reason.split_once(OUTPUT).and_then(|(_, output)| {
@@ -90,7 +90,7 @@ fn headed(id: &str, title: &str) -> String {
     }
 }
 
-/// Where the work of an attempt is.
+/// Returns the place where the work of an attempt is kept.
 fn kept(log: &Log, entry: &LogEntry) -> String {
     match (&entry.checkpoint, &entry.kept) {
         (Some(oid), _) => format!("checkpoint {}", oid.short()),

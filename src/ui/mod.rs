@@ -32,7 +32,7 @@ use shown::{AgentOutput, Styles, shown};
 pub use narrator::Narrator;
 pub use shown::plain;
 
-/// Where a command's words go.
+/// The options for a command's output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
     /// No narration.
@@ -41,23 +41,23 @@ pub struct Screen {
     pub verbose: bool,
     /// Events as JSON lines on standard output.
     pub json: bool,
-    /// What the command line says of colours.
+    /// The choice of colours on the command line.
     pub colour: Option<Colour>,
 }
 
 impl Screen {
-    /// Colours as the command line, the environment and git's settings want them, from here on.
+    /// Sets the colours that the command line, the environment and git's settings want, from here on.
     pub fn settle_colours(self, configured: Option<Colour>) {
         colour::settle(self.colour, configured);
     }
 
-    /// Prints the answer of a command; what a terminal would act upon in the words of others can be seen in it.
+    /// Prints the answer of a command; control characters in others' words are made visible.
     pub fn answer(self, text: &str) {
         let text = shown(text, styles(anstream::stdout().current_choice()));
         print(&github::without_commands(&text));
     }
 
-    /// Prints the answer of a command to the byte where a program reads it, and as [`Screen::answer`] does where a
+    /// Prints the answer of a command unchanged where a program reads it, and as [`Screen::answer`] does where a
     /// terminal shows it.
     pub fn answer_exactly(self, text: &str) {
         if io::stdout().is_terminal() {
@@ -72,7 +72,7 @@ impl Screen {
         print(&shown::json(text, github::is_there()));
     }
 
-    /// The columns of the terminal that answers are read on; `None` where that is none.
+    /// Returns the columns of the terminal that shows answers; `None` if there is none.
     #[must_use]
     pub fn columns(self) -> Option<usize> {
         width::columns(io::stdout())
@@ -85,13 +85,13 @@ impl Screen {
         self.json(&text);
     }
 
-    /// Says something on standard error; what a terminal would act upon in the words of others can be seen in it.
+    /// Prints a message on standard error; control characters in others' words are made visible.
     pub fn say(self, text: &str) {
         let text = shown(text, Styles::Marked);
         self.say_safely(&github::without_commands(&text));
     }
 
-    /// Says what is known to be safe: with commands of our own for the log of a workflow.
+    /// Prints a message that is known to be safe: it may hold commands of our own for the log of a workflow.
     fn say_safely(self, text: &str) {
         if !self.quiet {
             let text = width::wrap(text, width::columns(io::stderr()));
@@ -102,7 +102,7 @@ impl Screen {
         }
     }
 
-    /// Says why a command failed and what to type next; also with `-q`.
+    /// Reports why a command failed and what to type next; also with `-q`.
     pub fn fail(self, change: &str, error: &Error) {
         let hint = error.hint();
         if self.json {
@@ -134,14 +134,14 @@ impl Screen {
         }
     }
 
-    /// Whether a person can be asked.
+    /// Returns true if a person can be asked.
     #[must_use]
     pub fn can_ask(self) -> bool {
         io::stdin().is_terminal()
     }
 }
 
-/// Returns what becomes of our styles on a stream.
+/// Returns the treatment of our styles on a stream.
 fn styles(choice: ColorChoice) -> Styles {
     match choice {
         ColorChoice::Never => Styles::LeftOut,
@@ -149,9 +149,9 @@ fn styles(choice: ColorChoice) -> Styles {
     }
 }
 
-/// Prints what an agent printed, piece by piece, on standard output.
+/// Prints an agent's output, piece by piece, on standard output.
 pub struct Printer {
-    /// Whether it goes to a program, which gets it to the byte.
+    /// True if a program reads it, which gets every byte unchanged.
     exactly: bool,
     agent: AgentOutput,
     /// Ends the agent's words in the log of a GitHub workflow, where nothing among them is a command.
@@ -212,11 +212,10 @@ fn print_bytes(bytes: &[u8]) {
     }
 }
 
-/// Why the first of the answers was lost that could not be printed.
+/// The error of the first answer that could not be printed.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Returns why an answer could not be printed, if one could not. A reader that has gone away wants no more; that is no
-/// error of ours.
+/// Returns the error if an answer could not be printed. A reader that has gone away is no error.
 #[must_use]
 pub fn lost_answer() -> Option<io::Error> {
     let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,7 @@ use crate::events::{Attempt, What};
 use crate::names::{counted, heading};
 use crate::state::Verdict;
 
-/// What standard error says about an event of a change; `None` for events that the output itself shows.
+/// Returns the words for standard error about an event of a change; `None` for events that the output itself shows.
 pub(super) fn of(change: &str, what: &What) -> Option<String> {
     let mut text = String::new();
     match what {
@@ -146,8 +146,8 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
     Some(text)
 }
 
-/// The story and the attempt that begins, in one line: `[2/3] 2. Check (retry 1 of 3)`. `None` for
-/// any other event.
+/// Returns the story and the attempt that begins, in one line: `[2/3] 2. Check (retry 1 of 3)`. `None` for any other
+/// event.
 pub(super) fn attempt_heading(what: &What) -> Option<String> {
     let What::AttemptStarted {
         story,
@@ -181,7 +181,7 @@ pub(super) fn attempt_heading(what: &What) -> Option<String> {
     Some(text)
 }
 
-/// When a wait is over: `in 11s`, `at 17:00, in 4h 59m`.
+/// Returns the end of a wait: `in 11s`, `at 17:00, in 4h 59m`.
 fn waiting_time(seconds: u64, until: &Zoned) -> String {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     // Nobody counts the seconds of an hour.
@@ -198,7 +198,7 @@ fn waiting_time(seconds: u64, until: &Zoned) -> String {
     }
 }
 
-/// What is left of a wait, in one line; empty at its end.
+/// Returns the rest of a wait, in one line; empty at its end.
 pub(super) fn countdown(left: Duration) -> String {
     if left.is_zero() {
         return String::new();
@@ -208,7 +208,7 @@ pub(super) fn countdown(left: Duration) -> String {
     format!("waiting, {left:#} left (Ctrl-C stops)")
 }
 
-/// So many seconds, for people: `4s`, `3m 20s`, `2h 05m`.
+/// Formats seconds for people: `4s`, `3m 20s`, `2h 05m`.
 pub(super) fn time(seconds: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -223,7 +223,7 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// So many US dollars: `$0.12`.
+/// Formats US dollars: `$0.12`.
 pub(super) fn dollars(cost: f64) -> String {
     format!("${cost:.2}")
 }
@@ -249,7 +249,7 @@ fn ended(attempt: &Attempt) -> String {
     text
 }
 
-/// Words in the colour of a verdict.
+/// Returns words in the colour of a verdict.
 pub(super) fn verdict(verdict: Verdict, words: &str) -> String {
     if verdict == Verdict::Complete {
         green(words)

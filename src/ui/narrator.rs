@@ -1,4 +1,4 @@
-//! Tells what happens in a loop while it happens: words on standard error, events on standard output with `--json`.
+//! Narrates a loop while it runs: words on standard error, events on standard output with `--json`.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -13,22 +13,22 @@ use crate::events::{Event, Observer, Stream, Watching, What};
 pub struct Narrator {
     screen: Screen,
     live: Live,
-    /// What an agent prints.
+    /// The filter for the agent's output.
     agent: AgentOutput,
-    /// What ends the agent's words in the log of a GitHub workflow, where nothing among them is a command.
+    /// The part of a GitHub workflow's log that is open for the agent's words, in which nothing is a command.
     pause: Option<github::Pause>,
     /// Sets the agent's lines off from ours.
     margin: Margin,
     /// The top directory of the work tree, with a slash at its end; empty when it is unknown.
     top: String,
-    /// Why the last attempt failed.
+    /// The reason why the last attempt failed.
     reason: Option<String>,
-    /// Whether what is said is folded, as the log of a GitHub workflow can.
+    /// True if the words are folded, as the log of a GitHub workflow can.
     folds: bool,
 }
 
 impl Narrator {
-    /// Tells what happens.
+    /// Makes a narrator for a screen.
     #[must_use]
     pub fn new(screen: Screen) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Narrator {
         }
     }
 
-    /// Where the words go.
+    /// Returns the screen that the words go to.
     #[must_use]
     pub fn screen(&self) -> Screen {
         self.screen
@@ -54,7 +54,7 @@ impl Narrator {
         self.screen.say(text);
     }
 
-    /// Tells the log of a workflow something that it acts upon.
+    /// Sends a command to the log of a workflow.
     fn command(&mut self, command: &str) {
         self.begin_words();
         self.screen.say_safely(command);

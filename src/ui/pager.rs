@@ -1,5 +1,5 @@
-//! A long text for a person: man shows a manual page, the pager that git would use shows the rest. Both take over
-//! this process, and read from a file without a name, so that nothing is left to wait for or to clean up.
+//! Shows a long text to a person: a manual page with man, anything else with the pager that git would use. Both take
+//! over this process, and read from a file without a name, so that nothing is left to wait for or to clean up.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,10 +13,10 @@ use super::shown::shown;
 use super::{Screen, styles};
 use crate::async_cmd::{self, Command, find_program};
 
-/// How long git may take to name its pager.
+/// The longest time that git may take to name its pager.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Has `man` show a page on the terminal. Comes back only when that cannot be begun.
+/// Shows a page on the terminal with `man`. Returns only if that cannot be begun.
 #[must_use]
 pub fn man(page: &str) -> io::Error {
     take_over("man", &["-l", "-"], page)
@@ -33,7 +33,7 @@ pub async fn show(screen: Screen, dir: &Path, text: &str) {
     screen.answer(text);
 }
 
-/// The pager that git would use, as a shell command; `None` where the text shall be printed as it is.
+/// Returns the pager that git would use, as a shell command; `None` if the text shall be printed as it is.
 async fn of_git(dir: &Path) -> Option<String> {
     let git = Command::new("git")
         .args(["var", "GIT_PAGER"])
@@ -44,8 +44,7 @@ async fn of_git(dir: &Path) -> Option<String> {
     (output.code == Some(0) && !pager.is_empty() && pager != "cat").then_some(pager)
 }
 
-/// Has a pager, a shell command as in `GIT_PAGER`, show a text on the terminal. Comes back only when that
-/// cannot be begun.
+/// Shows a text on the terminal with a pager, a shell command as in `GIT_PAGER`. Returns only if that cannot be begun.
 fn page(pager: &str, text: &str) -> io::Error {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     // The shell would begin, and fail when the text is gone.

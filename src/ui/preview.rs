@@ -1,4 +1,4 @@
-//! What a loop would begin with, as a person reads it.
+//! The preview of a loop, as a person reads it.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::width::wrap;
 use crate::inspect::stories::{ChosenAgent, Preview};
 use crate::settings::Mark;
 
-/// `git ralph start --dry-run`, on a terminal with so many columns.
+/// Formats `git ralph start --dry-run` for a terminal with so many columns.
 #[must_use]
 pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     let mut text = stories::table(&preview.stories, columns);
@@ -46,7 +46,7 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     wrap(&text, columns)
 }
 
-/// An agent in one line.
+/// Describes an agent in one line.
 pub(super) fn described(agent: &ChosenAgent) -> String {
     let name = agent.name.as_ref().map(|name| format!("{name}: "));
     let asks = agent

@@ -1,6 +1,6 @@
-//! Text of others on a terminal. Titles, names, reasons and paths come from repositories and from agents, and may hold
-//! whatever a terminal acts upon. All that is printed goes through here; nothing that a terminal acts upon comes out but
-//! the styles of our own and, of an agent's output, its colours.
+//! Makes others' text safe to show on a terminal. Titles, names, reasons and paths come from repositories and from
+//! agents, and may hold anything that a terminal acts upon. All output goes through here; of what a terminal acts upon,
+//! only our own styles and the colours of an agent's output are left.
 //!
 //! Invariants: our own styles are marked with a number that nobody else knows, so that no text of others is taken for
 //! one; what comes out never depends on how the bytes of an agent were cut into pieces.
@@ -11,12 +11,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::mem;
 use std::sync::LazyLock;
 
-/// What becomes of our own styles.
+/// The treatment of our own styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Styles {
     /// They stay marked: the text is printed later.
     Marked,
-    /// The terminal is told.
+    /// They become sequences for the terminal.
     Drawn,
     /// They are left out.
     LeftOut,
@@ -29,7 +29,7 @@ pub(super) fn secret() -> String {
     format!("{:016x}{:016x}", half(), half())
 }
 
-/// What a style of our own begins with. To what counts columns it is a sequence like any other.
+/// The beginning of a style of our own. Code that counts columns takes it for a sequence like any other.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let number = RandomState::new().build_hasher().finish();
     format!("\x1b[{number};")
@@ -46,8 +46,8 @@ pub(super) fn styled(codes: &[&str], words: &str) -> String {
     text
 }
 
-/// Returns a text in which each control character can be seen and does nothing: `^[` for an escape, `<U+202E>` for what
-/// would turn the direction of the text. Line ends and tabs stay.
+/// Returns a text in which each control character is visible and does nothing: `^[` for an escape, `<U+202E>` for a
+/// character that would turn the direction of the text. Line ends and tabs stay.
 pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
     let Some(first) = text.find(acts) else {
         return Cow::Borrowed(text);
@@ -71,14 +71,14 @@ pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Returns a text as one that a terminal can show, without styles.
+/// Returns a text that a terminal can show, without styles.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     shown(text, Styles::LeftOut)
 }
 
-/// Returns JSON that means the same and that a terminal can show: JSON itself leaves only the first of the control
-/// characters out. `commands` tells whether what a GitHub workflow takes for a command goes too.
+/// Returns JSON with the same meaning that a terminal can show: JSON itself escapes only the first of the control
+/// characters. `commands` tells whether commands of a GitHub workflow are escaped too.
 pub(super) fn json(text: &str, commands: bool) -> Cow<'_, str> {
     let is_command = commands && text.contains("##[");
     if !is_command && !text.contains(acts) {
@@ -105,7 +105,7 @@ fn own_style(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix(MARK.as_str())?.split_once('m')
 }
 
-/// Returns whether a terminal would do something else with a character than to show it.
+/// Returns true if a terminal would do something with a character other than showing it.
 fn acts(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
@@ -127,19 +127,19 @@ fn push_visibly(text: &mut String, character: char) {
     }
 }
 
-/// How long a sequence may be that sets colours, in bytes.
+/// The longest sequence that sets colours, in bytes.
 const LONGEST: usize = 64;
 
 /// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other
-/// sequences are left out, and single control characters can be seen.
+/// sequences are removed, and single control characters are made visible.
 #[derive(Debug, Default)]
 pub(super) struct AgentOutput {
-    /// Whether colours pass.
+    /// True if colours pass.
     coloured: bool,
     place: Place,
     /// The parameters of the sequence, or the first bytes of the character, that the last piece broke off in.
     begun: Vec<u8>,
-    /// Whether a colour of the agent's is still on.
+    /// True if a colour of the agent's is still on.
     is_coloured: bool,
 }
 
@@ -166,7 +166,7 @@ impl AgentOutput {
         }
     }
 
-    /// Returns what of the next bytes is to be printed.
+    /// Returns the part of the next bytes that is to be printed.
     pub(super) fn take<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let is_quiet = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
         // Most output is such.
@@ -180,7 +180,7 @@ impl AgentOutput {
         Cow::Owned(safe)
     }
 
-    /// Returns what ends the agent's colours, so that they do not hide what others print next.
+    /// Returns the sequence that ends the agent's colours, so that they do not hide what others print next.
     pub(super) fn settle(&mut self) -> &'static [u8] {
         if mem::take(&mut self.is_coloured) {
             b"\x1b[0m"

@@ -1,4 +1,4 @@
-//! Where a loop stands, in the manner of `git status`.
+//! The state of a loop, in the manner of `git status`.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::inspect::status::{CurrentStory, SessionStatus, Status};
 use crate::names::{counted, heading};
 use crate::state::Phase;
 
-/// `git ralph status` of one loop, on a terminal with so many columns.
+/// Formats `git ralph status` of one loop for a terminal with so many columns.
 #[must_use]
 pub fn table(status: &Status, columns: Option<usize>) -> String {
     let mut text = String::new();
@@ -81,7 +81,7 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
     }
 }
 
-/// Says what the attempt in flight is doing; one of which nothing is known was cut off.
+/// Describes the attempt in flight; one of which nothing is known was cut off.
 fn running(status: &Status) -> String {
     let Some(running) = &status.running else {
         return match status.phase {
@@ -105,7 +105,7 @@ fn running(status: &Status) -> String {
     )
 }
 
-/// What there is to say of an agent's own session.
+/// Describes an agent's own session, if there is anything to say.
 fn of_session(session: &SessionStatus) -> Option<String> {
     if let Some(error) = &session.error {
         return Some(red(&format!("an error has stopped the agent's session: {error}")));

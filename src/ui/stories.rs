@@ -6,7 +6,7 @@ use super::narration::{bold, green};
 use super::width::hang;
 use crate::inspect::stories::Stories;
 
-/// `git ralph stories`, on a terminal with so many columns.
+/// Formats `git ralph stories` for a terminal with so many columns.
 #[must_use]
 pub fn table(stories: &Stories, columns: Option<usize>) -> String {
     let mut text = String::new();
@@ -64,7 +64,7 @@ pub fn table(stories: &Stories, columns: Option<usize>) -> String {
     text
 }
 
-/// The warnings of a story list.
+/// Formats the warnings of a story list.
 #[must_use]
 pub fn warnings(stories: &Stories) -> String {
     stories

@@ -10,7 +10,7 @@ use crate::inspect::summary::Summary;
 use crate::names::{counted, heading};
 use crate::state::Phase;
 
-/// Returns the summary of a loop at the end of a run; `stopped` says why it ended, where no story does.
+/// Returns the summary of a loop at the end of a run; `stopped` says why it ended, if no story does.
 #[must_use]
 pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     let status = &summary.status;

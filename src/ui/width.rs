@@ -1,4 +1,4 @@
-//! Lines that fit the terminal. Elsewhere (pipes, files, CI) nothing is broken: what is read by programs has no width.
+//! Fits lines to the terminal. Elsewhere (pipes, files, CI) no line is broken: programs need no width.
 
 use std::env;
 use std::os::fd::AsFd;
@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use terminal_size::terminal_size_of;
 use textwrap::{Options, WordSplitter};
 
-/// Narrower than this nothing can be read anyway.
+/// The narrowest width in columns; a terminal that is narrower cannot be read anyway.
 const NARROWEST: usize = 20;
 
-/// The columns of a terminal, those that `COLUMNS` names first, as git does; `None` where there is no terminal.
+/// Returns the columns of a terminal; like git, it prefers the number in `COLUMNS`. `None` if there is no terminal.
 pub fn columns(stream: impl AsFd) -> Option<usize> {
     let (width, _) = terminal_size_of(stream)?;
     let named = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
@@ -17,8 +17,8 @@ pub fn columns(stream: impl AsFd) -> Option<usize> {
 }
 
 /// Breaks lines between words, each with the indent of its first line and two blanks more. Words that are too long,
-/// such as paths, stay whole, so that they can be copied; and so do lines with an indent of four: what is to be typed,
-/// and what somebody else has said.
+/// such as paths, stay whole, so that they can be copied; and so do lines with an indent of four: commands to type, and
+/// the words of others.
 pub fn wrap(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else {
         return text.to_owned();
@@ -47,7 +47,7 @@ pub fn hang(line: &str, indent: usize, columns: Option<usize>) -> String {
     textwrap::fill(line, options)
 }
 
-/// The beginning of a line that fits, with an ellipsis where something was cut off.
+/// Returns the beginning of a line that fits, with an ellipsis if something was cut off.
 pub fn cut(line: &str, columns: usize) -> String {
     if textwrap::core::display_width(line) <= columns {
         return line.to_owned();

@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 /// Reads the stream.
 #[derive(Default)]
 pub(super) struct Claude {
-    /// Whether this is qwen, which tells errors in the text of its message.
+    /// True for qwen, which reports errors in the text of its message.
     is_qwen: bool,
     /// The kind of the last error that took the place of a message.
     error: Option<String>,
-    /// When a limit that was hit ends, in Unix seconds.
+    /// The time when the limit that was hit ends, in Unix seconds.
     resets_at: Option<u64>,
 }
 
@@ -191,9 +191,9 @@ struct StreamResult {
     session_id: Lenient<String>,
     total_cost_usd: Lenient<f64>,
     permission_denials: Lenient<Vec<Denial>>,
-    /// Of the last stretch of the agent alone.
+    /// The tokens of the agent's last stretch alone.
     usage: Lenient<Tokens>,
-    /// Of everything, with helpers and what was cut off, by model.
+    /// The tokens of everything, with helpers and work that was cut off, by model.
     #[serde(rename = "modelUsage")]
     model_usage: Lenient<BTreeMap<String, Tokens>>,
 }
@@ -206,7 +206,7 @@ struct Denial {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tokens {
-    /// Without what was cached.
+    /// The input tokens, those of the cache excluded.
     #[serde(alias = "input_tokens", alias = "inputTokens")]
     input: Lenient<u64>,
     #[serde(alias = "cache_read_input_tokens", alias = "cacheReadInputTokens")]

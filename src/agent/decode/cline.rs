@@ -1,6 +1,6 @@
 //! The lines of `cline --json`.
 //!
-//! The final message is in the `run_result` line, which is also the end marker; an error is told before it.
+//! The final message is in the `run_result` line, which is also the end marker; an error is reported before it.
 
 use super::{
     Dialect, Fault,

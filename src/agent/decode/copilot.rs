@@ -1,7 +1,7 @@
 //! The stream of `copilot --output-format json`.
 //!
-//! The final message is the last `assistant.message` that asks for no tool; `result` is the end
-//! marker. Tokens and cost are not told.
+//! The final message is the last `assistant.message` that asks for no tool; `result` is the end marker. Tokens and cost
+//! are not reported.
 
 use super::{
     Dialect, Fault,

@@ -1,7 +1,7 @@
-//! Finds out the format from the first line; of a document over several lines from the first two.
+//! Detects the format from the first line, or from the first two of a document over several lines.
 //!
-//! Invariant: not a byte is lost while it is being found out. What is not known for certain is
-//! text. It must not know what the lines mean.
+//! Invariants: no byte is lost during the detection; output of an unknown format is text. This module must not know
+//! what the lines mean.
 
 use super::{
     Format,
@@ -11,39 +11,39 @@ use memchr::memchr;
 use serde::{Deserialize, de::IgnoredAny};
 use std::mem;
 
-/// A first line that is longer, blank lines before it included, is text.
+/// The longest first line, in bytes, blank lines before it included; if it is longer, the output is text.
 const FIRST_LINE_LIMIT: usize = 1024 * 1024;
 
-/// How much of something else may come before the first line of the format that is likely.
+/// The most bytes that may precede the first line of the likely format.
 const PREAMBLE_LIMIT: usize = 16 * 1024;
 
 /// Holds back the output until the format is known.
 #[derive(Default)]
 pub(super) struct Detection {
     held_back: Vec<u8>,
-    /// Where the line begins that is looked at.
+    /// The start of the current line.
     line: usize,
-    /// How much has been searched for its end.
+    /// The offset up to which its end has been searched.
     seen: usize,
     /// The format that the output is likely to have; its first line may come after others.
     pub(super) likely: Option<Format>,
-    /// Whether the first line is JSON, once it has come.
+    /// True if the first line is JSON; `None` until it has come.
     first_is_json: Option<bool>,
 }
 
-/// What was found out.
+/// The result of the detection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// The format.
     pub(super) format: Format,
     /// All bytes so far.
     pub(super) held_back: Vec<u8>,
-    /// Whether it is taken for text although it begins as JSON.
+    /// True if it is taken for text although it begins as JSON.
     pub(super) is_unknown_json: bool,
 }
 
 impl Detection {
-    /// Takes the next bytes; gives what was found out as soon as it is.
+    /// Takes the next bytes; returns the result as soon as there is one.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Found> {
         self.held_back.extend_from_slice(bytes);
         loop {
@@ -68,14 +68,14 @@ impl Detection {
         }
     }
 
-    /// Decides by what there is.
+    /// Decides from the output so far.
     pub(super) fn finish(&mut self) -> Found {
         self.seen = self.held_back.len();
         let format = self.look_at_line().unwrap_or(Format::Text);
         self.decide(format)
     }
 
-    /// Looks at the line that ends where was searched; gives the format if it is known now.
+    /// Looks at the line that ends where the search has stopped; returns the format if it is known now.
     fn look_at_line(&mut self) -> Option<Format> {
         let line = self.held_back[self.line..self.seen].trim_ascii();
         if line.is_empty() {
@@ -104,7 +104,7 @@ impl Detection {
     }
 }
 
-/// Returns whether a line is JSON, or the beginning of a document of it.
+/// Returns true if a line is JSON, or the beginning of a JSON document.
 fn is_json(line: &[u8]) -> bool {
     let is_document = || {
         let opened = line.strip_prefix(b"{").or(line.strip_prefix(b"["));

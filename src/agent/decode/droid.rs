@@ -11,7 +11,7 @@ use super::{
 };
 use serde::Deserialize;
 
-/// Takes a line of this kind; other kinds say nothing.
+/// Takes a line of one of these kinds; ignores other kinds.
 pub(super) fn line(kind: &str, line: &str, report: &mut ReportBuilder) {
     if !matches!(kind, "message" | "tool_call" | "completion" | "error") {
         return;

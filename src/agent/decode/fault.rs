@@ -1,26 +1,25 @@
 //! Tells kinds of faults apart.
 //!
-//! Structured fields come first: the agent's own name for the error, then an HTTP status; words
-//! are searched only in what is known to be the text of an error, never in what a model says. It
-//! must not know what a fault leads to.
+//! Structured fields come first: the agent's own name for the error, then an HTTP status. Words are searched only in
+//! the text of an error, never in a model's message. This module must not know what a fault leads to.
 
 use super::wait::wait_in;
 use serde_json::Value;
 
-/// How much of an error's text is kept, in characters.
+/// The longest text of an error that is kept, in characters.
 const MESSAGE_CHARS: usize = 1000;
 
-/// How often an error's text may be JSON within JSON.
+/// The most levels of JSON within JSON that are read in an error's text.
 const DEPTH: usize = 3;
 
-/// What kept an agent from its work.
+/// A fault that kept an agent from its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of fault it is.
+    /// The kind of the fault.
     pub kind: FaultKind,
     /// The agent's own words for it.
     pub message: String,
-    /// In how many seconds it is over, if the agent tells.
+    /// The seconds until it is over, if the agent says so.
     pub retry_after: Option<u64>,
 }
 
@@ -47,7 +46,7 @@ pub enum FaultKind {
     Other,
 }
 
-/// Words of errors; the first kind of which one occurs is meant.
+/// Words of errors; the first kind with a word in the text is taken.
 const WORDS: &[(FaultKind, &[&str])] = &[
     (
         FaultKind::Billing,
@@ -176,12 +175,12 @@ const WORDS: &[(FaultKind, &[&str])] = &[
 ];
 
 impl Fault {
-    /// Returns the kind that an error's text in lower case tells by its words.
+    /// Returns the kind of error that a text in lower case names by its words.
     pub(super) fn by_words_alone(text: &str) -> Option<FaultKind> {
         by_words(text)
     }
 
-    /// Makes a fault of a kind that is known.
+    /// Makes a fault of a known kind.
     pub(super) fn of_kind(kind: FaultKind, message: &str) -> Self {
         Self {
             kind,
@@ -189,8 +188,8 @@ impl Fault {
         }
     }
 
-    /// Makes a fault of the agent's name for the error, the HTTP status and the error's text, as
-    /// far as they are known.
+    /// Makes a fault from the agent's name for the error, the HTTP status and the error's text, as far as they are
+    /// known.
     #[must_use]
     pub fn new(name: Option<&str>, status: Option<u16>, message: &str) -> Self {
         let lower = message.to_lowercase();
@@ -206,7 +205,7 @@ impl Fault {
     }
 }
 
-/// Returns the text without the second at which a limit ends, which nobody can read.
+/// Returns the text without the Unix time at which a limit ends, which nobody can read.
 fn without_epoch(message: &str) -> String {
     let Some((before, after)) = message.split_once("limit reached|") else {
         return message.to_owned();
@@ -215,7 +214,7 @@ fn without_epoch(message: &str) -> String {
     format!("{before}limit reached{rest}")
 }
 
-/// Returns the words of an error that is told as JSON, which may be told as JSON once more.
+/// Returns the words of an error that is reported as JSON, or as JSON within JSON.
 fn in_words(message: &str) -> String {
     let mut words = message.to_owned();
     for _ in 0..DEPTH {
@@ -274,7 +273,7 @@ fn by_words(text: &str) -> Option<FaultKind> {
     Some(*kind)
 }
 
-/// The first number in an error's text that can be the status of one.
+/// Finds the first number in an error's text that can be an HTTP status.
 fn status_in(message: &str) -> Option<u16> {
     message
         .split(|char: char| !char.is_ascii_alphanumeric())

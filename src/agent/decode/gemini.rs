@@ -10,19 +10,19 @@ use super::{
 };
 use serde::Deserialize;
 
-/// How long the document may be.
+/// The longest document, in bytes.
 const DOCUMENT_LIMIT: usize = 4 * 1024 * 1024;
 
-/// How many places in stderr are tried for an error.
+/// The most places in stderr that are tried for an error.
 const STDERR_TRIES: usize = 32;
 
-/// What an error on stderr begins with that is not in JSON.
+/// The beginning of an error on stderr that is not JSON.
 const STDERR_ERROR: &str = "Error when talking to Gemini API";
 
 /// Reads the stream or the document.
 #[derive(Default)]
 pub(super) struct Gemini {
-    /// The lines so far, as long as they may be a document; then nothing.
+    /// The lines so far, as long as they may be a document; then empty.
     document: String,
     is_stream: bool,
     speaking: bool,
@@ -110,13 +110,13 @@ impl Dialect for Gemini {
     }
 }
 
-/// The error that stderr tells: the last one in JSON, else one that its words make plain.
+/// Returns the error on stderr: the last one in JSON, else one that is clear from its words.
 fn fault_in(stderr: &str) -> Option<Fault> {
     let by_words = || Some(Fault::new(None, None, stderr)).filter(|fault| fault.kind != FaultKind::Other);
     fault_in_json(stderr).or_else(by_words)
 }
 
-/// The last error in JSON that begins a line.
+/// Finds the last error in JSON that begins a line.
 pub(super) fn fault_in_json(stderr: &str) -> Option<Fault> {
     #[derive(Deserialize)]
     struct Line {
@@ -133,8 +133,8 @@ pub(super) fn fault_in_json(stderr: &str) -> Option<Fault> {
         .map(|line| line.error.into_fault())
 }
 
-/// The kind of the error that stderr tells last, in node's way: after the place of a file about it come
-/// the name of its class and its text, then its stack and its fields.
+/// Returns the kind of the last error on stderr, as node prints it: after the path of a file about it come the name of
+/// its class and its text, then its stack and its fields.
 fn kind_in(stderr: &str) -> FaultKind {
     let Some((_, last)) = stderr.rsplit_once(STDERR_ERROR) else {
         return FaultKind::Other;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 #[derive(Default)]
 pub(super) struct Goose {
     speaking: bool,
-    /// The id of the message that is being heard, if it has one.
+    /// The id of the current message, if it has one.
     id: Option<String>,
 }
 

@@ -1,22 +1,23 @@
-//! What a program said last that ended with an error and without a promise.
+//! The last words of a program that ended with an error and without a promise.
 //!
-//! Only a few kinds of faults are believed, those that another attempt cannot overcome by itself. Of what it printed
-//! the end counts where there is little else: a long text is the model's. It must not know whether there was an error.
+//! Only the kinds of faults are believed that another attempt cannot overcome by itself. Only the end of the output
+//! counts, and that of stdout only if there is little else: a long text is the model's. This module must not know
+//! whether there was an error.
 
 use super::{Fault, FaultKind, gemini};
 use crate::agent::promise::plain_text;
 
-/// How long the words on stdout may be that tell of a fault, in bytes.
+/// The longest stdout in which a fault is searched, in bytes.
 pub(super) const SHORT: usize = 1024;
 
-/// How many lines of an end are judged.
+/// The number of lines at the end that are judged.
 const LINES: usize = 5;
 
-/// How long a line may be that is judged, and how much of the last one is shown, in characters.
+/// The longest line that is judged, and the longest part of the last line that is shown, in characters.
 const LINE_CHARS: usize = 500;
 const SHOWN_CHARS: usize = 200;
 
-/// What may stand before the status of an error.
+/// Words that may precede the status of an error.
 const STATUS: &[&str] = &[
     "status",
     "status code",
@@ -27,7 +28,7 @@ const STATUS: &[&str] = &[
     "http/2",
 ];
 
-/// Returns the fault that the last words tell of; `stdout` only if it is short.
+/// Returns the fault that the last words report; `stdout` is given only if it is short.
 pub(super) fn fault_in(stdout: Option<&[u8]>, stderr: &[u8]) -> Option<Fault> {
     let believed = |fault: &Fault| is_believed(fault.kind);
     let fault_of = |text: &[u8]| {
@@ -38,7 +39,7 @@ pub(super) fn fault_in(stdout: Option<&[u8]>, stderr: &[u8]) -> Option<Fault> {
     stdout.and_then(fault_of).or_else(|| fault_of(stderr))
 }
 
-/// Returns the last line that says something, of stdout or else of stderr.
+/// Returns the last line of stdout, or else of stderr, that has a letter or a digit.
 pub(super) fn last_line(stdout: &[u8], stderr: &[u8]) -> Option<String> {
     [stdout, stderr].into_iter().find_map(|text| {
         let text = plain_text(text);
@@ -71,7 +72,7 @@ fn fault_of_line(line: &str) -> Option<Fault> {
     is_believed(fault.kind).then_some(fault)
 }
 
-/// Returns the status of an error in a line, where it is called one: other numbers mean anything.
+/// Returns the status of an error in a line, if it is called one: other numbers can mean anything.
 fn status_in(line: &str) -> Option<u16> {
     let is_edge = |char: Option<char>| char.is_none_or(|char| !char.is_ascii_alphanumeric());
     line.char_indices().find_map(|(at, _)| {

@@ -1,15 +1,15 @@
 //! Lines of JSON: cutting a stream into them and reading them leniently.
 //!
-//! Invariant: a line that is too long or not as expected is skipped, never an error. It must not
-//! know any format.
+//! Invariant: a line that is too long or not as expected is skipped, never an error. This module must not know any
+//! format.
 
 use memchr::memchr;
 use serde::{Deserialize, de::IgnoredAny};
 
-/// Longer lines are skipped without being kept.
+/// The longest line, in bytes; longer ones are skipped without being kept.
 const LINE_LIMIT: usize = 4 * 1024 * 1024;
 
-/// What is kept of the buffer after a long line.
+/// The capacity of the buffer that is kept after a long line, in bytes.
 const SPARE: usize = 64 * 1024;
 
 /// Cuts a stream into lines.
@@ -56,13 +56,12 @@ impl LineReader {
     }
 }
 
-/// Reads what is wanted of a line; nothing if it is not there.
+/// Reads the wanted fields of a line; returns `None` if they are not there.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// The `type` of a line; where it stands first, the rest, which may be long, is not read, so it may
-/// be broken.
+/// Returns the `type` of a line. If it comes first, the rest, which may be long, is not read, so it may be broken.
 pub(super) fn kind(line: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {
@@ -77,7 +76,7 @@ pub(super) fn kind(line: &str) -> Option<String> {
     parse::<Head>(line).map(|head| head.r#type)
 }
 
-/// A field that is taken if it is of the type expected, and otherwise as good as missing.
+/// A field that counts as missing if it does not have the expected type.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Lenient<T> {

@@ -1,5 +1,4 @@
-//! Reads what coding agents print: what the agent promised, whether it came to its end, what went
-//! wrong, what it cost.
+//! Reads the output of coding agents: the promise, the end, faults and the cost.
 //!
 //! Each format has a file of its own that implements `Dialect`; a [`Decoder`] cuts the stream
 //! into lines and fills in a [`Report`]. Invariants:
@@ -9,7 +8,7 @@
 //! - the report does not depend on how the stream was cut into pieces, and memory is bounded;
 //! - lines that are broken, unknown or too long are skipped.
 //!
-//! It must not know how agents are run, nor what a report leads to.
+//! This module must not know how agents are run, nor what a report leads to.
 
 mod claude;
 mod cline;
@@ -38,16 +37,16 @@ use report_builder::ReportBuilder;
 use serde::{Deserialize, Serialize};
 use std::{fmt, mem, str::FromStr};
 
-/// How much of the end of stderr is kept.
+/// The most bytes that are kept of the end of stderr.
 const STDERR_KEPT: usize = 16 * 1024;
-/// How much is kept of lines that are no JSON.
+/// The most bytes that are kept of lines that are not JSON.
 const PLAIN_KEPT: usize = 4 * 1024;
 
-/// What an agent prints.
+/// The format of an agent's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// Found out from the first line.
+    /// Detected from the first line.
     #[default]
     Auto,
     /// Plain text.
@@ -91,7 +90,7 @@ impl Format {
         Self::Cline,
     ];
 
-    /// The name in settings.
+    /// Returns the name in settings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -110,7 +109,7 @@ impl Format {
         }
     }
 
-    /// What reads the lines of this format, if it has lines.
+    /// Returns the reader of this format's lines, if it has lines.
     fn dialect(self) -> Option<Box<dyn Dialect>> {
         Some(match self {
             Self::Auto | Self::Text => return None,
@@ -149,34 +148,34 @@ impl FromStr for Format {
     }
 }
 
-/// What a run of an agent came to, as far as its output tells.
+/// The outcome of an agent's run, as far as its output shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// What the final message promises.
+    /// The promise of the final message.
     pub heard: Heard,
-    /// Whether the end marker of the format was seen; text has none and is always ended.
+    /// True if the end marker of the format was seen; text has none and is always ended.
     pub ended: bool,
-    /// What kept the agent from ending well.
+    /// The fault that kept the agent from ending well.
     pub fault: Option<Fault>,
     /// The cost in US dollars, by the agent's own count.
     pub cost_usd: Option<f64>,
-    /// All tokens read, those from a cache or put into one included, by the agent's own count.
+    /// All input tokens, those read from a cache or written to one included, by the agent's own count.
     pub input_tokens: Option<u64>,
-    /// The tokens written, by the agent's own count.
+    /// The output tokens, by the agent's own count.
     pub output_tokens: Option<u64>,
     /// The agent's name for the session.
     pub session: Option<String>,
-    /// What the final message wants later stories to know.
+    /// The learnings of the final message, for later stories.
     pub learnings: Vec<String>,
-    /// The names of the tools that the agent was not allowed to use, each once; not more than a few.
+    /// The names of the tools that the agent was not allowed to use, each once; only the first few.
     pub denied: Vec<String>,
-    /// What the format turned out to be.
+    /// The format that was given or detected.
     pub format: Format,
-    /// Whether the output is of another kind: not one line of it was JSON, as the format wants it.
+    /// True if the output is of another kind: not one line of it was JSON, as the format requires.
     pub is_other: bool,
-    /// What went wrong by the last words of an agent that promised nothing; they count only if it ended with an error.
+    /// The fault in the last words of an agent that promised nothing; it counts only if the agent ended with an error.
     pub suspected: Option<Fault>,
-    /// The last line of its output, or of stderr, where there is no promise.
+    /// The last line of the output, or else of stderr, if there is no promise.
     pub last_line: Option<String>,
 }
 
@@ -185,7 +184,7 @@ trait Dialect: Send {
     /// Takes one line.
     fn line(&mut self, line: &str, report: &mut ReportBuilder);
 
-    /// Takes the end of the stream and what was last said on stderr.
+    /// Takes the end of the stream and the end of stderr.
     fn end(&mut self, _stderr: &str, _draft: &mut ReportBuilder) {}
 }
 
@@ -200,11 +199,11 @@ pub struct Decoder {
     made_progress: bool,
 }
 
-/// What stands in a stream of JSON lines but is none: where there is nothing else, it says why.
+/// The lines before the first JSON in a stream of JSON lines: if no JSON comes, they say why.
 #[derive(Default)]
 struct Plain {
     words: Vec<u8>,
-    /// Whether a line of JSON was seen.
+    /// True if a line of JSON was seen.
     is_stream: bool,
 }
 
@@ -217,7 +216,7 @@ impl Plain {
         }
     }
 
-    /// The fault of a program that ended before it printed a single line of its format.
+    /// Returns the fault of a program that ended before it printed a single line of its format.
     fn fault(&self, stderr: &str) -> Option<Fault> {
         let words = format!("{}{stderr}", String::from_utf8_lossy(&self.words));
         let fault = Fault::new(None, None, &words);
@@ -242,7 +241,7 @@ impl Stage {
 }
 
 impl Decoder {
-    /// Reads the answer to `prompt`, printed in `format`.
+    /// Makes a decoder of the answer to `prompt`, printed in `format`.
     #[must_use]
     pub fn new(format: Format, prompt: &str) -> Self {
         let mut decoder = Self {
@@ -258,7 +257,7 @@ impl Decoder {
         decoder
     }
 
-    /// Tells which format is likely, where it has to be found out: its first line may come after others.
+    /// Sets the format that the detection expects: its first line may come after others.
     #[must_use]
     pub fn likely(mut self, format: Option<Format>) -> Self {
         if let Stage::Undecided(detection) = &mut self.stage {
@@ -275,7 +274,7 @@ impl Decoder {
         }
     }
 
-    /// What the format turned out to be so far.
+    /// Returns the format, as far as it is known.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
@@ -306,28 +305,26 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes of stderr, where some formats tell their errors. A promise there is
-    /// never heard.
+    /// Takes the next bytes of stderr, where some formats report errors. A promise there never counts.
     pub fn push_stderr(&mut self, stderr: &[u8]) {
         keep_end(&mut self.stderr, stderr, STDERR_KEPT);
         self.made_progress |= self.report.fault.is_none() && !stderr.is_empty();
     }
 
-    /// Whether what came since the last call shows that the agent gets on. Lines that only repeat that
-    /// something fails do not, nor what is said on stderr meanwhile, nor the same few deeds over and over; a line
-    /// counts when it is whole.
-    /// Any text does.
+    /// Returns true if the output since the last call shows progress. Any text does. A line counts when it is whole,
+    /// unless it only repeats that something fails, or the same few actions over and over. Stderr counts only while
+    /// nothing fails.
     pub fn made_progress(&mut self) -> bool {
         mem::take(&mut self.made_progress)
     }
 
-    /// Hands over short lines about what the agent did since the last call. Text gives none: it is
-    /// shown as it is.
+    /// Returns short lines about what the agent did since the last call, and forgets them. Text gives none: it is shown
+    /// as it is.
     pub fn take_activity(&mut self) -> Vec<String> {
         self.report.take_activity()
     }
 
-    /// Ends the stream and says what it came to.
+    /// Ends the stream and returns the report.
     #[must_use]
     pub fn finish(mut self) -> Report {
         if let Stage::Undecided(detection) = &mut self.stage {
@@ -371,7 +368,7 @@ impl Decoder {
     }
 }
 
-/// Appends to `kept`, of which only the last `limit` bytes or a few more matter.
+/// Appends to `kept` and drops its beginning, so that at most `limit` bytes are left.
 fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], limit: usize) {
     let end = &bytes[bytes.len().saturating_sub(limit)..];
     kept.drain(..(kept.len() + end.len()).saturating_sub(limit));

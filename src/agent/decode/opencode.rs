@@ -13,7 +13,7 @@ use serde::Deserialize;
 /// Reads the stream.
 #[derive(Default)]
 pub(super) struct Opencode {
-    /// The message whose text is being heard.
+    /// The id of the message whose text is being read.
     speaking: Option<String>,
 }
 
@@ -106,7 +106,7 @@ struct ToolState {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
-    /// Without what was cached.
+    /// The input tokens, those of the cache excluded.
     input: Lenient<u64>,
     output: Lenient<u64>,
     cache: Lenient<Cache>,

@@ -101,7 +101,7 @@ struct Block {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Usage {
-    /// Without what was cached.
+    /// The input tokens, those of the cache excluded.
     input: Lenient<u64>,
     #[serde(rename = "cacheRead")]
     cache_read: Lenient<u64>,

@@ -1,11 +1,11 @@
-//! Qwen speaks claude's format, but tells errors in the text of its final message, with `is_error`
-//! false: a line that begins with `[API Error: `.
+//! Qwen speaks claude's format, but reports errors in the text of its final message, with `is_error` false: a line that
+//! begins with `[API Error: `.
 
 use super::Fault;
 
 const ERROR: &str = "[API Error: ";
 
-/// The error that `message` begins with, or that broke it off.
+/// Returns the error that `message` begins with, or that broke it off.
 pub(super) fn fault_in(message: &str) -> Option<Fault> {
     let message = message.trim();
     let last_line = message.lines().next_back().unwrap_or_default();

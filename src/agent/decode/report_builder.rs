@@ -1,7 +1,7 @@
-//! The report as it grows while the lines come in.
+//! Builds the report while the lines come in.
 //!
-//! Invariant: whenever the agent begins another message, what it said before is not its final
-//! message, the end has not come, and an earlier fault is overcome. It must not know any format.
+//! Invariant: whenever the agent begins another message, what it said before is not its final message, the end has not
+//! come, and an earlier fault is overcome. This module must not know any format.
 
 use super::{Fault, Format, Report, lines::Lenient};
 use crate::agent::learnings::LearningScanner;
@@ -10,33 +10,33 @@ use serde::Deserialize;
 use std::collections::VecDeque;
 use std::mem;
 
-/// How long a line of activity may be, in characters.
+/// The longest line of activity, in characters.
 const ACTIVITY_CHARS: usize = 200;
 
-/// How many lines of activity wait to be taken; more are dropped.
+/// The most lines of activity that wait to be taken; more are dropped.
 const ACTIVITY_LINES: usize = 1000;
 
-/// How often something may be done again that was done lately before that is no progress any more; and how much is
-/// lately.
+/// The number of repeated actions in a row that no longer count as progress, and the number of last actions that are
+/// compared.
 const REPEATS: u32 = 20;
 const RECENT: usize = 4;
 
-/// How many names of tools that may not be used are kept, and how much of each, in characters.
+/// The most names of denied tools that are kept, and the longest part of such a name, in characters.
 const DENIED: usize = 10;
 const DENIED_CHARS: usize = 60;
 
-/// What is known about the run so far.
+/// The report on the run so far.
 pub(super) struct ReportBuilder {
     scanner: PromiseScanner,
     learnings: LearningScanner,
     activity: Vec<String>,
     denied: Vec<String>,
-    /// What was done lately, each once, and how often something of it was done again since anything else.
+    /// The last different actions, and the number of repetitions of any of them since a new one.
     recent: VecDeque<String>,
     repeats: u32,
-    /// Whether the last step of the model came to nothing.
+    /// True if the last step of the model had no result.
     pub(super) came_to_nothing: bool,
-    /// Whether the last line did no more than repeat that something fails.
+    /// True if the last line only repeats that something fails.
     pub(super) is_stuck: bool,
     pub(super) ended: bool,
     pub(super) fault: Option<Fault>,
@@ -66,7 +66,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Another message begins, or work after which one has to come.
+    /// Begins another message, or work after which one has to come.
     pub(super) fn message_begins(&mut self) {
         self.scanner.restart();
         self.learnings.restart();
@@ -74,30 +74,30 @@ impl ReportBuilder {
         self.fault = None;
     }
 
-    /// Something failed that the agent may try again; failing once more is no progress.
+    /// Notes a failure that the agent may overcome by trying again; another failure in a row is no progress.
     pub(super) fn fails(&mut self, fault: Fault) {
         self.is_stuck = self.fault.is_some();
         self.fault = Some(fault);
     }
 
-    /// The words are all that the agent prints, not its message alone.
+    /// Declares that the words are all that the agent prints, not its message alone.
     pub(super) fn is_output(&mut self) {
         self.scanner.hear_output();
     }
 
-    /// The message goes on with these words.
+    /// Adds words to the message.
     pub(super) fn words(&mut self, words: impl AsRef<[u8]>) {
         self.scanner.push(words.as_ref());
         self.learnings.push(words.as_ref());
     }
 
-    /// Here is a whole message.
+    /// Takes a whole message.
     pub(super) fn message(&mut self, words: &str) {
         self.message_begins();
         self.words(words);
     }
 
-    /// A tool may not be used.
+    /// Notes a tool that may not be used.
     pub(super) fn deny(&mut self, tool: &str) {
         let is_shown = |char: &char| !char.is_control();
         let tool: String = tool.chars().filter(is_shown).take(DENIED_CHARS).collect();
@@ -126,7 +126,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Whether the last line shows that the agent gets on.
+    /// Returns true if the last line shows progress.
     pub(super) fn gets_on(&self) -> bool {
         !self.is_stuck && !self.came_to_nothing && self.repeats < REPEATS
     }
@@ -157,7 +157,7 @@ impl ReportBuilder {
         }
     }
 
-    /// The report in the end: only a stream that ended, and without a fault, promises anything.
+    /// Returns the final report: only a stream that ended, and without a fault, promises anything.
     pub(super) fn report(self, format: Format) -> Report {
         let heard = self.scanner.finish();
         let ended_well = self.ended && self.fault.is_none();
@@ -179,7 +179,7 @@ impl ReportBuilder {
     }
 }
 
-/// What agents tell a tool, under the names that they use for it.
+/// The input of a tool, under the names that agents use for its fields.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ToolInput {

@@ -1,4 +1,4 @@
-//! What holds for every format.
+//! Tests of what holds for every format.
 
 use super::*;
 use crate::agent::promise::Promise;

@@ -1,29 +1,29 @@
-//! Plain text: the whole stdout is the message, and only the exit code tells of faults.
+//! Plain text: the whole stdout is the message, and only the exit code reports faults.
 //!
-//! Two exceptions, both of aider's: the line that tells the cost, and the errors of its service, which it prints among
-//! the model's words before it exits with 0. They are known by the name of the class that they begin with, and looked
-//! for only at the very end and only if no promise is heard.
+//! Two exceptions, both of aider's: the line that reports the cost, and the errors of its service, which it prints
+//! among the model's words before it exits with 0. They are known by the class name that they begin with, and searched
+//! only at the very end and only if there is no promise.
 
 use super::{Fault, Format, Report, keep_end, last_words, report_builder::ReportBuilder};
 use crate::agent::promise::Heard;
 
-/// How much of the end of stdout is kept, and how much of it is searched for an error.
+/// The most bytes that are kept of the end of stdout, and the bytes of that end that are searched for an error.
 const KEPT: usize = 16 * 1024;
 const ERROR_WITHIN: usize = 2048;
 
-/// What aider's line about the cost begins with, and what stands before its sum.
+/// The beginning of aider's line about the cost, and the texts before and after the sum.
 const TOKENS: &str = "Tokens: ";
 const COST: &str = " message, $";
 const SESSION: &str = " session.";
 
-/// What aider's errors begin with.
+/// The beginning of aider's errors.
 const ERROR: &str = "litellm.";
 
 /// The end of the text.
 #[derive(Default)]
 pub(super) struct Ending {
     kept: Vec<u8>,
-    /// How much there was in all.
+    /// The length of the whole text, in bytes.
     length: usize,
 }
 
@@ -46,7 +46,7 @@ impl Ending {
         report
     }
 
-    /// The cost of the whole session, by the last line that tells it.
+    /// Returns the cost of the whole session, from the last line that reports it.
     fn cost(&self) -> Option<f64> {
         let text = String::from_utf8_lossy(&self.kept);
         let line = text.lines().rfind(|line| line.starts_with(TOKENS))?;

@@ -1,12 +1,12 @@
-//! How long to wait, as the text of an error tells it: a span, or a time on the clock.
+//! The time to wait that the text of an error names: a duration, or a time on the clock.
 //!
-//! Invariant: what is not understood in full is no time. It must not know what is waited for.
+//! Invariant: a text that is not understood in full names no time. This module must not know what is waited for.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned, civil};
 use std::time::Duration;
 
-/// What stands before a span.
+/// Words before a duration.
 const SPANS: &[&str] = &[
     "retry after",
     "retry-after",
@@ -18,14 +18,14 @@ const SPANS: &[&str] = &[
     "reset in",
 ];
 
-/// What stands before a time on the clock: of this machine, unless it names its zone.
+/// Words before a time on the clock: that of this machine, unless a time zone is named.
 const CLOCK: &[&str] = &["try again at ", "resets at ", "reset at ", "resets "];
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 
-/// The seconds to wait that an error's text, in lower case, names.
+/// Returns the seconds to wait that an error's text, in lower case, names.
 pub(super) fn wait_in(message: &str) -> Option<u64> {
     if let Some((_, epoch)) = message.split_once("limit reached|") {
         return seconds_until(leading_number(epoch)?.0.parse().ok()?);
@@ -37,7 +37,7 @@ pub(super) fn wait_in(message: &str) -> Option<u64> {
     clock(CLOCK.iter().find_map(after)?, &Zoned::now())
 }
 
-/// The seconds from now until `epoch`, a time in Unix seconds.
+/// Returns the seconds from now until `epoch`, a time in Unix seconds.
 pub(super) fn seconds_until(epoch: u64) -> Option<u64> {
     let time = Timestamp::from_second(epoch.try_into().ok()?).ok()?;
     Some(seconds(Timestamp::now(), time))
@@ -47,8 +47,9 @@ fn seconds(from: Timestamp, until: Timestamp) -> u64 {
     u64::try_from(until.duration_since(from).as_secs()).unwrap_or(0)
 }
 
-/// The seconds from `now` until `7:37 am`, `3pm (europe/berlin)` or `nov 25th, 2026 6:07 am`. A time without a date is
-/// the next such time, a date without a year the next such date; one in this minute is over when the minute is.
+/// Returns the seconds from `now` until `7:37 am`, `3pm (europe/berlin)` or `nov 25th, 2026 6:07 am`. A time without a
+/// date is the next such time, a date without a year the next such date; a time within this minute is over when the
+/// minute is.
 fn clock(text: &str, now: &Zoned) -> Option<u64> {
     let mut words = text.split([' ', ',']).filter(|word| !word.is_empty()).peekable();
     let date = words.next_if(|word| !begins_with_digit(word));
@@ -86,7 +87,7 @@ fn begins_with_digit(word: &str) -> bool {
     word.starts_with(|char: char| char.is_ascii_digit())
 }
 
-/// Reads a zone in brackets; anything else in brackets is none, and the clock is that of this machine.
+/// Reads a time zone in brackets; for other words in brackets the time zone of this machine is taken.
 fn zone_called(word: &str, now: &Zoned) -> Option<TimeZone> {
     let name = word.trim_end_matches(|char: char| !char.is_ascii_alphanumeric());
     match TimeZone::get(name) {
@@ -105,7 +106,7 @@ fn day_of_year(month: &str, day: &str) -> Option<(i8, i8)> {
     Some((month.try_into().ok()?, number.unwrap_or(day).parse().ok()?))
 }
 
-/// Returns the next day of this name, today included.
+/// Returns the next such date, today included.
 fn next_date(month: i8, day: i8, today: civil::Date) -> Option<civil::Date> {
     let years = [today.year(), today.year().checked_add(1)?];
     let mut dates = years

@@ -1,16 +1,17 @@
-//! Text without the learnings in it: what later stories shall know is no promise. It must not know what else the text says.
+//! Takes the learnings out of a text: they are for later stories and no promise. This module must not know what else
+//! the text says.
 
 use memchr::memmem;
 
 use crate::agent::learnings::{CLOSE, LONGEST, OPEN};
 
-/// Cuts learnings out of text that comes in pieces; a blank is left of each. What is never closed, or is too long for
-/// a learning, is text like any other.
+/// Cuts learnings out of text that comes in pieces; a blank is left of each. A learning that is never closed, or is too
+/// long, is text like any other.
 #[derive(Default)]
 pub(super) struct LearningFilter {
-    /// What may be, or become, the beginning of a learning.
+    /// The text that may become the beginning of a learning.
     held: Vec<u8>,
-    /// How far in `held` no closing tag begins.
+    /// The offset in `held` before which no closing tag begins.
     searched: usize,
 }
 
@@ -20,7 +21,7 @@ impl LearningFilter {
         self.give(false, plain);
     }
 
-    /// Gives what was held back because more of it might have come.
+    /// Adds the text that was held back because more of it might have come.
     pub(super) fn end(&mut self, plain: &mut Vec<u8>) {
         self.give(true, plain);
     }

@@ -1,21 +1,21 @@
-//! What stands on a line beside a tag, and which lines are the prompt's.
+//! The text beside a tag on its line, and the lines of the prompt.
 //!
-//! It takes plain text alone, and must not know what a tag is worth.
+//! This module takes plain text alone, and must not know what a tag is worth.
 
 use super::plain::{BULLETS, SIDES, is_line_break};
 use super::{CLOSE, OPEN, Words};
 use memchr::memmem;
 use std::collections::HashSet;
 
-/// Whether only decoration stands before `at` on its line.
+/// Returns true if only decoration stands before `at` on its line.
 pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
     let before = until_decoration(&text[..at], |_| false).last();
     before.is_some_and(|byte| is_line_break(*byte))
 }
 
-/// Whether what stands before `at` on its line shows that somebody else's line is repeated: the mark of a diff, which
-/// unlike a bullet has no blank behind it. In an `output`, which may hold what was read, any mark of a diff or of a
-/// quotation does.
+/// Returns true if the text before `at` on its line shows that somebody else's line is repeated: the mark of a diff,
+/// which unlike a bullet has no blank behind it. In an `output`, which may repeat what the agent read, any mark of a
+/// diff or of a quotation shows it.
 pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
     let Some(start) = line.map(|end| end + 1) else {
@@ -43,14 +43,14 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     }
 }
 
-/// Whether what stands before `at` begins an object of JSON, or a list of them.
+/// Returns true if the line begins, before `at`, an object of JSON or a list of them.
 pub(super) fn is_in_json(text: &[u8], at: usize) -> bool {
     let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
     let begin = line.map(|end| text[end + 1..at].trim_ascii_start());
     begin.is_some_and(|begin| begin.starts_with(b"{\"") || begin.starts_with(b"[{\""))
 }
 
-/// Whether a text is nothing but decoration and such other bytes.
+/// Returns true if a text consists only of decoration and of bytes that `other` accepts.
 pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
     let mut rest = text;
     while let Some(&byte) = rest.first() {
@@ -63,7 +63,7 @@ pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
     true
 }
 
-/// Returns the text without the decoration at its end, of which such bytes are none.
+/// Returns the text without the decoration at its end, up to a byte that `except` names.
 fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
     let mut text = text;
     while let Some(&last) = text.last() {
@@ -76,8 +76,8 @@ fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
     text
 }
 
-/// Returns how long the decoration is that a text begins or ends with: what may stand beside a tag on a line of its own
-/// in plain text, blanks, the marks of Markdown, bullets and frames.
+/// Returns the length of the decoration that a text begins or ends with. Decoration may stand beside a tag on a line of
+/// its own: blanks, the marks of Markdown, bullets and frames.
 fn decoration(text: &[u8], has: impl Fn(&[u8], &[u8]) -> bool) -> usize {
     const PLAIN: &[u8] = b" \t\x0b\x0c*`>-#|";
     if PLAIN.iter().any(|byte| has(text, &[*byte])) {
@@ -108,9 +108,9 @@ impl PromptLines {
         !self.0.is_empty() && self.0.contains(Self::key(line))
     }
 
-    /// What makes two lines the same: their text without blanks around it, and in a sentence
-    /// without decoration, so that a quoted prompt is still the prompt. A tag alone keeps its
-    /// decoration: a list of tags in the prompt must not silence the agent's own tag.
+    /// Returns the part of a line by which lines are compared: in a sentence the text without decoration, so that a
+    /// quoted prompt is still the prompt. A tag alone keeps its decoration: a list of tags in the prompt must not
+    /// silence the agent's own tag.
     fn key(line: &[u8]) -> &[u8] {
         let mut bare = until_decoration(line, |byte| byte == b'>');
         while let length @ 1.. = decoration(bare, <[u8]>::starts_with) {

@@ -7,7 +7,7 @@
 //! - memory stays under half a mebibyte and time linear, whatever comes in;
 //! - where two readings are possible, the one that does not complete the story is taken.
 //!
-//! It must not know which agent speaks, nor what a promise leads to.
+//! This module must not know which agent speaks, nor what a promise leads to.
 
 mod learned;
 mod line;
@@ -27,25 +27,25 @@ const CLOSE: &[u8] = b"</promise>";
 const COMPLETE: &str = "COMPLETE";
 const FAILED: &str = "FAILED";
 
-/// How far a tag may reach back from its closing tag, and its last line on from there.
+/// The longest distance in bytes from a closing tag back to its opening tag, and on to the end of its line.
 const REACH: usize = 64 * 1024;
 
-/// How much is taken in between two searches.
+/// The most bytes that are added between two searches.
 const PIECE: usize = 16 * 1024;
 
-/// How much of an unknown tag is kept, in characters.
+/// The longest part of an unknown tag that is kept, in characters.
 const UNKNOWN_CHARS: usize = 200;
 
-/// What an agent says its attempt came to.
+/// The promise of an agent about its attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Promise {
     /// The story is done.
     Complete,
-    /// The story could not be done, and why; the reason is trimmed and may be empty.
+    /// The story could not be done; the reason is trimmed and may be empty.
     Failed(String),
 }
 
-/// What a whole message came to.
+/// The result of a whole message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Heard {
     /// A promise that counts.
@@ -61,7 +61,7 @@ pub enum Heard {
     Nothing,
 }
 
-/// Listens to one message for the promise that counts.
+/// Finds the promise of one message that counts.
 ///
 /// The last tag on a line of its own decides, but a failure anywhere after a completion vetoes it. If there is none, a
 /// tag that ends the message counts. A line of the prompt that comes back is not the agent's word, and its tags are
@@ -85,7 +85,7 @@ impl PromiseScanner {
         }
     }
 
-    /// Listens to all that a program prints rather than to a message: what was read may stand in it, so lines of
+    /// Declares that the message is all that a program prints: it may repeat what the agent read, so lines of
     /// quotations promise nothing either.
     pub fn hear_output(&mut self) {
         self.output = true;
@@ -107,7 +107,7 @@ impl PromiseScanner {
         self.message.output = self.output;
     }
 
-    /// Ends the message and says what it came to.
+    /// Ends the message and returns its result.
     #[must_use]
     pub fn finish(mut self) -> Heard {
         self.message.end();
@@ -115,7 +115,7 @@ impl PromiseScanner {
         self.message.verdict()
     }
 
-    /// Weighs every closing tag whose line has come in whole; `at_end`, the last line has too.
+    /// Weighs every closing tag whose line is complete; at the end, the last line is.
     fn scan(&mut self, at_end: bool) {
         let message = &mut self.message;
         while let Some(found) = self.closing.find(&message.text[message.next..]) {
@@ -137,28 +137,28 @@ impl PromiseScanner {
     }
 }
 
-/// The recent part of a message and what the rest of it came to.
+/// The recent part of a message and the result of the rest.
 struct Message {
     words: Words,
-    /// Whether what was read may stand in it.
+    /// True if the text may repeat what the agent read.
     output: bool,
     /// The plain text. A line break stands before the first line.
     text: Vec<u8>,
-    /// Where the search for a closing tag goes on.
+    /// The offset at which the search for a closing tag goes on.
     next: usize,
-    /// Where the last closing tag ended.
+    /// The end of the last closing tag.
     after_tag: usize,
     /// The line on which the last closing tag stands.
     line: Line,
     /// The promise that stands last on a line of its own.
     alone: Option<Promise>,
-    /// Whether a failure has come after the completion that stands last on a line of its own.
+    /// True if a failure has come after the completion that stands last on a line of its own.
     vetoed: bool,
-    /// Whether a failure was begun before that completion and never closed.
+    /// True if a failure was begun before that completion and never closed.
     in_failure: bool,
     /// The promise after which only decoration has come so far.
     ending: Option<Promise>,
-    /// What is told if no promise counts.
+    /// The result if no promise counts.
     stray: Heard,
 }
 
@@ -166,9 +166,9 @@ struct Message {
 #[derive(Default)]
 struct Line {
     end: usize,
-    /// Whether it really ends there, or is only too long to follow.
+    /// True if the line really ends there, false if it is only too long to follow.
     ended: bool,
-    /// Whether it is a line of the prompt.
+    /// True if it is a line of the prompt.
     echo: bool,
 }
 
@@ -201,14 +201,14 @@ impl Message {
         self.go_on(before);
     }
 
-    /// The message went on with the text from `before`.
+    /// Notes that the message went on with the text from `before`.
     fn go_on(&mut self, before: usize) {
         if self.ending.is_some() && !self.is_quiet_from(before) {
             self.ending = None;
         }
     }
 
-    /// The line of the closing tag at `close`, or nothing if more of it may come.
+    /// Returns the line of the closing tag at `close`, or nothing if more of it may come.
     fn line_around(&self, close: usize, at_end: bool, prompt: &PromptLines) -> Option<Line> {
         let after = close + CLOSE.len();
         let limit = after + REACH;
@@ -272,12 +272,12 @@ impl Message {
         }
     }
 
-    /// Whether nothing but decoration and blank lines has come since `from`.
+    /// Returns true if nothing but decoration and blank lines has come since `from`.
     fn is_quiet_from(&self, from: usize) -> bool {
         is_made_of(&self.text[from..], is_line_break)
     }
 
-    /// Drops the text that no later tag can reach, a good deal at a time.
+    /// Drops the text that no later tag can reach, in large pieces.
     fn forget_the_far(&mut self) {
         let far = self.next.saturating_sub(REACH);
         if far >= REACH {
@@ -305,7 +305,7 @@ impl Message {
     }
 }
 
-/// Makes the words that count of what an agent prints.
+/// Filters the output of an agent: only the words that count are left.
 #[derive(Default)]
 struct Words {
     plain: PlainFilter,
@@ -328,7 +328,7 @@ impl Words {
     }
 }
 
-/// Returns the plain text of what a terminal would show.
+/// Returns the text that a terminal would show, as plain text.
 #[must_use]
 pub(super) fn plain_text(bytes: &[u8]) -> String {
     let (mut filter, mut plain) = (PlainFilter::default(), Vec::new());
@@ -337,22 +337,22 @@ pub(super) fn plain_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Whether a failure is begun in `text`.
+/// Returns true if a failure is begun in `text`.
 fn has_failure(text: &[u8]) -> bool {
     memmem::find_iter(text, OPEN).any(|at| is_failure(&text[at..]))
 }
 
-/// Whether the tag that opens here is that of a failure.
+/// Returns true if the tag that opens here is that of a failure.
 fn is_failure(tag: &[u8]) -> bool {
     let inner = tag[OPEN.len()..].trim_ascii_start();
     inner.starts_with(FAILED.as_bytes())
 }
 
-/// Where the tag opens that closes at the end of `window`.
+/// Finds the opening tag of the tag that closes at the end of `window`.
 ///
-/// That is the last opening tag, unless an earlier one begins a failure that was never closed: then
-/// what follows, a completion too, is part of that failure's reason. A failure in the middle of a
-/// line does not claim a tag that begins a line.
+/// That is the last opening tag, unless an earlier one begins a failure that was never closed: then all that follows, a
+/// completion too, is part of that failure's reason. A failure in the middle of a line does not claim a tag that begins
+/// a line.
 fn opening(window: &[u8]) -> Option<usize> {
     let last = memmem::rfind(window, OPEN)?;
     let last_begins_line = begins_line(window, last);
@@ -362,7 +362,7 @@ fn opening(window: &[u8]) -> Option<usize> {
         .or(Some(last))
 }
 
-/// Reads the text inside a tag; what is no promise comes back, shortened.
+/// Reads the text inside a tag; returns it, shortened, if it is no promise.
 fn read(inner: &[u8]) -> Result<Promise, String> {
     let inner = String::from_utf8_lossy(inner.trim_ascii());
     if inner == COMPLETE {

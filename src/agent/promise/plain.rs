@@ -1,22 +1,22 @@
-//! Plain text out of the bytes of a terminal. It must not know what the text says.
+//! Makes plain text of the bytes of a terminal. This module must not know what the text says.
 
 use memchr::memchr3;
 
-/// Makes plain text of text that comes in pieces: takes terminal escape sequences out, and turns blanks
-/// that only look like other characters into blanks.
+/// Makes plain text of text that comes in pieces: takes terminal escape sequences out, and replaces characters that
+/// look like a blank, or like nothing, by blanks.
 ///
 /// No sequence goes beyond the end of its line, so a broken one hides little.
 #[derive(Default)]
 pub(super) struct PlainFilter(Place);
 
-/// The no-break space and the space of no width, which are seen as a blank or not at all.
+/// The no-break space and the zero-width space.
 const BLANKS: [&str; 2] = ["\u{a0}", "\u{200b}"];
 
-/// Bullets, and the sides of a frame. They are given as a whole, never in parts.
+/// Bullets, and the sides of a frame. They are passed on as a whole, never in parts.
 pub(super) const BULLETS: [&str; 2] = ["\u{2022}", "\u{25cf}"];
 pub(super) const SIDES: [&str; 2] = ["\u{2502}", "\u{2503}"];
 
-/// How long the longest of these is, and what they begin with.
+/// The length of the longest of these, and their first bytes.
 const LONGEST: usize = 3;
 const FIRST: [u8; 2] = [0xc2, 0xe2];
 
@@ -62,7 +62,7 @@ impl PlainFilter {
         }
     }
 
-    /// Gives what was held back because more of it might have come.
+    /// Adds the bytes that were held back because more of them might have come.
     pub(super) fn end(&mut self, plain: &mut Vec<u8>) {
         if let Place::Sign(sign, seen) = self.0 {
             plain.extend_from_slice(&sign[..seen]);
@@ -70,7 +70,7 @@ impl PlainFilter {
         self.0 = Place::Outside;
     }
 
-    /// Goes on within a sequence or a blank; false if `byte` is not part of it.
+    /// Goes on within a sequence or a blank; returns false if `byte` is not part of it.
     fn takes(&mut self, byte: u8, plain: &mut Vec<u8>) -> bool {
         let (place, taken) = match self.0 {
             Place::Outside => (Place::Outside, false),
@@ -120,7 +120,7 @@ impl PlainFilter {
     }
 }
 
-/// A carriage return alone takes the cursor to the start of the line, so it breaks lines too.
+/// Returns true for a line feed and for a carriage return, which alone takes the cursor to the start of the line.
 pub(super) fn is_line_break(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }

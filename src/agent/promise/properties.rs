@@ -1,4 +1,4 @@
-//! What holds for any message.
+//! Properties of any message.
 
 use super::tests::{PROMPT, hear, hear_in_pieces};
 use super::*;
@@ -41,7 +41,7 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// The rules once more, for one-line tags in text without escapes, as plainly as can be.
+/// Finds the promise by the same rules, for one-line tags in text without escapes, as plainly as can be.
 fn plainly(text: &str) -> Option<Promise> {
     let marks = [' ', '`', '-', '\u{200b}', '\u{a0}'];
     let own = |line: &str| match line.trim_matches(marks) {

@@ -1,4 +1,4 @@
-//! What is heard in whole messages and in pieces of them.
+//! Tests of whole messages and of messages in pieces.
 
 use super::*;
 use crate::agent::learnings::LONGEST;
@@ -433,7 +433,7 @@ fn a_line_of_a_diff_or_of_a_quotation_is_not_the_agents_word() {
     assert_eq!(hear(shown), complete());
 }
 
-/// Texts in which something lies just within or just out of reach.
+/// Returns texts in which something lies just within or just out of reach.
 fn far_texts() -> Vec<(String, Heard)> {
     let mut texts = Vec::new();
     for extra in 0..3 {

@@ -1,4 +1,4 @@
-//! What follows an agent's verdict: gates, mark and checkpoint, or back to the checkpoint.
+//! Concludes an attempt after the agent's verdict: gates, mark and checkpoint, or back to the checkpoint.
 
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
@@ -23,27 +23,27 @@ use crate::settings::Settings;
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
-/// This many complete stories in a row without a change mean that the agent cannot do what it says.
+/// Number of complete stories in a row without a change after which the agent's promises are not believed.
 const MOST_UNCHANGED: u32 = 3;
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepEnd {
     /// The story has its checkpoint.
     Checkpointed,
-    /// The attempt failed; whether retries are left.
+    /// The attempt failed.
     Failed {
-        /// Retries are left.
+        /// True if retries are left.
         retries_left: bool,
     },
-    /// A limit is reached, in words: one that the user set, or the agent's service does not answer and is not waited
-    /// for any longer. Attempts that it did not answer do not count.
+    /// A limit is reached, described by the text: one that the user set, or the wait for the agent's service is over.
+    /// Attempts that the service did not answer do not count.
     Limited(String),
-    /// We were asked to stop by this signal; the attempt does not count.
+    /// This signal asked git-ralph to stop; the attempt does not count.
     Interrupted(i32),
 }
 
-/// What an attempt was concluded with.
+/// The conclusion of an attempt.
 pub(crate) enum Concluded {
     /// The step is over.
     End(StepEnd),
@@ -51,11 +51,11 @@ pub(crate) enum Concluded {
     Unavailable(Unavailable),
 }
 
-/// Why an attempt that promised COMPLETE gets no checkpoint.
+/// The reason why an attempt that promised COMPLETE gets no checkpoint.
 enum Refused {
-    /// It is judged otherwise.
+    /// The attempt gets another judgement.
     Attempt(Judgement),
-    /// That cannot be found out.
+    /// An error prevented the decision.
     Error(Error),
 }
 
@@ -77,15 +77,15 @@ impl From<ProtectError> for Refused {
     }
 }
 
-/// Where HEAD is, and the commit that the checkpoint is made upon.
+/// The position of HEAD, and the parent commit of the checkpoint.
 struct Base {
     position: Position,
     parent: Parent,
-    /// What each gate came to.
+    /// The results of the gates.
     gates: Vec<String>,
 }
 
-/// Concludes an attempt: a checkpoint, or back to the last one.
+/// Concludes an attempt: makes a checkpoint, or goes back to the last one.
 pub(crate) async fn conclude(
     open: &mut Loop<'_>,
     story: &Story,
@@ -141,18 +141,18 @@ pub(crate) async fn conclude(
     after_failure(open, outcome.judgement)
 }
 
-/// Repairs what would stop git from running. No process of the attempt is alive.
+/// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
     let (record, mut recorder) = open.attempt_record();
     if record.repair(&mut recorder).await? {
-        // Read before, it may have been theirs.
+        // If they were read before, they may have been the agent's.
         open.context.configuration.hooks = None;
     }
     open.switch_off_foreign_filters().await?;
     refuse_branch_in_the_way(open)
 }
 
-/// Puts back what the attempt did to the refs that keep the loop's work, whatever its outcome.
+/// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.
 pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
     let changes = revert::ref_changes(open).await?;
     let story = open.state.progress.story.as_ref();
@@ -160,7 +160,7 @@ pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
     watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
 }
 
-/// Finds out whether what was promised can become a checkpoint; gates, hooks and the mark have their say in this order.
+/// Decides whether the promised work can become a checkpoint: gates, hooks and the mark are checked in this order.
 async fn accept(
     open: &mut Loop<'_>,
     story: &Story,
@@ -211,7 +211,7 @@ async fn accept(
     Ok(base)
 }
 
-/// Looks where HEAD and the branch are after processes that were not the agent's: they may have moved them.
+/// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them.
 async fn look_again(open: &mut Loop<'_>, base: &mut Base, after: &str) -> Result<(), Refused> {
     let position = open.position().await?;
     if position == base.position && operations_in_progress(&open.context.repo).is_empty() {
@@ -224,7 +224,7 @@ async fn look_again(open: &mut Loop<'_>, base: &mut Base, after: &str) -> Result
     Ok(())
 }
 
-/// Moves to the trash what an agent has left in the top directory for itself.
+/// Moves the files that an agent left for its own use in the top directory to the trash.
 async fn clear_agent_files(open: &mut Loop<'_>, prefix: &str) -> Result<(), Error> {
     let (checkpoint, trash) = (open.checkpoint(), open.site().trash().join(open.trash_name()));
     let site = open.site();
@@ -237,7 +237,7 @@ async fn clear_agent_files(open: &mut Loop<'_>, prefix: &str) -> Result<(), Erro
     Ok(())
 }
 
-/// Returns what the next attempt learns about this one. Where nothing was promised, there is nothing to say about the
+/// Returns the text about this attempt for the next one. If nothing was promised, there is nothing to say about the
 /// work: the story is just repeated.
 fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
     let judgement = &outcome.judgement;
@@ -261,7 +261,7 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
     open.emit(What::StoryProgress { done, total });
     unmarked_stories::refuse_unmarked(&open.state, &listing)?;
     if open.state.unchanged >= MOST_UNCHANGED && open.state.progress.phase != Phase::Complete {
-        // Whoever types the same command again has looked.
+        // A person who types the same command again has looked.
         open.state.unchanged = 0;
         open.save()?;
         return Err(AttemptRefusal::NothingChanged {

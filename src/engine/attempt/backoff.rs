@@ -1,5 +1,5 @@
 //! Waits for an agent's service that cannot answer now: until the time that it named, else with a growing delay. Such
-//! attempts do not count. Nothing waits longer than `ralph.maxWait` in a row, or past `ralph.maxDuration`.
+//! attempts do not count. No wait is longer than `ralph.maxWait` in a row, or goes past `ralph.maxDuration`.
 
 use std::time::Duration;
 
@@ -10,36 +10,36 @@ use crate::engine::Loop;
 use crate::events::What;
 use crate::settings::{Settings, to_std};
 
-/// The first delay when the service names no time; each one is twice the one before it.
+/// The first delay if the service names no time; each further delay is twice as long.
 const FIRST: Duration = Duration::from_secs(10);
-/// The longest of those.
+/// The longest delay of that series.
 const LONGEST: Duration = Duration::from_secs(300);
-/// Seconds beyond which it does not matter how long something takes.
+/// Number of seconds beyond which a duration no longer matters.
 const FOREVER: u64 = 10 * 365 * 86_400;
-/// How often the countdown moves.
+/// Time between two updates of the countdown.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What the agent said of its service.
+/// The agent's report about its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unavailable {
-    /// In its words.
+    /// The agent's own message.
     pub reason: String,
-    /// In how many seconds it is over, if the service said so.
+    /// Seconds until the service answers again, if it said so.
     pub retry_after: Option<u64>,
 }
 
-/// What came of waiting.
+/// The result of waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Waited {
     /// It is time to try again.
     Over,
-    /// It would take too long; why, in words.
+    /// It would take too long; the text says why.
     TooLong(String),
-    /// We were asked to stop by this signal.
+    /// This signal asked git-ralph to stop.
     Interrupted(i32),
 }
 
-/// How often and how long one attempt has been waited for.
+/// The number and total time of the waits for one attempt.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     times: u32,
@@ -86,7 +86,7 @@ pub(crate) async fn wait_for_service(
     count_down(open, until).await
 }
 
-/// Counts down by the clock on the wall, which goes on while a machine sleeps.
+/// Counts down by the wall clock, which continues while the machine sleeps.
 async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
     let mut stop = open.context.stop.clone();
     loop {
@@ -111,7 +111,7 @@ async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
     }
 }
 
-/// Returns how long to wait; `chance` (0 to 1) spreads those who wait for the same thing.
+/// Returns the time to wait; `chance` (0 to 1) spreads loops that wait for the same service.
 fn delay(told: Option<u64>, times: u32, chance: f64) -> Duration {
     match told {
         // A little later than the service said, never earlier.
@@ -126,7 +126,7 @@ fn delay(told: Option<u64>, times: u32, chance: f64) -> Duration {
     }
 }
 
-/// Rounds to whole seconds, for people and for sums.
+/// Rounds to whole seconds, for messages and sums.
 fn rounded(delay: Duration) -> SignedDuration {
     SignedDuration::from_secs(i64::try_from(delay.as_secs()).unwrap_or(i64::MAX))
 }

@@ -18,7 +18,7 @@ use crate::settings::{Settings, to_std};
 use crate::state::Verdict;
 use crate::stories::Story;
 
-/// Runs the gates; returns the judgement of the first that says no, or what is said of each in the checkpoint.
+/// Runs the gates; returns the judgement of the first that fails, or a line about each for the checkpoint.
 pub(super) async fn run(
     open: &mut Loop<'_>,
     story: &Story,
@@ -71,7 +71,7 @@ async fn run_all(
     Ok(Ok(passed))
 }
 
-/// Says that a command failed, and shows the end of its output where it has printed anything.
+/// Returns a message that a command failed, with the end of its output, if any.
 pub(super) fn failed(what: &str, output: &OutputTail) -> String {
     match output.text().trim_end() {
         "" => what.to_owned(),

@@ -1,4 +1,4 @@
-//! What agents wrote down for later stories: a file of the loop that attempts and reverts leave alone.
+//! The agents' notes for later stories: a file of the loop that attempts and reverts leave alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::Loop;
 
-/// The file, in the loop's directory.
+/// Name of the file in the loop's directory.
 const FILE: &str = "learnings.md";
 
-/// How much of its end is read, in bytes: more than a prompt takes.
+/// Number of bytes that are read from its end: more than a prompt takes.
 const READ: i64 = 64 * 1024;
 
 /// Returns the path of the file.
@@ -18,12 +18,12 @@ pub(super) fn file(open: &Loop<'_>) -> PathBuf {
     open.file(FILE)
 }
 
-/// Reads the newest learnings; none when there are none, or when something else is in its place.
+/// Reads the newest learnings; returns none if there are none, or if the file is no regular file.
 pub(super) fn newest(open: &Loop<'_>) -> String {
     read_end(&open.file(FILE)).unwrap_or_default()
 }
 
-/// Appends what an agent said in its final message. The loop goes on when that fails.
+/// Appends the notes of an agent's final message. If that fails, the loop goes on.
 pub(crate) fn learn(open: &mut Loop<'_>, learned: &[String]) {
     if learned.is_empty() {
         return;
@@ -33,8 +33,8 @@ pub(crate) fn learn(open: &mut Loop<'_>, learned: &[String]) {
     }
 }
 
-/// Returns whether the file is there. Agents may put anything in its place: a pipe would wait forever, a link may lead
-/// anywhere.
+/// Returns whether the file exists as a regular file. Agents may put anything in its place: a pipe would block forever,
+/// a symlink may lead anywhere.
 fn is_ours(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(true),

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::events::log;
 use crate::settings::Settings;
 
-/// Tells once a command that a limit in dollars does not see an attempt whose agent tells no cost.
+/// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost.
 pub(super) fn tell_unknown_cost(open: &mut Loop<'_>, settings: &Settings, started: u32, cost: Option<f64>) {
     if settings.max_cost.is_some() && cost.is_none() && started == 0 {
         open.tell(
@@ -18,7 +18,7 @@ pub(super) fn tell_unknown_cost(open: &mut Loop<'_>, settings: &Settings, starte
     }
 }
 
-/// Returns the limit that was reached, in words; `started` is how many attempts this command has begun.
+/// Returns the limit that was reached, in words; `started` is the number of attempts that this command has begun.
 pub(crate) fn limit_reached(
     open: &Loop<'_>,
     settings: &Settings,

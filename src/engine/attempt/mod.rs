@@ -1,8 +1,8 @@
-//! One attempt at a story, from the look before it to its end.
+//! One attempt at a story, from the checks before it to its end.
 //!
-//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` are what goes into its prompt.
-//! - `verdict` judges what it said (pure); `accept` goes from there to a checkpoint, by way of `gates`, or back.
-//! - `limits` and `backoff`: whether and when there is another.
+//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
+//! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
+//! - `limits` and `backoff` decide whether and when there is another.
 
 mod accept;
 pub(crate) mod agent_run;
@@ -41,16 +41,16 @@ pub use accept::StepEnd;
 pub(crate) use accept::{Concluded, conclude, revert_own_refs};
 pub use prompting::{note_prompted, prompt_text};
 
-/// What can be given on the command line of a step.
+/// Options of a step on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct AttemptOptions {
     /// The agent given after `--`.
     pub agent: Vec<OsString>,
     /// The settings for this step.
     pub settings: Settings,
-    /// How many attempts this command has begun before.
+    /// Number of attempts that this command has begun before.
     pub started: u32,
-    /// Whether to go on although an agent's own session is at work on the loop.
+    /// True to go on although an agent's own session works on the loop.
     pub force: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct AttemptOptions {
 /// agent's service did not answer are repeated.
 ///
 /// # Errors
-/// When the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all,
+/// If the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all,
 /// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
@@ -83,8 +83,8 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     }
 }
 
-/// Refuses an attempt while an agent's own session is at work on the loop: two writers in one work tree spoil each
-/// other's work.
+/// Refuses an attempt while an agent's own session works on the loop: two writers in one work tree spoil each other's
+/// work.
 fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
     let session = open.state.session.as_ref();
     let Some(session) = session.filter(|session| session.is_heard_at_work(options.settings.idle_timeout))
@@ -102,7 +102,7 @@ fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<()
     .into())
 }
 
-/// Chooses the agent of a step or of a loop that begins: the command given, else what the settings name.
+/// Chooses the agent of a step or of a new loop: the given command, else the agent of the settings.
 #[must_use]
 pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<Agent> {
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
@@ -122,11 +122,11 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     }
     commit_manual_edits(open, &story.id).await?;
     if lifecycle_hooks::tell_hooks(open, None).await? {
-        // What such a hook changes is not the attempt's work either; no hook is told about that.
+        // Changes by such a hook are not the attempt's work either; no hook runs for that checkpoint.
         commit_manual_edits(open, &story.id).await?;
         open.due.clear();
     }
-    // All that can fail comes before the attempt is said to run.
+    // All that can fail comes before the attempt is recorded as running.
     let text = prompt_text(open, &story, settings)?;
     take_record(open).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent))?;
@@ -137,7 +137,7 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     conclude(open, &story, &listing, outcome, settings, begun).await
 }
 
-/// Takes the record of what an attempt that begins now can touch. One scan of the work tree.
+/// Records what an attempt that begins now can touch. One scan of the work tree.
 pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
     open.view.at_checkpoint = false;
     let refs = open.user_refs().await?;
@@ -147,8 +147,8 @@ pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the list and finds the story that this step is about. What is complete has to be marked as complete first;
-/// apart from that, nothing is saved yet.
+/// Reads the list and finds the story of this step. Completed stories must be marked as complete first; apart from
+/// that, nothing is saved yet.
 pub(crate) async fn choose_story(
     open: &mut Loop<'_>,
     step: Step,
@@ -157,7 +157,7 @@ pub(crate) async fn choose_story(
     let listing = match stories::read_list(open).await {
         Ok(listing) => listing,
         Err(error) => {
-            // On another branch there may be another list, or none.
+            // Another branch may have another list, or none.
             open.position().await?.require_on_branch(&open.state)?;
             return Err(error);
         }
@@ -186,7 +186,7 @@ fn require_agent(
     }
 }
 
-/// Opens the attempt: number, log, mark; the state says `running` from here on.
+/// Begins the attempt: number, log, mark; the state says `running` from here on.
 pub(crate) fn begin(
     open: &mut Loop<'_>,
     step: Step,
@@ -198,7 +198,7 @@ pub(crate) fn begin(
     begin_at(open, Timestamp::now(), step, story, listing, agent)
 }
 
-/// Opens an attempt that has been made since that time.
+/// Begins an attempt that has been running since that time.
 pub(crate) fn begin_at(
     open: &mut Loop<'_>,
     since: Timestamp,

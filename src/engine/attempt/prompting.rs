@@ -12,10 +12,10 @@ use crate::settings::Settings;
 use crate::state::{Given, Phase};
 use crate::stories::{Adapter, Story};
 
-/// Renders the prompt that the next attempt at `story` gets.
+/// Renders the prompt of the next attempt at `story`.
 ///
 /// # Errors
-/// When the template does not fit.
+/// If the template is invalid.
 pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<String, Error> {
     let current = open
         .state
@@ -30,7 +30,7 @@ pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Resul
         _ => numbers::next_number(open, &story.id),
     };
     let template = Template::load(&open.context.repo.top, settings.prompt.as_deref())?;
-    // A session has no variables of ours, so the prompt names the path.
+    // A session has none of git-ralph's variables, so the prompt names the path.
     let file = learnings::file(open);
     let learnings_file = file.strip_prefix(&open.context.repo.top).unwrap_or(&file);
     let inputs = prompt::Inputs {
@@ -50,10 +50,10 @@ pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Resul
     Ok(prompt::render(&template, &inputs)?)
 }
 
-/// Records that the prompt about `story` was shown, for the session that gets it.
+/// Records that the prompt about `story` was shown, for the session that receives it.
 ///
 /// # Errors
-/// When the state cannot be saved.
+/// If the state cannot be saved.
 pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
     open.state.prompted = Some(Given {
         story: story.id.clone(),

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::names::closest;
 use crate::state::Verdict;
 
-/// Tells why no attempt was made, or why another would not help.
+/// The reason why no attempt was made, or why another would not help.
 #[derive(Debug, thiserror::Error)]
 pub enum AttemptRefusal {
     #[error("no agent is configured")]
@@ -19,7 +19,7 @@ pub enum AttemptRefusal {
     #[error("cannot find the agent '{name}'")]
     AgentMissing {
         name: String,
-        /// Whether a file of this name is in the top directory.
+        /// True if the top directory has a file of this name.
         is_here: bool,
     },
     #[error("the agent '{0}' is not executable")]

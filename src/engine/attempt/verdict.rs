@@ -1,4 +1,4 @@
-//! Judges, from how the agent ended and what it said, what the attempt came to.
+//! Judges an attempt by the agent's end and its report.
 //!
 //! The order decides: time limit or interruption, not started, an error that the agent reports, a missing end, and only
 //! then the promise. Pure.
@@ -9,22 +9,22 @@ use crate::agent::promise::{Heard, Promise};
 use crate::signal;
 use crate::state::Verdict;
 
-/// Exit codes by which a shell reports that a program is not there or cannot be run.
+/// Exit codes with which a shell reports that a program is missing or cannot be run.
 const NOT_FOUND: &[i32] = &[126, 127];
 
-/// What an attempt came to, gates and git aside.
+/// The judgement of an attempt, apart from gates and git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     pub verdict: Verdict,
-    /// Why; for `no signal` it is shown and logged, but not put into the next prompt.
+    /// The reason; for `no signal` it is shown and logged, but not put into the next prompt.
     pub reason: Option<String>,
-    /// In how many seconds the agent's service answers again, if it said so.
+    /// Seconds until the agent's service answers again, if it said so.
     pub retry_after: Option<u64>,
-    /// The signal that asked us to stop.
+    /// The signal that asked git-ralph to stop.
     pub signal: Option<i32>,
-    /// What a person can do about it, where no retry helps.
+    /// Advice for a person, if no retry helps.
     pub advice: Option<String>,
-    /// Whether the agent promised something, but in a form that does not count; the agent learns why.
+    /// True if the agent made a promise in a form that does not count; the next prompt says why.
     pub wrong_form: bool,
 }
 
@@ -42,7 +42,7 @@ impl Judgement {
         Self::bare(Verdict::Complete)
     }
 
-    /// Returns the judgement that a signal asked us to stop.
+    /// Returns the judgement that a signal asked git-ralph to stop.
     pub fn interrupted(signal: i32) -> Self {
         Self {
             signal: Some(signal),
@@ -66,7 +66,7 @@ impl Judgement {
     }
 }
 
-/// Judges an attempt by how the agent of this name ended and what it said.
+/// Judges an attempt by the end and the report of the agent with this name.
 pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Judgement {
     match ending {
         Ending::Interrupted(signal) => return Judgement::interrupted(*signal),
@@ -91,7 +91,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
         Ending::Exited(code) if *code != 0 => Some(code),
         _ => None,
     };
-    // The words of an agent that ends well are not those of an error.
+    // The last output of an agent that ends well is not an error message.
     if code.is_some()
         && !is_promise(report)
         && let Some(fault) = &report.suspected
@@ -141,7 +141,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
     }
 }
 
-/// Judges an attempt whose agent printed nothing of the format that was expected of it.
+/// Judges an attempt whose agent printed nothing in the expected format.
 fn other_format(report: &Report, name: Option<&str>, exit: &str) -> Judgement {
     let format = report.format;
     let name = name.unwrap_or("<name>");
@@ -161,7 +161,7 @@ fn is_promise(report: &Report) -> bool {
 fn fault_verdict(fault: &Fault) -> Judgement {
     let (verdict, advice) = match fault.kind {
         FaultKind::Auth => (Verdict::Auth, Some("sign in to the agent")),
-        // A plan's limit that says when it ends is waited for like any other.
+        // A limit of a plan that names its end is waited for like any other.
         FaultKind::Billing if fault.retry_after.is_some() => (Verdict::RateLimited, None),
         FaultKind::Billing => (
             Verdict::Auth,

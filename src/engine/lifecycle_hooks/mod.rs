@@ -1,9 +1,9 @@
 //! Lifecycle hooks: the user's git hooks around the steps of a loop, run by `git hook run`, so that `core.hooksPath`
-//! and configured hooks apply. `table` says which there are.
+//! and configured hooks apply. `table` lists them.
 //!
-//! Where none can exist no process is started. What they do is treated as if a person had done it: after one has run,
-//! nothing that was known before is relied upon. None runs while an attempt is being judged, and none before git's own
-//! files are put back: a hook that an agent planted is gone by then.
+//! If no hook can exist, no process is started. Changes by hooks are treated like changes by a person: after a hook has
+//! run, nothing that was known before is relied upon. No hook runs while an attempt is being judged, or before git's
+//! own files are restored: a hook that an agent planted is gone by then.
 
 pub(crate) mod refusal;
 mod run;
@@ -24,7 +24,7 @@ use refusal::HookRefused;
 use run::{Call, LOG, Said};
 pub use table::{Hook, Row, TABLE};
 
-/// Runs `ralph-pre-attempt`. Returns whether it ran; the inner error is the signal that asked us to stop.
+/// Runs `ralph-pre-attempt`. Returns whether it ran; the inner error is the signal that asked git-ralph to stop.
 pub(super) async fn before_attempt(
     open: &mut Loop<'_>,
     story: &Story,
@@ -73,15 +73,15 @@ pub(super) struct About<'a> {
     pub log: &'a File,
 }
 
-/// A hook that said no.
+/// The refusal of a hook.
 pub(super) enum Refusal {
-    /// How, in words, and the end of its output.
+    /// The hook failed: the reason in words, and the end of its output.
     Failed(String, OutputTail),
-    /// We were asked to stop by this signal.
+    /// This signal asked git-ralph to stop.
     Interrupted(i32),
 }
 
-/// Runs `ralph-pre-checkpoint`, which is told that the attempt has `ended`. Returns what it refused with.
+/// Runs `ralph-pre-checkpoint` with the event that the attempt has `ended`. Returns its refusal.
 pub(super) async fn before_checkpoint(
     open: &mut Loop<'_>,
     about: About<'_>,
@@ -111,8 +111,8 @@ pub(super) async fn before_checkpoint(
     })
 }
 
-/// Keeps the work as it was before a hook that changed it: what it changed goes into the checkpoint, or away with the
-/// attempt.
+/// Keeps the work as it was before a hook that changed it: the hook's changes go into the checkpoint, or are undone
+/// with the attempt.
 async fn keep_before_hook(open: &mut Loop<'_>, before: &Oid, about: About<'_>) -> Result<(), Error> {
     let Some(names) = changed_since(open, before).await? else {
         return Ok(());
@@ -160,7 +160,7 @@ pub(super) async fn before_finish(
     }
 }
 
-/// Tells the hooks of what has happened in this step; returns whether any ran. Nothing is under way.
+/// Runs the hooks for the events of this step; returns whether any ran. Nothing is in progress then.
 pub(super) async fn tell_hooks(open: &mut Loop<'_>, about: Option<About<'_>>) -> Result<bool, Error> {
     let mut ran = false;
     for event in std::mem::take(&mut open.due) {
@@ -201,7 +201,7 @@ fn event_of(open: &Loop<'_>, what: What) -> Event {
     Event::now(open.change().as_str(), what)
 }
 
-/// Returns the error that shows a person the hook that said no.
+/// Returns the error that shows the refusal of a hook.
 async fn refused(open: &mut Loop<'_>, hook: Hook, why: String) -> Result<Error, Error> {
     run::may_be(open, hook).await?;
     let hooks = open.context.configuration.hooks.as_ref();

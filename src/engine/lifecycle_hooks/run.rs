@@ -1,4 +1,4 @@
-//! One hook: whether it is there, how git is asked to run it, and what it said.
+//! Runs one hook: finds it, calls it through git, and returns its answer.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -21,12 +21,12 @@ use crate::protect::{Holder, remove_stale_locks};
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
 
-/// In the loop's directory: the event that a hook is called about.
+/// File in the loop's directory with the event that a hook is called about.
 const EVENT_FILE: &str = "event.json";
-/// In the loop's directory: what the latest hook that is not about an attempt printed.
+/// File in the loop's directory with the output of the latest hook that is not about an attempt.
 pub(super) const LOG: &str = "hook.log";
 
-/// What a hook is called with.
+/// The parameters of a hook call.
 pub(super) struct Call<'a> {
     pub hook: Hook,
     pub story: Option<&'a str>,
@@ -36,19 +36,19 @@ pub(super) struct Call<'a> {
     pub log: Option<&'a File>,
 }
 
-/// What a hook said.
+/// The answer of a hook.
 pub(super) enum Said {
-    /// There is none.
+    /// There is no such hook.
     Nothing,
-    /// Yes.
+    /// The hook succeeded.
     Yes,
-    /// No; why, in words, and the end of its output.
+    /// The hook refused: the reason in words, and the end of its output.
     No(String, OutputTail),
-    /// We were asked to stop by this signal.
+    /// This signal asked git-ralph to stop.
     Interrupted(i32),
 }
 
-/// Returns whether git may find this hook; reads the configuration anew when something may have changed it.
+/// Returns whether git may find this hook; reads the configuration again if something may have changed it.
 pub(super) async fn may_be(open: &mut Loop<'_>, hook: Hook) -> Result<bool, Error> {
     if open.context.configuration.hooks.is_none() {
         let read = Configuration::read(&open.context.repo.git).await?;
@@ -58,7 +58,7 @@ pub(super) async fn may_be(open: &mut Loop<'_>, hook: Hook) -> Result<bool, Erro
     Ok(hooks.is_some_and(|hooks| hooks.may_be(&open.context.repo, hook.name())))
 }
 
-/// Finds out how this git runs hooks; asked once, and only when a hook may be there.
+/// Returns the form of `git hook run`; git is asked only once, and only if a hook may exist.
 async fn hook_run(open: &mut Loop<'_>) -> Result<HookRun, Error> {
     if let Some(known) = open.context.hook_run {
         return Ok(known);
@@ -122,7 +122,7 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
     let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
     let job = hook_job(open, &call, options, &run);
     if alone {
-        // Should this process die, the next command ends what the hook has started.
+        // If this process dies, the next command ends the processes that the hook has started.
         open.state.running = Some(Running::gates(&run));
         open.save()?;
     }
@@ -139,7 +139,7 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
 
 fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Job {
     let mut job = plain_job(open, run, Vec::new());
-    // The user's own settings hold, those of git -c included, as for the hooks of git itself.
+    // The user's own settings apply, including those of git -c, as for git's own hooks.
     job.env_remove.retain(|name| *name != "GIT_CONFIG_PARAMETERS");
     job.env
         .retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG_"));
@@ -167,7 +167,7 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
 }
 
 async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
-    // Whoever has asked the attempt to stop wants its hooks to run; whoever asks once more does not.
+    // The signal that stopped the attempt must not stop its hooks; only a further signal does.
     let stop = open.context.stop.from_now();
     let passed = run_command(open, job, log, stop).await?;
     open.context.configuration.hooks = None;
@@ -181,7 +181,7 @@ async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Erro
     })
 }
 
-/// Makes an empty log for the user alone.
+/// Creates an empty log that only the user can read.
 fn private_log(path: &Path) -> Result<File, FileError> {
     let _ = fs::remove_file(path);
     OpenOptions::new()

@@ -1,4 +1,4 @@
-//! The lifecycle hooks: what the engine runs and what the manual prints.
+//! Table of the lifecycle hooks, for the engine and the manual.
 
 use crate::events::What;
 
@@ -21,24 +21,24 @@ pub enum Hook {
     PostFinish,
 }
 
-/// What there is to know about a hook.
+/// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The hook.
     pub hook: Hook,
     /// Its name, as git finds it.
     pub name: &'static str,
-    /// Whether it is given the story beside the change.
+    /// True if the hook gets the story in addition to the change.
     pub story: bool,
     /// The event in its event file.
     pub event: &'static str,
-    /// When it runs.
+    /// The time at which it runs.
     pub when: &'static str,
-    /// What comes of an exit code that is not zero, and of a time-out.
+    /// The effect of a non-zero exit code, and of a time-out.
     pub refusal: &'static str,
 }
 
-/// What comes of a hook that fails when what it is about has happened.
+/// The effect of a failure after the event has happened.
 const WARNING: &str = "a warning; the loop continues";
 
 /// All hooks, in the order in which a loop runs them.

@@ -1,4 +1,4 @@
-//! `abort`: goes back to what was before `start`; what the loop made stays in a ref.
+//! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -21,11 +21,11 @@ use crate::state::{AbortPlan, Intent, Progress, Store};
 /// The user's index file as it was before the loop, in the loop's directory.
 pub(super) const ORIGINAL_INDEX: &str = "original.index";
 
-/// Brings HEAD, index and work tree back to what they were before the loop, and closes it. What is there now is kept as
+/// Restores HEAD, index and work tree to their state before the loop, and closes the loop. The present state is kept as
 /// `refs/ralph/<change>/finished`. Two scans of the work tree.
 ///
 /// # Errors
-/// When a person is needed (exit 7): HEAD is elsewhere, or the original branch has moved, is gone or is checked out
+/// If a person is needed (exit 7): HEAD is elsewhere, or the original branch has moved, is gone or is checked out
 /// elsewhere. Nothing is changed then.
 pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
@@ -56,7 +56,7 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Applies the plan of `abort`. `now` is the work tree when the working index was just read from it.
+/// Applies the plan of `abort`. `now` is the work tree if the working index was just read from it.
 pub(crate) async fn apply(open: &mut Loop<'_>, plan: &AbortPlan, now: Option<Reading>) -> Result<(), Error> {
     let why = format!("ralph: abort {}", open.state.change);
     let kept = open.state.change.ralph_ref("finished");
@@ -113,7 +113,7 @@ async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(repo.install_index(&copy).await?);
     }
     if open.state.before.index {
-        // The loop's directory was lost, but what was staged is still in the snapshot.
+        // The loop's directory was lost, but the snapshot still has the staged content.
         let staged = format!("{}^2", open.state.before.snapshot);
         let work = open.site().work_index();
         index::discard(&work)?;
@@ -130,10 +130,10 @@ pub(super) async fn restore_original_index(
     store: &Store,
 ) -> Result<(), Error> {
     let Some(anchor) = anchor else { return Ok(()) };
-    // There was none if the repository had none.
+    // The repository had no index.
     if let Some(bytes) = git.file_of(anchor, "index").await? {
         let path = store.file(ORIGINAL_INDEX);
-        // As old as can be: git then looks at the content of every file that it names.
+        // With the oldest possible time, git looks at the content of every file in it.
         let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
         fs::write(&path, bytes)
             .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))

@@ -12,23 +12,23 @@ use crate::protect::{Savepoint, story_backup};
 use crate::refs::Update;
 use crate::state::{CheckpointPlan, Intent, Verdict};
 
-/// What to make a checkpoint of.
+/// The parts of a new checkpoint.
 pub(crate) struct NewCheckpoint {
     /// The story that it completes; `None` for edits made by a person.
     pub story: Option<String>,
     /// The attempt that made it.
     pub attempt: Option<u32>,
-    /// The commit below it.
+    /// Its parent commit.
     pub parent: Oid,
     /// Its subject.
     pub subject: String,
-    /// What its message says below that; may be empty.
+    /// The body of its message; may be empty.
     pub body: String,
     /// The names of the tools that the agent was not allowed to use.
     pub denied: String,
 }
 
-/// Makes a checkpoint of the work tree as it is. Scans the work tree once.
+/// Makes a checkpoint of the present work tree. Scans the work tree once.
 pub(crate) async fn save(open: &mut Loop<'_>, new: NewCheckpoint, position: &Position) -> Result<(), Error> {
     let reading = open.read_work_tree().await?;
     count_unchanged(open, &new, &reading);
@@ -40,7 +40,7 @@ pub(crate) async fn save(open: &mut Loop<'_>, new: NewCheckpoint, position: &Pos
     commit(open, new, position, reading.tree).await
 }
 
-/// Counts complete stories of agents that changed nothing but the story list.
+/// Counts completed stories whose agents changed nothing but the story list.
 fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) {
     let state = &open.state;
     let list = state.source.path.as_bytes();
@@ -120,11 +120,11 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
         watch::end(open, watch).await?;
     }
     if plan.story.is_some() {
-        // Left behind, it would be put back over the list of this checkpoint.
+        // A backup left behind would overwrite the list of this checkpoint.
         story_backup::forget(open.site())?;
         open.state.running = None;
         open.advance(|progress| progress.end(Verdict::Complete, None))?;
-        // A command is believed only when the list says the same.
+        // A command is believed only if the list agrees.
         if open.state.source.commands.is_some() {
             let done = open.state.progress.completed.last().cloned();
             open.state.unmarked.extend(done);

@@ -17,12 +17,12 @@ use crate::protect::{Site, hide_again};
 use crate::refs::Update;
 use crate::state::{CleanupPlan, Intent, KeepPlan, Progress, State};
 
-/// What becomes of the work.
+/// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// Back to the original branch, uncommitted; the loop's branch is deleted.
     Cleanup {
-        /// Whether what was staged before the loop is staged again, where the loop has not changed it.
+        /// True if the content staged before the loop is staged again, except for files that the loop changed.
         index: bool,
     },
     /// Stay on the loop's branch.
@@ -32,7 +32,7 @@ pub enum Finish {
 /// Closes the loop.
 ///
 /// # Errors
-/// When a person is needed (exit 7): HEAD is elsewhere, the original branch is gone, checked out elsewhere, or has
+/// If a person is needed (exit 7): HEAD is elsewhere, or the original branch is gone, checked out elsewhere, or has
 /// moved on and conflicts. Nothing is changed then.
 pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
     open.require_live()?;
@@ -46,7 +46,7 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
         Finish::Keep => keep(open).await?,
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
-    // The loop is closed; what could not be cleared away now goes with a later loop.
+    // The loop is closed; anything that could not be pruned now is pruned with a later loop.
     if let Err(error) = prune(&mut open.context, None).await {
         open.tell(format!("what older loops left could not be removed: {error}"));
     }
@@ -88,10 +88,10 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
     apply_cleanup(open, &plan, read).await
 }
 
-/// Finds out whether `finish --cleanup` is possible now; changes nothing.
+/// Checks whether `finish --cleanup` is possible now; changes nothing.
 ///
 /// # Errors
-/// What it would fail with.
+/// The error with which it would fail.
 pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     plan_cleanup(open, false).await?;
@@ -134,8 +134,8 @@ async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, 
     Ok((plan, read))
 }
 
-/// Makes the tree of an index in which what was staged before the loop is staged upon `original`, except for files that
-/// the loop changed.
+/// Makes the tree of an index with the content staged before the loop on top of `original`, except for files that the
+/// loop changed.
 async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &Oid) -> Result<Oid, Error> {
     let git = &site.repo.git;
     let snapshot = &state.before.snapshot;
@@ -161,7 +161,7 @@ async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &
     Ok(tree)
 }
 
-/// Lists the paths of which only the intent to add them was staged before the loop.
+/// Lists the paths that were staged only as an intent to add before the loop.
 fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
     let bytes = fs::read(open.file(ORIGINAL_INDEX)).unwrap_or_default();
     let index = Index::parse(&bytes, open.context.repo.oid_length).unwrap_or_default();
@@ -169,10 +169,10 @@ fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
     intended.map(|entry| entry.path.to_vec()).collect()
 }
 
-/// Returns where the original branch is now; `None` when it has no commit yet.
+/// Returns the tip of the original branch; `None` if it has no commit yet.
 ///
 /// # Errors
-/// When it is gone, checked out elsewhere, or got its first commit meanwhile.
+/// If it is gone, checked out elsewhere, or got its first commit meanwhile.
 pub(super) async fn original_now(git: &Git, state: &State) -> Result<Option<Oid>, Error> {
     let Some(branch) = &state.original_branch else {
         return Ok(state.original_head.clone());
@@ -201,7 +201,7 @@ pub(super) async fn original_now(git: &Git, state: &State) -> Result<Option<Oid>
     }
 }
 
-/// Reads the tree of the work tree as it is now, which the working index then describes. One scan.
+/// Reads the present work tree into a tree; the working index then describes it. One scan.
 async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
@@ -212,7 +212,7 @@ async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
     Ok(checkpoint.read(site, &mut recorder).await?.tree)
 }
 
-/// Makes the commit that keeps what the loop came to: its tip, or one above it with what came after.
+/// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
 async fn final_state(git: &Git, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
     let of_tip = if *tip == state.checkpoint {
         state.checkpoint_tree.clone()
@@ -225,7 +225,7 @@ async fn final_state(git: &Git, state: &State, tip: &Oid, tree: &Oid) -> Result<
     Ok(git.commit_tree(tree, &[tip], "final state").await?)
 }
 
-/// Merges what the loop did into the original branch, which has moved on from `was` to `now`, in the object database.
+/// Merges the loop's work into the original branch, which has moved from `was` to `now`, in the object database.
 async fn merge_with_original(
     repo: &Repo,
     state: &State,
@@ -263,8 +263,8 @@ async fn merge_with_original(
     Ok(merged)
 }
 
-/// Applies the plan of `finish --cleanup`. No file is touched when the original branch has not moved. `read` is the
-/// tree that the working index was just read from.
+/// Applies the plan of `finish --cleanup`. Touches no file if the original branch has not moved. `read` is the tree
+/// that the working index was just read from.
 pub(crate) async fn apply_cleanup(
     open: &mut Loop<'_>,
     plan: &CleanupPlan,
@@ -286,7 +286,7 @@ pub(crate) async fn apply_cleanup(
         open.move_refs(&[keep], &position.head, &head, &why).await?;
     }
     let work = open.site().work_index();
-    // The tree that the working index holds, where that is certain.
+    // The tree that the working index certainly holds, if any.
     let held = match &plan.merged {
         Some(merged) => {
             let now = match read {
@@ -310,7 +310,7 @@ pub(crate) async fn apply_cleanup(
     open.view.drop_all();
     let repo = &open.context.repo;
     match (plan.staged.as_ref().or(plan.original.as_ref()), held) {
-        // Only what differs: a tree of many files takes a long time to read.
+        // Only the differing paths: a tree of many files takes a long time to read.
         (Some(content), Some(held)) => {
             let entries = repo.git.staged_between(&held, content).await?;
             repo.set_entries(&work, &entries).await?;

@@ -4,20 +4,20 @@ use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
 
-/// Tells why a loop was not closed.
+/// The reason why a loop was not closed.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishRefusal {
-    /// `finish` without a choice, where nobody can be asked.
+    /// `finish` without a choice, and without a terminal to ask on.
     #[error("choose --cleanup or --keep")]
     NoChoice(String),
-    /// `run` with several changes, and no choice for the first of them.
+    /// `run` with several changes, without a choice for the first of them.
     #[error(
         "several changes need --cleanup or --keep: a second loop cannot begin in the work tree of the first"
     )]
     NoChoiceForSeveral(Vec<String>),
     #[error("branch {branch} no longer exists (it was at {oid})")]
     OriginalGone { branch: String, oid: String },
-    /// `abort`, but the original branch is not where it was.
+    /// `abort`, but the original branch has moved.
     #[error("{branch} has moved since the loop began")]
     OriginalMoved { change: String, branch: String },
     #[error("{branch} is checked out in {path}")]

@@ -1,5 +1,5 @@
-//! The gates when a loop begins: one that cannot be run, or fails before any work, would fail every story. So the loop
-//! does not begin with it, unless that was asked for.
+//! Runs the gates when a loop begins: one that cannot be run, or fails before any work, would fail every story. So the
+//! loop does not begin with it, unless the user asked for that.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,13 +19,13 @@ use crate::fs::file_error;
 use crate::settings::Settings;
 use crate::state::Running;
 
-/// What the gates printed when the loop began, in its directory.
+/// File in the loop's directory with the gates' output at its beginning.
 const LOG: &str = "gates-at-start.log";
 
-/// Runs each gate once before any work. Afterwards the work tree is as it was.
+/// Runs each gate once before any work. Afterwards the work tree is as it was before.
 ///
 /// # Errors
-/// [`StartRefusal::RedGate`] when one fails and that is not allowed; the loop is aborted then.
+/// [`StartRefusal::RedGate`] if one fails and that is not allowed; the loop is aborted then.
 pub(super) async fn run_gates(open: &mut Loop<'_>, options: &StartOptions) -> Result<(), Error> {
     if options.settings.verify.is_empty() {
         return Ok(());
@@ -58,7 +58,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
         .open(&path)
         .map_err(|error| file_error("write", &path, error))?;
     let run = run_name(Timestamp::now());
-    // Should this process die, the next command ends what the gates have started.
+    // If this process dies, the next command ends the processes that the gates have started.
     open.state.running = Some(Running::gates(&run));
     open.save()?;
     let watch = watch::begin(open, Who::Gates).await?;

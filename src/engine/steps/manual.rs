@@ -1,4 +1,4 @@
-//! What a person, or somebody else's driver, says about a story: complete, fail, revert, skip.
+//! Steps of a person, or of another driver, on a story: complete, fail, revert, skip.
 
 use super::revert::{Undoing, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
@@ -29,7 +29,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     conclude_by_hand(open, &story, &listing, outcome, &options.settings, begun).await
 }
 
-/// Counts the story as failed, because a person or a driver says so: its work is kept, and undone.
+/// Counts the story as failed, because a person or a driver says so: keeps its work, and undoes it.
 ///
 /// # Errors
 /// As [`attempt`](crate::engine::attempt()).
@@ -43,7 +43,7 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
     conclude_by_hand(open, &story, &listing, outcome, &settings, begun).await
 }
 
-/// Refuses a state whose checkpoint is not one of the repository, before the story is marked.
+/// Refuses a state whose checkpoint is not in the repository, before the story is marked.
 async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
     let state = &open.state;
     match open.context.repo.git.tree_of(&state.checkpoint).await {
@@ -67,7 +67,7 @@ async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Sto
     Ok((listing, story, begun))
 }
 
-/// Concludes an attempt that no process of git-ralph has made.
+/// Concludes an attempt that no process of git-ralph ran.
 pub(crate) async fn conclude_by_hand(
     open: &mut Loop<'_>,
     story: &Story,
@@ -86,7 +86,7 @@ pub(crate) async fn conclude_by_hand(
 /// Goes back to the checkpoint without a new attempt; returns whether there was anything to undo.
 ///
 /// # Errors
-/// When git fails, or the work tree does not come to rest.
+/// If git fails, or the work tree keeps changing.
 pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     open.require_live()?;
     forget_record(open)?;
@@ -114,16 +114,16 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Forgets what was recorded for an attempt that never began: what a person does is not measured by it.
+/// Forgets the record of an attempt that never began: a person's work is not compared with it.
 pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
     let (record, _) = open.attempt_record();
     Ok(record.forget()?)
 }
 
-/// Makes the loop pass over a story, or no longer pass over it; returns the story's id.
+/// Skips a story, or stops skipping it; returns the story's id.
 ///
 /// # Errors
-/// When there is no such story.
+/// If there is no such story.
 pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Result<String, Error> {
     let listing = read_list(open).await?;
     let skipped = &open.state.progress.skipped;

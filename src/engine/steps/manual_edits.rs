@@ -1,5 +1,5 @@
-//! Edits and commits that a person made since the last checkpoint become a checkpoint of their own before an attempt,
-//! so that a failed attempt cannot take them along.
+//! Makes a checkpoint of edits and commits that a person made since the last one, before an attempt, so that a failed
+//! attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
 use crate::engine::position::own_head;
@@ -8,11 +8,11 @@ use crate::engine::{Loop, numbers};
 use crate::error::Error;
 use crate::git::operations_in_progress;
 
-/// Brings the loop to its checkpoint before an attempt: the branch is checked out there, and the work tree is the
-/// checkpoint's. One scan of the work tree, none when this process has just made the checkpoint or gone back to it.
+/// Brings the loop to its checkpoint before an attempt: its branch is checked out, and the work tree matches it. One
+/// scan of the work tree, none if this process has just made the checkpoint or gone back to it.
 ///
 /// # Errors
-/// When a person is needed: HEAD is elsewhere, a git operation is in progress, a submodule is dirty, or the branch has
+/// If a person is needed: HEAD is elsewhere, a git operation is in progress, a submodule is dirty, or the branch has
 /// lost its checkpoint.
 pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
     if open.view.at_checkpoint {
@@ -55,7 +55,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
             .into());
         }
     };
-    // What an attempt does to the user's refs is measured from here; git can be asked for both side by side.
+    // An attempt's changes to the user's refs are measured from here; git can be asked for both in parallel.
     let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(open.site()), open.user_refs());
     open.view.refs = Some(refs?);
     if tip == checkpoint.commit && is_as_left? {

@@ -1,4 +1,4 @@
-//! One file for each step. A step looks, makes what can fail as objects, writes its plan down, and applies it in
+//! The steps, one file for each. A step looks, makes what can fail as objects, writes its plan, and applies it in
 //! sub-steps that may be repeated.
 
 pub(super) mod abort;

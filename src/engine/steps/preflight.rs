@@ -1,4 +1,4 @@
-//! What `start` looks at before anything is changed, and what it refuses.
+//! The checks of `start` before anything is changed.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,23 +19,23 @@ use crate::settings::{LoopSettings, Mark, Options, Settings};
 use crate::state::{self, Store};
 use crate::stories::{Listing, Source};
 
-/// What can be given on the command line of `start` and `run`.
+/// Options of `start` and `run` on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct StartOptions {
-    /// Settings, including what the command line sets.
+    /// Settings, including those of the command line.
     pub settings: Settings,
-    /// What the command line sets of them, which the loop keeps.
+    /// The settings of the command line, which the loop keeps.
     pub typed: Options,
-    /// The agent given after `--`, only to see whether it is there.
+    /// The agent given after `--`, only to check that it exists.
     pub agent: Vec<OsString>,
-    /// A live loop is aborted first.
+    /// True to abort a live loop first.
     pub restart: bool,
-    /// The loop begins although a gate fails before any work.
+    /// True to begin the loop although a gate fails before any work.
     pub allow_red: bool,
 }
 
 impl StartOptions {
-    /// Returns what the loop keeps of the settings.
+    /// Returns those settings that the loop keeps.
     pub(super) fn kept(&self) -> LoopSettings {
         LoopSettings {
             mark: self.settings.mark,
@@ -44,9 +44,9 @@ impl StartOptions {
     }
 }
 
-/// What the checks found that the procedure needs.
+/// Results of the checks that `start` needs.
 pub struct Found {
-    /// Where the stories are.
+    /// The source of the stories.
     pub source: Source,
     /// The stories.
     pub listing: Listing,
@@ -54,14 +54,14 @@ pub struct Found {
     pub leftover: Option<Oid>,
     /// The refs of an earlier loop of this name.
     pub(super) earlier: Vec<RefInfo>,
-    /// The commits that the user's branches, tags and stash name.
+    /// The commits of the user's branches, tags and stash.
     pub(super) tips: Vec<Oid>,
 }
 
 /// Makes all the checks of `start`.
 ///
 /// # Errors
-/// Everything that it refuses.
+/// Everything that `start` refuses.
 pub(super) async fn check(
     context: &Context<'_>,
     change: &Change,
@@ -146,7 +146,7 @@ pub(super) async fn check(
     })
 }
 
-/// Checks the template: a mistake in it is reported now, not at the story that it is about.
+/// Checks the template: a mistake is reported now instead of at a later story.
 fn check_template(
     context: &Context<'_>,
     change: &Change,
@@ -203,7 +203,7 @@ pub(super) fn refuse_other_loops(context: &Context<'_>, change: &Change) -> Resu
     Ok(())
 }
 
-/// Returns the tip of a leftover branch of this name, after seeing that no branch is in the way.
+/// Returns the tip of a leftover branch of this name, after checking that no branch is in the way.
 fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error> {
     let wanted = change.branch_ref();
     let below = format!("{wanted}/");
@@ -230,10 +230,10 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
     Ok(leftover)
 }
 
-/// Refuses what the index says must not be worked on.
+/// Refuses an index in a state that must not be worked on.
 pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries) -> Result<(), Error> {
     if !entries.unmerged.is_empty() {
-        // Each has a stage of its own for either side.
+        // A conflict has one stage for each side.
         let mut unmerged = entries.unmerged.clone();
         unmerged.dedup();
         return Err(StartRefusal::Unmerged(first_few(&unmerged)).into());

@@ -24,7 +24,7 @@ const ANCHORED: u64 = 0;
 /// Prunes one finished loop, or all of them; returns how many refs and files were removed.
 ///
 /// # Errors
-/// When the loop is live, or something cannot be removed.
+/// If the loop is live, or something cannot be removed.
 pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result<usize, Error> {
     let Some(age) = context.configuration.settings.keep_attempts.map(to_std) else {
         return Ok(0);
@@ -38,7 +38,7 @@ pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result
         let store = Store::new(&context.repo.common_dir, &change_found);
         let _lock = match store.lock() {
             Ok(lock) => lock,
-            // A loop that somebody works on is not finished.
+            // A loop that another process holds is not finished.
             Err(StateError::Busy { .. } | StateError::Outlived { .. }) if change.is_none() => continue,
             Err(error) => return Err(error.into()),
         };
@@ -104,7 +104,7 @@ fn tell_removed(context: &mut Context<'_>, change: &Change, what: &str) {
 /// Lists the refs of a finished loop that are older than `age`.
 ///
 /// # Errors
-/// When git cannot list them.
+/// If git cannot list them.
 pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Result<Vec<RefInfo>, GitError> {
     let prefix = change.ralph_ref("");
     let refs = git.refs_with_dates(prefix.trim_end_matches('/')).await?;

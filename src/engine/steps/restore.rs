@@ -1,4 +1,4 @@
-//! `restore`: puts a kept attempt's work back into the work tree, for a person to go on with.
+//! `restore`: puts a kept attempt's work back into the work tree, so that a person can go on with it.
 
 use crate::engine::numbers::kept_attempt;
 use crate::engine::open_refusal::OpenRefusal;
@@ -10,11 +10,11 @@ use crate::names::ref_component;
 use crate::protect::restore_from_trash;
 use crate::state::{Intent, RestorePlan};
 
-/// Puts what an attempt left back into the work tree; the latest attempt at the story when no number is given. Index
+/// Puts the work of an attempt back into the work tree; the latest attempt at the story if no number is given. Index
 /// and HEAD stay at the checkpoint. Returns the attempt's number.
 ///
 /// # Errors
-/// When there is no such attempt, the work tree is not at the checkpoint, or a file is in the way; nothing is changed
+/// If there is no such attempt, the work tree is not at the checkpoint, or a file is in the way; nothing is changed
 /// then.
 pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<u32, Error> {
     open.require_live()?;
@@ -61,7 +61,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: &RestorePlan) -> Result<(),
     let now = open.read_work_tree().await?.tree;
     let site = open.site();
     let work = site.work_index();
-    // Git looks at every file before it writes the first: a refusal has changed nothing.
+    // Git checks every file before it writes the first: after a refusal nothing has changed.
     let switched = site.repo.switch_work_tree(&work, &now, &plan.tree).await;
     index::discard(&work)?;
     if switched.is_ok() && !plan.trash.is_empty() {

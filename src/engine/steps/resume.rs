@@ -1,5 +1,5 @@
-//! `start --resume`: a loop whose state file is lost, rebuilt from its branch and refs. The original branch is in the
-//! message of the start snapshot.
+//! `start --resume`: rebuilds a loop whose state file is lost from its branch and refs. The message of the start
+//! snapshot names the original branch.
 
 use jiff::Timestamp;
 
@@ -21,7 +21,7 @@ use crate::stories::Source;
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch.
 ///
 /// # Errors
-/// When the branch or the snapshot is not there, or HEAD is elsewhere; nothing is changed then.
+/// If the branch or the snapshot is missing, or HEAD is elsewhere; nothing is changed then.
 pub async fn resume<'o>(
     context: Context<'o>,
     change: &Change,
@@ -66,7 +66,7 @@ pub async fn resume<'o>(
     let store = Store::new(&repo.common_dir, change);
     let lock = store.lock()?;
     take_numbers(&store, change, names(&refs))?;
-    // The end of this loop writes over the one that it may have had before.
+    // The end of this loop would overwrite an earlier one.
     let kept = kept_from_before(&context, change, Vec::new(), &refs, &["finished"], &tip).await?;
     git.keep(&kept, &format!("ralph: resume {change}")).await?;
     let work = store.file("work.index");
@@ -79,7 +79,7 @@ pub async fn resume<'o>(
     let anchor = anchor.map(|found| found.oid.clone());
     restore_original_index(git, anchor.as_ref(), &store).await?;
     index::discard(&work)?;
-    // Whether a command was told about them is lost too; those that are listed as done are soon forgotten.
+    // It is not known either whether a command was run for them; those that are listed as done are soon forgotten.
     let unmarked = match &source.commands {
         Some(_) => completed.clone(),
         None => Vec::new(),

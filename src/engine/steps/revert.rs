@@ -1,4 +1,4 @@
-//! Reverts: everything an attempt left is kept, then branch, HEAD, index and files are the checkpoint's again.
+//! Reverts an attempt: keeps its work, then restores branch, HEAD, index and files to the checkpoint.
 
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, own_head};
@@ -14,21 +14,21 @@ use crate::protect::{RefChange, Return, UserRefs, story_backup, user_refs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::state::{Intent, RevertPlan, Verdict};
 
-/// What is being undone.
+/// The attempt that is being undone.
 pub(crate) struct Undoing {
-    /// The story whose attempt it was.
+    /// The attempt's story.
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// What the attempt came to; `None` when no attempt is judged (`git ralph revert`).
+    /// The attempt's verdict; `None` if no attempt is judged (`git ralph revert`).
     pub verdict: Option<Verdict>,
-    /// Why.
+    /// The reason of the verdict.
     pub reason: Option<String>,
 }
 
-/// Keeps what an attempt left and goes back to the checkpoint. Two scans of the work tree.
+/// Keeps the work of an attempt and goes back to the checkpoint. Two scans of the work tree.
 pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Position) -> Result<(), Error> {
-    // What the user's git ignores is no work of the attempt, wherever it was carried.
+    // Files that the user's git ignores are no work of the attempt, wherever they were moved.
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     checkpoint.rename_back(site, &mut recorder)?;
@@ -51,7 +51,7 @@ pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Posit
     apply(open, plan, Some(now)).await
 }
 
-/// Returns what the present attempt did to the user's refs, without what is kept of the attempt itself.
+/// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
 pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
     let (now, dir) = (open.user_refs().await?, open.site().dir);
     let mut changes = match &open.refs_before {
@@ -105,8 +105,8 @@ async fn keep(
     Ok(kept)
 }
 
-/// Applies the plan of a revert. `now` is the work tree when the working index was just read from it; without it a
-/// crash has cut an earlier revert off.
+/// Applies the plan of a revert. `now` is the work tree if the working index was just read from it; `None` means that a
+/// crash interrupted an earlier revert.
 pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Reading>) -> Result<(), Error> {
     let position = open.position().await?;
     let checkpoint = open.checkpoint();
@@ -124,7 +124,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
     if !plan.put_back.is_empty() {
         moves.extend(open.read_user_refs().await?.still_possible(plan.put_back));
     }
-    // Where they are not known, none of such a name is expected.
+    // If the refs are unknown, no existing name is expected.
     let known = open.view.refs.take();
     let known = known.or_else(|| (!was_cut_off).then(UserRefs::default));
     let why = format!("ralph: revert {}@{}", plan.story, plan.attempt);
@@ -166,7 +166,8 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
     Ok(())
 }
 
-/// Returns what the next attempt learns, with what the last one took away and could not be put back.
+/// Returns the reason for the next attempt, extended by the files that the last one removed and that could not be
+/// restored.
 fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
     if lost.is_empty() {
         return reason;
@@ -178,8 +179,8 @@ fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
     Some(reason.map_or_else(|| told.clone(), |reason| format!("{reason}\n\n{told}")))
 }
 
-/// Keeps what is to be kept under names that are free, and moves the other refs and HEAD in the same transaction;
-/// returns those names. `known` are the refs, where they are known.
+/// Keeps commits under free names, and moves the other refs and HEAD in the same transaction; returns those names.
+/// `known` are the refs, if they are known.
 pub(super) async fn keep_and_move(
     open: &mut Loop<'_>,
     wanted: &[KeptRef],
@@ -205,7 +206,7 @@ pub(super) async fn keep_and_move(
             }
             Err(error) => {
                 refs = open.read_user_refs().await?;
-                // A ref of such a name may have come in between.
+                // Another process may have created a ref of such a name.
                 if free_names(wanted, |name| refs.at(name)).1 == kept {
                     return Err(error);
                 }

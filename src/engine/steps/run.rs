@@ -1,4 +1,4 @@
-//! `run`: the same steps that the commands take, one after the other, until a stop.
+//! `run`: takes the same steps as the commands, one after the other, until it stops.
 
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of};
@@ -10,23 +10,23 @@ use crate::exit::Exit;
 use crate::settings::OnFailure;
 use crate::state::Phase;
 
-/// Why the driver stopped.
+/// The reason why the driver stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stopped {
     /// No story is left to do.
     Complete,
     /// A story has no retries left.
     RetriesSpent,
-    /// Every story is complete but these, which failed and were skipped.
+    /// Every story is complete except these, which failed and were skipped.
     Skipped(Vec<String>),
-    /// A limit that the user set, in words; or the agent's service limits us.
+    /// A limit that the user set, in words; or a limit of the agent's service.
     Limit(String),
-    /// We were asked to stop by this signal.
+    /// This signal asked git-ralph to stop.
     Signal(i32),
 }
 
 impl Stopped {
-    /// Returns the exit code when nobody chooses how to finish.
+    /// Returns the exit code if nobody chooses how to finish.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -41,11 +41,11 @@ impl Stopped {
 /// Drives a loop until it stops.
 ///
 /// # Errors
-/// What a step fails with; the loop can be resumed by the same command.
+/// The error of the step that failed; the same command resumes the loop.
 pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
     let mut options = options.clone();
     let mut given_up = Vec::new();
-    // A story may have more retries in this run than it had before.
+    // This run may allow a story more retries than before.
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     loop {
         if let Some(signal) = open.context.stop.signal() {
@@ -80,7 +80,7 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
                     _ => Stopped::Skipped(given_up),
                 });
             }
-            // The list was changed meanwhile so that another story is to be done first.
+            // The list was changed meanwhile, so that another story comes first.
             Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => {}
             Err(error) => return Err(error),
         }

@@ -1,5 +1,6 @@
-//! The snapshot of what the user has when a loop begins, as commits that refs keep. With the work tree as its tree, and
-//! HEAD and what was staged as its parents, it has the shape of a stash. What an earlier loop of this name left stays.
+//! Takes a snapshot of the user's state at the beginning of a loop, as commits that refs keep. With the work tree as
+//! its tree, and HEAD and the staged content as its parents, it has the shape of a stash. The refs of an earlier loop
+//! of this name stay.
 
 use crate::engine::Context;
 use crate::error::Error;
@@ -7,7 +8,7 @@ use crate::git::{Head, RefInfo};
 use crate::names::{Change, Oid};
 use crate::refs::KeptRef;
 
-/// Makes the two commits below the snapshot: HEAD (or one in its place), and what was staged.
+/// Makes the two parents of the snapshot: HEAD (or a commit in its place), and the staged content.
 pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
     let git = &context.repo.git;
     let head = match &context.head.oid {
@@ -21,7 +22,7 @@ pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result
     Ok((head, index))
 }
 
-/// Makes the commit that keeps what was named when the loop began, with the index file itself as its tree.
+/// Makes the commit that keeps the commits that refs named when the loop began, with the index file itself in its tree.
 pub(super) async fn anchor(context: &Context<'_>, has_index: bool, tips: &[Oid]) -> Result<Oid, Error> {
     let git = &context.repo.git;
     let tree = if has_index {
@@ -32,7 +33,7 @@ pub(super) async fn anchor(context: &Context<'_>, has_index: bool, tips: &[Oid])
     Ok(git.anchor(&tree, tips).await?)
 }
 
-/// Returns the message of the snapshot, from which `start --resume` knows where HEAD was.
+/// Returns the message of the snapshot, in which `start --resume` finds the former HEAD.
 pub(super) fn snapshot_message(context: &Context<'_>, change: &Change) -> String {
     let Head { branch, oid } = &context.head;
     format!(
@@ -47,8 +48,8 @@ pub(super) fn names(refs: &[RefInfo]) -> impl Iterator<Item = &str> {
     refs.iter().map(|found| found.name.as_str())
 }
 
-/// Names what an earlier loop of this name left and this one would overwrite: `old`, and the refs of these `roles`.
-/// They go to `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
+/// Names the values of an earlier loop that this one would overwrite: `old`, and the refs of these `roles`. They go to
+/// `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
 pub(super) async fn kept_from_before(
     context: &Context<'_>,
     change: &Change,

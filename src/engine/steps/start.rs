@@ -1,4 +1,4 @@
-//! `start`: from the user's state to the first checkpoint, without touching a file.
+//! `start`: leads from the user's state to the first checkpoint, without touching a file.
 //!
 //! Everything that can fail comes first and changes nothing but objects and private files; then the plan is written,
 //! then applied.
@@ -24,7 +24,7 @@ use crate::protect::{Savepoint, Site, UserRefs};
 use crate::refs::Update;
 use crate::state::{Before, Intent, Progress, StartPlan, State, Store, VERSION};
 
-/// Begins a loop that is not live.
+/// Begins a new loop.
 ///
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
@@ -34,7 +34,7 @@ pub(super) async fn begin<'o>(
     options: &StartOptions,
 ) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
-    // Nothing may be written before the refusals that need no lock.
+    // The refusals that need no lock come before anything is written.
     let found = check(&context, change, options).await?;
     let _alone = store.lock_work_tree(&context.repo.git_dir)?;
     refuse_other_loops(&context, change)?;
@@ -52,7 +52,7 @@ pub(super) async fn begin<'o>(
         checkpoint: open.state.checkpoint.clone(),
         source: open.state.source.path.clone(),
     });
-    // A loop that begins just now has seen the branch already, and has chosen names that are free.
+    // A new loop has just looked at the branch, and has chosen free names.
     apply(&mut open, &plan, Some(UserRefs::default())).await?;
     open.view.at_checkpoint = true;
     let (done, total) = progress_of(&found.listing);
@@ -69,7 +69,7 @@ pub(super) async fn begin<'o>(
     Ok(open)
 }
 
-/// Makes all the checks of `start` and changes nothing; `None` because the loop is live already.
+/// Makes all the checks of `start` and changes nothing; returns `None` if the loop is live already.
 ///
 /// # Errors
 /// Everything that `start` refuses.
@@ -108,13 +108,13 @@ async fn compute(
         Some(staged) => staged,
         None => git.write_tree(&work).await?,
     };
-    // What git was told not to look at is the user's work all the same.
+    // Files that git was told not to look at are the user's work all the same.
     repo.show_paths(&work, &made.entries.hidden()).await?;
     index::discard(&store.file(ORIGINAL_INDEX))?;
     index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;
     let dir = store.dir();
     let site = Site { repo, dir: &dir };
-    // What does not wait for the reading goes on beside it.
+    // Work that does not need the result of the reading runs in parallel.
     let users_index = repo.index();
     let (reading, staged, recorded, anchor) = tokio::join!(
         repo.read_work_tree(&work, &base, None, Whose::Users),
@@ -178,7 +178,7 @@ async fn compute(
     Ok((state, plan))
 }
 
-/// Says which repositories inside the work tree are no part of the loop.
+/// Reports the repositories inside the work tree that are no part of the loop.
 fn tell_nested(open: &mut Loop<'_>) {
     let nested = open.checkpoint().nested;
     let names: Vec<_> = nested.iter().map(|path| String::from_utf8_lossy(path)).collect();
@@ -190,13 +190,13 @@ fn tell_nested(open: &mut Loop<'_>) {
     }
 }
 
-/// Says which agent will work, where nobody has just typed it, and what it is allowed.
+/// Reports the agent and its permissions, unless it was just typed.
 fn tell_agent(open: &mut Loop<'_>, options: &StartOptions) {
     let Some(agent) = agent_of(&options.agent, &options.settings, &open.context.repo.top) else {
         return;
     };
     if options.agent.is_empty() {
-        // It is not recorded: a command line can hold keys.
+        // This is not recorded: a command line can contain keys.
         let message = format!("agent: {}", agent.described());
         let event = Event::now(open.state.change.as_str(), What::Notice { message });
         open.context.observer.event(&event);
@@ -208,7 +208,7 @@ fn tell_agent(open: &mut Loop<'_>, options: &StartOptions) {
     }
 }
 
-/// Applies the plan of `start`. `known` are the refs, where they are known.
+/// Applies the plan of `start`. `known` are the refs, if they are known.
 pub(crate) async fn apply(
     open: &mut Loop<'_>,
     plan: &StartPlan,

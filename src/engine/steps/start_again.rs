@@ -1,4 +1,4 @@
-//! `start` on a change that may have a loop already: it is live and stays as it is, or it is aborted first.
+//! `start` on a change that may already have a live loop: it stays as it is, or is aborted first.
 
 use super::abort::abort;
 use super::preflight::StartOptions;
@@ -8,15 +8,15 @@ use crate::error::Error;
 use crate::names::Change;
 use crate::state::Store;
 
-/// What `start` came to.
+/// The result of `start`.
 pub struct Started<'o> {
     /// The loop.
     pub open: Loop<'o>,
-    /// Whether it was live already, and nothing was changed.
+    /// True if it was already live, and nothing was changed.
     pub already: bool,
 }
 
-/// Begins a loop, or finds it live already.
+/// Begins a loop, or finds that it is already live.
 ///
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
@@ -40,7 +40,7 @@ pub async fn start<'o>(
     })
 }
 
-/// Aborts a live loop so that it can begin anew, and returns the repository as it is then.
+/// Aborts a live loop so that a new one can begin; returns the repository afterwards.
 async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
     if open.state.is_live() {
         abort(&mut open).await?;

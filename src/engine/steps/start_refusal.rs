@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
 
-/// Tells why `start` began no loop.
+/// The reason why `start` began no loop.
 #[derive(Debug, thiserror::Error)]
 pub enum StartRefusal {
     #[error("there are unmerged paths{}", list(": ", .0, ""))]
@@ -18,7 +18,7 @@ pub enum StartRefusal {
     CheckedOutElsewhere { branch: String, path: String },
     #[error("loop '{0}' is already active in this work tree")]
     OtherLoop(String),
-    /// A branch whose name cannot stand beside `ralph/<change>`.
+    /// A branch whose name conflicts with `ralph/<change>`.
     #[error("cannot create branch {wanted}: there is a branch {branch}")]
     BranchInTheWay { branch: String, wanted: String },
     #[error("refusing to run an agent on the home or root directory: {}", .0.display())]
@@ -30,18 +30,18 @@ pub enum StartRefusal {
     RedGate {
         change: String,
         command: String,
-        /// Whether it is not there, or cannot be run.
+        /// True if it is missing, or cannot be run.
         cannot_be_run: bool,
         why: String,
     },
-    /// `start --resume` without what it needs.
+    /// `start --resume` lacks something that it needs.
     #[error(
         "cannot resume '{0}': HEAD must be on ralph/{0}, and the state before the loop must still be saved"
     )]
     NothingToResume(String),
 }
 
-/// Says how a gate failed before any work.
+/// Returns the words for the failure of a gate before any work.
 fn red(cannot_be_run: bool) -> &'static str {
     if cannot_be_run {
         "cannot be run"

@@ -14,31 +14,31 @@ use crate::async_cmd::{self, find_program};
 use crate::inspect::stories::ChosenAgent;
 use crate::settings::Settings;
 
-/// How long a program may take to print its version.
+/// Time limit for a program to print its version.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How much of a version is shown, in characters.
+/// Maximum length of a shown version, in characters.
 const VERSION_CHARS: usize = 40;
 
-/// An agent that is known by name, and whether it is there.
+/// A known agent, and whether it is installed.
 #[derive(Clone, Debug, Serialize)]
 pub struct KnownAgent {
     /// Its name.
     pub name: &'static str,
     /// Its command line.
     pub command: String,
-    /// Whether its program is on PATH.
+    /// True if its program is on PATH.
     pub installed: bool,
-    /// Its version, in its words.
+    /// Its version, in its own words.
     pub version: Option<String>,
-    /// What it prints.
+    /// The format of its output.
     pub format: &'static str,
-    /// The argument by which it no longer asks before it acts.
+    /// The argument with which it acts without asking.
     pub unasked: Option<&'static str>,
-    /// Whether the command line was tried with the real program.
+    /// True if the command line was tried with the real program.
     pub tried: bool,
 }
 
-/// The questions to all programs for their versions, asked side by side.
+/// The parallel queries of all programs for their versions.
 pub(super) struct Asked(Vec<JoinHandle<Option<String>>>);
 
 pub(super) fn ask(dir: &Path) -> Asked {
@@ -87,12 +87,12 @@ fn known(preset: &'static Preset, dir: &Path, version: Option<String>) -> KnownA
     }
 }
 
-/// Returns what a program answers to `--version`; `None` when it is not there or does not answer.
+/// Returns a program's answer to `--version`; `None` if it is not installed or does not answer.
 pub(super) async fn version_of(program: String, dir: PathBuf) -> Option<String> {
     find_program(OsStr::new(&program), &dir)?;
     let command = async_cmd::Command::new(program).arg("--version");
     let output = async_cmd::run(command.dir(&dir).limit(LIMIT)).await.ok()?;
-    // Some say it on stderr.
+    // Some print it on stderr.
     let line = [&output.stdout, &output.stderr].into_iter().find_map(|text| {
         let text = String::from_utf8_lossy(text);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;

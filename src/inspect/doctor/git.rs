@@ -1,4 +1,4 @@
-//! Git: its version, and what of it is used.
+//! Git: its version, and the features that are used.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::Notes;
 use super::agents::version_of;
 
-/// The oldest git that has all that is needed (`merge-tree --write-tree`).
+/// The oldest git with all required features (`merge-tree --write-tree`).
 const OLDEST: (u32, u32) = (2, 38);
 
-/// What is used of git where it has it: since when, by what name, and what for.
+/// Optional features of git: first version, name, and purpose.
 const FEATURES: &[((u32, u32), &str, &str)] = &[
     (
         (2, 36),
@@ -34,20 +34,20 @@ const FEATURES: &[((u32, u32), &str, &str)] = &[
     ),
 ];
 
-/// Something of git's that is used.
+/// An optional feature of git.
 #[derive(Clone, Debug, Serialize)]
 pub struct Feature {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
     /// The first version of git that has it.
     pub since: String,
-    /// Whether this git has it; absent when its version cannot be read.
+    /// True if this git has it; absent if its version cannot be read.
     pub available: Option<bool>,
-    /// What it is used for.
+    /// Its purpose.
     pub used_for: &'static str,
 }
 
-/// Returns the version of git, in its words, and notes a problem when it is missing or too old.
+/// Returns the version of git, in its own words, and notes a problem if it is missing or too old.
 pub(super) async fn examine(dir: &Path, notes: &mut Notes) -> Option<String> {
     let git = version_of("git".to_owned(), dir.to_owned()).await;
     if git
@@ -64,7 +64,7 @@ pub(super) async fn examine(dir: &Path, notes: &mut Notes) -> Option<String> {
     git
 }
 
-/// Returns what this version of git has.
+/// Returns the features of this version of git.
 pub(super) fn features(version: Option<&str>) -> Vec<Feature> {
     let found = version.and_then(numbers);
     FEATURES

@@ -1,4 +1,4 @@
-//! The manual page and the completions: whether man and the shells that are installed find them.
+//! Finds the manual page and the completions that man and the installed shells use.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::Notes;
 use crate::install::manual::search;
 
-/// What is installed beside the program.
+/// The files installed with the program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Installation {
     /// The manual page that man finds.
     pub manual: Option<PathBuf>,
-    /// The completions, one for each shell that is installed.
+    /// The completions, one for each installed shell.
     pub completions: Vec<Completion>,
 }
 
@@ -21,7 +21,7 @@ pub struct Installation {
 pub struct Completion {
     /// The shell.
     pub shell: &'static str,
-    /// The file that it loads, as far as can be known without running its start files.
+    /// The file that it loads, as far as that is known without running its start files.
     pub file: Option<PathBuf>,
 }
 

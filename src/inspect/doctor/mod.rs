@@ -1,8 +1,8 @@
-//! What `git ralph doctor` looks at: git, the agents, the repository around the current directory, and what is
-//! installed. Changes nothing and takes no lock; works outside a repository too.
+//! Examines git, the agents, the repository around the current directory, and the installed files, for `git ralph
+//! doctor`. Changes nothing and takes no lock; works outside a repository too.
 //!
-//! A [`Problem`] keeps a loop from working and has to be repaired; advice is about what could be better. Either comes
-//! with what to type. What may be somebody's work of this moment is neither.
+//! A [`Problem`] prevents a loop from working and has to be repaired; advice is about possible improvements. Each has a
+//! command to type. Files that somebody may be working with at this moment are neither.
 
 mod agents;
 mod git;
@@ -23,37 +23,37 @@ pub use git::Feature;
 pub use installation::{Completion, Installation};
 pub use repository::{FoundChange, FoundLoop, Repository};
 
-/// What was found: `git ralph doctor --json`.
+/// The findings: `git ralph doctor --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Examination {
-    /// The version of git, in its words.
+    /// The version of git, in its own words.
     pub git: Option<String>,
-    /// What of git is used, and whether this one has it.
+    /// The optional features of git, and whether this one has them.
     pub features: Vec<Feature>,
-    /// The agent that a loop would work with; absent when none is named and none is installed.
+    /// The agent that a loop would work with; absent if none is named and none is installed.
     pub agent: Option<ChosenAgent>,
     /// The agents that are known by name.
     pub agents: Vec<KnownAgent>,
-    /// The repository around the current directory; absent where there is none.
+    /// The repository around the current directory; absent if there is none.
     pub repository: Option<Repository>,
-    /// What is installed beside the program.
+    /// The files installed with the program.
     pub installation: Installation,
-    /// What has to be repaired.
+    /// Problems that have to be repaired.
     pub problems: Vec<Problem>,
-    /// What could be better, and keeps nothing from working.
+    /// Possible improvements, which prevent nothing from working.
     pub advice: Vec<Problem>,
 }
 
-/// Something that has to be repaired, or could be better.
+/// Something that has to be repaired, or could be improved.
 #[derive(Clone, Debug, Serialize)]
 pub struct Problem {
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
-    /// What to type.
+    /// The command to type.
     pub hint: String,
 }
 
-/// What was noted on the way.
+/// The problems and advice collected so far.
 #[derive(Default)]
 struct Notes {
     problems: Vec<Problem>,
@@ -76,10 +76,10 @@ impl Notes {
     }
 }
 
-/// Looks at everything.
+/// Examines everything.
 ///
 /// # Errors
-/// When the configuration cannot be read.
+/// If the configuration cannot be read.
 pub async fn examine(dir: &Path) -> Result<Examination, Error> {
     let mut notes = Notes::default();
     let asked = agents::ask(dir);

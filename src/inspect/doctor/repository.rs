@@ -19,14 +19,14 @@ use crate::settings::{Settings, to_std};
 use crate::state::{self, Phase, State, Store};
 use crate::stories::{self, Adapter, Source};
 
-/// A repository, with what git-ralph knows there.
+/// A repository, with git-ralph's data in it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Repository {
     /// The top directory of the work tree.
     pub top: PathBuf,
     /// The loops.
     pub loops: Vec<FoundLoop>,
-    /// The changes that a story list was found for.
+    /// The changes that have a story list.
     pub changes: Vec<FoundChange>,
 }
 
@@ -35,28 +35,28 @@ pub struct Repository {
 pub struct FoundLoop {
     /// Its change.
     pub change: Change,
-    /// Where it stands; absent when its state cannot be read.
+    /// Its phase; absent if its state cannot be read.
     pub phase: Option<Phase>,
-    /// Whether a process works on it; absent where that cannot be seen.
+    /// True if a process works on it; absent if that cannot be seen.
     pub busy: Option<bool>,
 }
 
-/// A change, and what a loop that begins would take for its story list.
+/// A change, with the story list that a new loop would use.
 #[derive(Clone, Debug, Serialize)]
 pub struct FoundChange {
     /// Its name.
     pub change: String,
-    /// What would list its stories.
+    /// The adapter that would list its stories.
     pub adapter: Option<&'static str>,
     /// The list, or the command that prints it.
     pub source: Option<String>,
-    /// How many stories it has; absent when it cannot be read, or when a command lists them.
+    /// Number of its stories; absent if it cannot be read, or if a command lists them.
     pub stories: Option<usize>,
-    /// How many of them are complete.
+    /// Number of complete stories.
     pub done: Option<usize>,
-    /// Warnings about it, as git ralph stories prints them.
+    /// Number of warnings about it, as git ralph stories prints them.
     pub warnings: Option<usize>,
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     pub error: Option<String>,
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
     })
 }
 
-/// Notes an error, and how to repair it.
+/// Adds an error, and how to repair it, to the notes.
 fn note(error: &Error, notes: &mut Notes) {
     let hint = error.hint();
     notes.problem(
@@ -113,12 +113,12 @@ fn note(error: &Error, notes: &mut Notes) {
     );
 }
 
-/// Returns whether a process holds the `flock` of this file; `None` where that cannot be seen.
+/// Returns whether a process holds the `flock` of this file; `None` if that cannot be seen.
 fn is_held(file: &Path) -> Option<bool> {
     let Ok(metadata) = file.metadata() else {
         return Some(false);
     };
-    // Of the device only the inode is compared: not every file system reports the same device in both places.
+    // Only the inode is compared: not every file system reports the same device in both places.
     let ours = metadata.ino().to_string();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let held = locks.lines().any(|line| {
@@ -133,7 +133,7 @@ fn is_held(file: &Path) -> Option<bool> {
 
 async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     let mut locks = locks::of_git(repo);
-    // Most are gone in a moment.
+    // Most locks are released in a moment.
     wait_for_locks(&locks).await;
     locks.retain(|lock| lock.exists());
     if locks.is_empty() {
@@ -203,7 +203,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
     found
 }
 
-/// Notes what is half done and no longer worked on.
+/// Notes an interrupted step that no process works on.
 fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let change = &state.change;
     let what = match (&state.intent, state.progress.phase, &state.progress.story) {
@@ -230,7 +230,7 @@ fn place_of(state: &State) -> PathBuf {
     state.worktree.as_path().to_owned()
 }
 
-/// Notes refs and branches of changes whose state is not known.
+/// Notes refs and branches of changes without a known state.
 fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes) {
     let of = |prefix: &str| -> BTreeSet<Change> {
         refs.iter()
@@ -283,7 +283,7 @@ async fn examine_change(top: &Path, change: String, settings: &Settings, notes: 
         let source = Source::resolve(top, change.as_str(), &wanted(settings, &change, Path::new("")))?;
         found.adapter = Some(source.adapter.name());
         found.source = Some(source.path.clone());
-        // A user's command is not ours to run here.
+        // The user's command must not run here.
         if source.adapter == Adapter::Command {
             return Ok(None);
         }

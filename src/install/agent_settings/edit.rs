@@ -1,5 +1,5 @@
-//! Settings of agents as people write them: JSON with or without comments, changed in place. What is put in is only
-//! put in, what is taken out is only taken out: order, layout, comments and line ends of the rest stay.
+//! Edits the settings of agents as people write them: JSON with or without comments, changed in place. Hooks are only
+//! added or removed: order, layout, comments and line ends of the rest stay.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::layout::{Layout, Node, end_of_line_comment, gap_before, next_comma};
 
-/// A hook that an agent's settings are to have.
+/// A hook to be added to an agent's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The agent's event.
     pub event: &'static str,
-    /// What it runs.
+    /// Its command.
     pub command: &'static str,
-    /// How long it may take, in the agent's own unit.
+    /// Its time limit, in the agent's own unit.
     pub timeout: u64,
 }
 
 impl Wanted {
-    /// Returns what stands in the list of its event.
+    /// Returns the entry in the list of its event.
     pub(super) fn group(&self) -> Node {
         let hook = vec![
             ("type", Node::Text("command")),
@@ -32,15 +32,14 @@ impl Wanted {
     }
 }
 
-/// What was between the brackets of objects and lists that were there, and empty, by their path (`hooks`,
-/// `hooks.Stop`).
+/// The text between the brackets of objects and lists that were empty, by their path (`hooks`, `hooks.Stop`).
 pub type Empties = BTreeMap<String, String>;
 
-/// Puts in the hooks that are not there yet. Returns the text, and those that were put in; notes in `empties` what no
-/// text can tell afterwards.
+/// Adds the missing hooks. Returns the text, and the added hooks; records in `empties` what cannot be seen in the text
+/// afterwards.
 ///
 /// # Errors
-/// In words, when the text is not what an agent's settings are.
+/// A message, if the text is no valid settings file of an agent.
 pub fn add<'w>(
     text: &str,
     wanted: &'w [Wanted],
@@ -108,7 +107,7 @@ fn add_one(text: &str, hook: &Wanted, empties: &mut Empties) -> Result<Option<St
     })
 }
 
-/// Returns which of the hooks are there.
+/// Returns the hooks that are present.
 ///
 /// # Errors
 /// As [`add`].
@@ -135,8 +134,8 @@ pub fn present<'w>(text: &str, wanted: &'w [Wanted]) -> Result<Vec<&'w Wanted>, 
     Ok(found)
 }
 
-/// Takes hooks out, wherever they stand in their lists by now, with what was made for them and is empty again. Returns
-/// the text, and those that were taken out.
+/// Removes hooks, wherever they are in their lists by now, with objects and lists that were made for them and are empty
+/// again. Returns the text, and the removed hooks.
 ///
 /// # Errors
 /// As [`add`].
@@ -158,7 +157,7 @@ pub fn remove<'w>(
     Ok((text, removed))
 }
 
-/// Returns whether nothing but an object without members is left.
+/// Returns whether only an object without members is left.
 #[must_use]
 pub fn is_bare(text: &str) -> bool {
     let bare: String = text.split_whitespace().collect();
@@ -219,11 +218,11 @@ fn remove_one(text: &str, hook: &Wanted, empties: &Empties) -> Result<Option<Str
     })
 }
 
-/// The path of the outermost object among the empties, and that of a file without any.
+/// The path of the outermost object in the empties, also used for an empty file.
 const ROOT: &str = "";
 const FILE: &str = "(file)";
 
-/// Parses a text, without its byte order mark, and hands over its outermost object.
+/// Parses a text, without its byte order mark, and passes its outermost object to `work`.
 fn parsed<T>(text: &str, work: impl FnOnce(&Object) -> Result<T, String>) -> Result<T, String> {
     let options = ParseOptions {
         allow_comments: true,
@@ -265,7 +264,7 @@ fn array<'o, 'a>(value: &'o Value<'a>, path: &str) -> Result<&'o Array<'a>, Stri
     value.as_array().ok_or_else(|| format!("{path} is not a list"))
 }
 
-/// Finds the group with this command, its list, and the place in that.
+/// Finds the group with this command, its list, and its position in the list.
 fn find<'o, 'a>(
     list: &'o Array<'a>,
     command: &str,
@@ -288,7 +287,7 @@ fn find<'o, 'a>(
     Ok(None)
 }
 
-/// An object or a list that something is put into.
+/// An object or a list to which something is added.
 struct Inside<'a> {
     text: &'a str,
     range: Range,
@@ -296,7 +295,7 @@ struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Puts a value behind the others.
+    /// Adds a value after the others.
     fn put(
         &self,
         name: Option<&str>,
@@ -351,7 +350,7 @@ impl Inside<'_> {
     }
 }
 
-/// Takes one child out of an object or a list, with one comma and the gap before it.
+/// Removes one child from an object or a list, with one comma and the gap before it.
 fn take(text: &str, children: &[Range], index: usize, range: Range) -> String {
     let child = children[index];
     let gap = gap_before(text, child.start);

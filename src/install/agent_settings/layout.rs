@@ -1,4 +1,4 @@
-//! How a JSON text is laid out: indentation, line ends, blanks; and the few places in it that are between values.
+//! The layout of a JSON text: indentation, line ends, blanks; and the text between its values.
 
 use std::fmt::Write as _;
 
@@ -13,21 +13,21 @@ pub(super) enum Node {
     Object(Vec<(&'static str, Node)>),
 }
 
-/// The habits of whoever wrote a text.
+/// The layout that the author of a text uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// `\n` or `\r\n`.
     pub line_end: &'static str,
     /// One step of indentation.
     pub unit: String,
-    /// Whether the outermost object takes more than one line.
+    /// True if the outermost object takes more than one line.
     pub over_lines: bool,
-    /// Whether blanks follow colons and commas.
+    /// True if blanks follow colons and commas.
     pub spaced: bool,
 }
 
 impl Layout {
-    /// Looks at a text; what it does not show is as most people write it.
+    /// Detects the layout of a text; anything that it does not show gets the most common form.
     pub fn of(text: &str) -> Self {
         let lines: Vec<&str> = text.lines().collect();
         let is_blank = |c: char| c == ' ' || c == '\t';
@@ -47,7 +47,7 @@ impl Layout {
         }
     }
 
-    /// Returns the indentation of the line that a place is in.
+    /// Returns the indentation of the line at a position.
     pub fn indent_at(text: &str, at: usize) -> String {
         let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let blank = |c: &char| *c == ' ' || *c == '\t';
@@ -58,7 +58,7 @@ impl Layout {
             .collect()
     }
 
-    /// Renders a member of an object, or an element of a list when it has no name.
+    /// Renders a member of an object, or an element of a list if it has no name.
     pub fn member(&self, name: Option<&str>, value: &Node, indent: &str, over_lines: bool) -> String {
         let value = self.render(value, indent, over_lines);
         match name {
@@ -107,7 +107,7 @@ impl Layout {
     }
 }
 
-/// Walks over what stands between two values, piece by piece: where each begins, and what it is.
+/// Iterates over the pieces between two values, each with its position.
 fn pieces(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &str)> {
     let mut at = from;
     std::iter::from_fn(move || {
@@ -125,14 +125,14 @@ fn pieces(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &s
     })
 }
 
-/// Finds the comma between two places, not one in a comment.
+/// Finds the comma between two positions, but not in a comment.
 pub(super) fn next_comma(text: &str, from: usize, to: usize) -> Option<usize> {
     pieces(text, from, to)
         .find(|(_, piece)| *piece == ",")
         .map(|(at, _)| at)
 }
 
-/// Finds the end of the last comment in the line of a place; without one, returns that place.
+/// Finds the end of the last comment in the line of a position; without one, returns that position.
 pub(super) fn end_of_line_comment(text: &str, from: usize, to: usize) -> usize {
     let mut end = from;
     for (at, piece) in pieces(text, from, to) {
@@ -145,8 +145,8 @@ pub(super) fn end_of_line_comment(text: &str, from: usize, to: usize) -> usize {
     end
 }
 
-/// Finds where the gap before a value begins. A line end that ends a comment is no part of it if the value's line goes
-/// on.
+/// Finds the beginning of the gap before a value. A line end that ends a comment is no part of it if the value's line
+/// goes on.
 pub(super) fn gap_before(text: &str, at: usize) -> usize {
     text[..at].trim_end_matches([' ', '\t', '\r', '\n']).len()
 }

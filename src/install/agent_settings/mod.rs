@@ -1,7 +1,8 @@
-//! Hooks in the settings of agents: which agents have them, where their settings are, and how ours get in and out.
+//! Hooks in the settings of agents: which agents have them, where their settings are, and how git-ralph's hooks are
+//! added and removed.
 //!
-//! - `edit` changes a text, `layout` knows how it is laid out;
-//! - `receipt` remembers what no text can tell afterwards: which files were made, what was empty before.
+//! - `edit` changes a text, `layout` knows its layout;
+//! - `receipt` remembers what the text cannot show afterwards: which files were created, and which objects were empty.
 //!
 //! Knows nothing about what the hooks do.
 
@@ -24,27 +25,27 @@ use receipt::Receipts;
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 
-/// An agent whose session can be led by hooks.
+/// An agent whose session can be driven by hooks.
 #[derive(Debug)]
 pub struct Agent {
     /// Its name.
     pub name: &'static str,
-    /// Our hooks.
+    /// git-ralph's hooks for it.
     pub hooks: &'static [Wanted],
-    /// The variable that names its directory, and that directory in the home of a user.
+    /// The variable that names its directory, and the directory in the user's home.
     variable: Option<&'static str>,
     directory: &'static str,
     /// The file in that directory.
     file: &'static str,
     /// The file in the top directory of a project.
     project: &'static str,
-    /// What its user has to know.
+    /// A note for its user.
     pub note: Option<&'static str>,
 }
 
-/// What our hooks run.
+/// The command of the hooks.
 const STOP: &str = "git ralph hook stop";
-/// An hour, as gates may take long: in seconds, and in milliseconds.
+/// Time limit of one hour, because gates may take long: in seconds, and in milliseconds.
 const SECONDS: u64 = 3600;
 const MILLISECONDS: u64 = SECONDS * 1000;
 
@@ -108,28 +109,28 @@ pub fn named(name: &str) -> Option<&'static Agent> {
     ALL.iter().find(|agent| agent.name == name)
 }
 
-/// Why settings could not be changed; nothing was.
+/// The reason why settings could not be changed; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsFileError {
-    /// Nobody's home is known.
+    /// The home directory is unknown.
     #[error("cannot find the settings of the agent: HOME is not set")]
     NoHome,
-    /// The text is not what settings are.
+    /// The text is no valid settings file.
     #[error("cannot change {}: {why}", path.display())]
     Text {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         why: String,
     },
-    /// The system said no.
+    /// The system reported an error.
     #[error("cannot {what} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -144,32 +145,32 @@ impl Advise for SettingsFileError {
     }
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// The file, behind links.
+    /// The file, with symlinks resolved.
     pub path: PathBuf,
-    /// The hooks that were put in or taken out.
+    /// The hooks that were added or removed.
     pub hooks: Vec<&'static Wanted>,
-    /// Whether the file itself was made or removed.
+    /// True if the file itself was created or removed.
     pub whole: bool,
 }
 
-/// How the hooks of an agent stand in a file.
+/// The status of an agent's hooks in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// None is there, and none was put there.
+    /// None is there, and none was added.
     Nothing,
     /// All are there.
     Whole,
     /// Some are there.
     Part(Vec<&'static Wanted>),
-    /// They were put there, and somebody has taken them out.
+    /// They were added, and somebody has removed them.
     Overwritten,
 }
 
 impl Agent {
-    /// Returns settings with nothing but the hooks.
+    /// Returns settings that contain only the hooks.
     #[must_use]
     pub fn settings(&self) -> String {
         let events = self
@@ -180,10 +181,10 @@ impl Agent {
         Layout::of("").render(&whole, "", true) + "\n"
     }
 
-    /// Returns the file with the settings: the user's, or those of the project with its top directory here.
+    /// Returns the path of the settings: the user's, or those of the project with this top directory.
     ///
     /// # Errors
-    /// When nobody knows where the user's are.
+    /// If the user's directory is unknown.
     pub fn file(&self, project: Option<&Path>) -> Result<PathBuf, SettingsFileError> {
         if let Some(top) = project {
             return Ok(top.join(self.project));
@@ -196,10 +197,10 @@ impl Agent {
         Ok(PathBuf::from(home).join(self.directory).join(self.file))
     }
 
-    /// Puts the hooks into a file.
+    /// Adds the hooks to a file.
     ///
     /// # Errors
-    /// When the file is not what settings are, or cannot be read or written; it is as before then.
+    /// If the file is no valid settings file, or cannot be read or written; it is unchanged then.
     pub fn install(&'static self, path: &Path) -> Result<Changed, SettingsFileError> {
         let target = target(path)?;
         let mut receipts = Receipts::load()?;
@@ -216,7 +217,7 @@ impl Agent {
         if changed.hooks.is_empty() {
             return Ok(changed);
         }
-        // What is written has to be readable in any case.
+        // The written text must be readable in any case.
         edit::present(&after, self.hooks).map_err(|why| wrong(&target, why))?;
         if before.is_none() {
             made.file = true;
@@ -227,7 +228,7 @@ impl Agent {
             fs::create_dir_all(dir).map_err(|source| failed("make", dir, source))?;
             made.directory = true;
         }
-        // Remembered first: whatever comes in between, it can be taken out again.
+        // The receipt is saved first: after any interruption the hooks can be removed again.
         let known = receipts.of(&target);
         receipts.put(&target, Some(made));
         receipts.save()?;
@@ -239,7 +240,7 @@ impl Agent {
         Ok(changed)
     }
 
-    /// Takes the hooks out of a file again.
+    /// Removes the hooks from a file.
     ///
     /// # Errors
     /// As [`Agent::install`].
@@ -262,7 +263,7 @@ impl Agent {
                 if changed.whole {
                     fs::remove_file(&target).map_err(|source| failed("remove", &target, source))?;
                     if let (true, Some(dir)) = (made.directory, target.parent()) {
-                        // Only when nobody has put anything else there.
+                        // Succeeds only if the directory is empty.
                         let _ = fs::remove_dir(dir);
                     }
                 } else {
@@ -278,10 +279,10 @@ impl Agent {
         Ok(changed)
     }
 
-    /// Returns how the hooks stand in a file.
+    /// Returns the status of the hooks in a file.
     ///
     /// # Errors
-    /// When the file cannot be read or understood.
+    /// If the file cannot be read or parsed.
     pub fn standing(&'static self, path: &Path) -> Result<Standing, SettingsFileError> {
         let target = target(path)?;
         let known = Receipts::load()?.of(&target).is_some();
@@ -301,7 +302,7 @@ impl Agent {
     }
 }
 
-/// Returns the file that a path leads to, through links; they stay.
+/// Returns the file that a path leads to; symlinks stay.
 fn target(path: &Path) -> Result<PathBuf, SettingsFileError> {
     match path.canonicalize() {
         Ok(target) => Ok(target),
@@ -328,7 +329,7 @@ fn read(path: &Path) -> Result<Option<String>, SettingsFileError> {
     }
 }
 
-/// Splits a text into its byte order mark and what comes after it.
+/// Splits a text into its byte order mark and the rest.
 fn without_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -337,7 +338,7 @@ fn without_mark(text: &str) -> (&str, &str) {
     })
 }
 
-/// Writes a file as a whole or not at all, with the mode that it had.
+/// Writes a file as a whole or not at all, with its former mode.
 fn write(path: &Path, text: &str) -> Result<(), SettingsFileError> {
     let error = |source| failed("write", path, source);
     let dir = path.parent().unwrap_or(Path::new("/"));

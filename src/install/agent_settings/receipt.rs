@@ -1,5 +1,5 @@
-//! What was made for hooks in settings of agents and cannot be seen in them afterwards, by their paths. No text of a
-//! setting is kept.
+//! Remembers what was created for hooks in settings of agents and cannot be seen in them afterwards, by path. No text
+//! of a setting is kept.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,28 +13,28 @@ use serde::{Deserialize, Serialize};
 use super::edit::Empties;
 use super::{SettingsFileError, failed};
 
-/// What was made in one file.
+/// The things created for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Made {
-    /// The file itself.
+    /// True if the file itself was created.
     #[serde(default)]
     pub file: bool,
-    /// The directory that it is in.
+    /// True if its directory was created.
     #[serde(default)]
     pub directory: bool,
-    /// What was between the brackets of what was empty.
+    /// The text between brackets that were empty.
     #[serde(default)]
     pub empties: Empties,
 }
 
-/// What was made in all files.
+/// The receipts of all files.
 pub(super) struct Receipts {
     path: Option<PathBuf>,
     files: BTreeMap<PathBuf, Made>,
 }
 
 impl Receipts {
-    /// Reads them; none where there is no place for them.
+    /// Reads the receipts; returns none if there is no place for them.
     pub fn load() -> Result<Self, SettingsFileError> {
         let set = |name: &str| {
             env::var_os(name)
@@ -66,7 +66,7 @@ impl Receipts {
         };
     }
 
-    /// Saves them; nothing is left where nothing is to be remembered.
+    /// Saves the receipts; leaves no file if there are none.
     pub fn save(&self) -> Result<(), SettingsFileError> {
         let Some(path) = &self.path else { return Ok(()) };
         let dir = path.parent().unwrap_or(Path::new("/"));

@@ -1,9 +1,9 @@
-//! What the program brings along: its manual pages and completions, as they are in man/ and completions/ of
-//! the source. A test compares these tables with the folders.
+//! The manual pages and completions in the program, as they are in man/ and completions/ of the source. A test compares
+//! these tables with the folders.
 
 use std::path::PathBuf;
 
-/// The manual pages, by verb; the verb of the page about the whole is empty.
+/// The manual pages, by verb; the verb of the page about git-ralph itself is empty.
 pub const PAGES: &[(&str, &str)] = &[
     ("", include_str!("../../../man/git-ralph.1")),
     ("abort", include_str!("../../../man/git-ralph-abort.1")),
@@ -37,8 +37,8 @@ pub const TOPICS: &[(&str, &str)] = &[
     ("tutorial", include_str!("../../../man/git-ralph-tutorial.7")),
 ];
 
-/// The completions: where each goes below a `share` directory, and its text. The names are those by which the shells
-/// find them: bash and zsh look for `git-ralph` for `git ralph` too.
+/// The completions: the path of each below a `share` directory, and its text. The shells find them by these names: bash
+/// and zsh look for `git-ralph` for `git ralph` too.
 pub const COMPLETIONS: &[(&str, &str)] = &[
     (
         "bash-completion/completions/git-ralph",
@@ -54,7 +54,7 @@ pub const COMPLETIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns all files, by their places below a `share` directory.
+/// Returns all files, with their paths below a `share` directory.
 #[must_use]
 pub fn files() -> Vec<(PathBuf, &'static str)> {
     let pages = PAGES.iter().map(|(verb, text)| {

@@ -1,7 +1,7 @@
-//! The manual pages and completions of `parts` in the places where man and the shells look for them.
+//! Installs manual pages and completions where man and the shells look for them.
 //!
 //! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only directories that
-//! one made; what is there otherwise is somebody's own. Each file is written as a whole or not at all, and may be
+//! one created; everything else belongs to somebody else. Each file is written as a whole or not at all, and may be
 //! written again. Knows no repository and prints nothing.
 
 pub mod bundled;
@@ -18,24 +18,23 @@ use crate::error::Error;
 use crate::fs::FileError;
 use receipt::Receipt;
 
-/// What became of a path.
+/// The result for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Written.
     Written,
-    /// It was as it should be.
+    /// The file was up to date.
     Unchanged,
     /// Removed.
     Removed,
-    /// Not written or removed: it is not what an installation wrote.
+    /// Neither written nor removed: an installation did not write it.
     LeftAlone,
 }
 
-/// Returns the `share` directory that is meant: `<prefix>/share`, or that of the user (`XDG_DATA_HOME`, else
-/// `~/.local/share`).
+/// Returns the `share` directory: `<prefix>/share`, or that of the user (`XDG_DATA_HOME`, else `~/.local/share`).
 ///
 /// # Errors
-/// Where there is no home directory, or a relative prefix and no current directory.
+/// If there is no home directory, or a relative prefix and no current directory.
 pub fn share_directory(prefix: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(prefix) = prefix {
         let absolute = std::path::absolute(prefix).map_err(|error| failed("find", prefix, error))?;
@@ -54,10 +53,10 @@ pub fn share_directory(prefix: Option<&Path>) -> Result<PathBuf, Error> {
         })
 }
 
-/// Writes what is missing or from another version, and returns what became of each file.
+/// Writes the files that are missing or from another version, and returns the result for each file.
 ///
 /// # Errors
-/// When a file or directory cannot be read or written; the same command goes on.
+/// If a file or directory cannot be read or written; the same command continues.
 pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error> {
     let before = Receipt::load(share)?;
     let mut receipt = before.clone().unwrap_or_default();
@@ -90,7 +89,7 @@ pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(),
         }
     }
     receipt.files.retain(|_, texts| !texts.is_empty());
-    // Noted before anything is written: whatever comes in between, it can be removed again.
+    // The receipt is saved first: after any interruption the files can be removed again.
     if before.as_ref() != Some(&receipt) {
         write_atomically(&share.join(receipt::PLACE), receipt.text()?.as_bytes())?;
     }
@@ -114,10 +113,11 @@ pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(),
     Ok(())
 }
 
-/// Removes what installations wrote, and the directories they made that are empty then; returns what became of each.
+/// Removes the files that installations wrote, and the directories they created that are empty then; returns the result
+/// for each.
 ///
 /// # Errors
-/// When a file cannot be read or removed; the same command goes on.
+/// If a file cannot be read or removed; the same command continues.
 pub fn uninstall(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error> {
     let receipt = Receipt::load(share)?;
     let noted = receipt.is_some();
@@ -136,11 +136,11 @@ pub fn uninstall(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(
     if noted {
         remove(&share.join(receipt::PLACE), tell)?;
     }
-    // A directory comes before what is in it.
+    // A directory comes before its contents.
     let mut directories: Vec<PathBuf> = receipt.directories.iter().map(|dir| share.join(dir)).collect();
     directories.sort();
     for path in directories.iter().rev() {
-        // One that is in use, or gone, stays as it is.
+        // A directory that is in use, or gone, stays as it is.
         if fs::remove_dir(path).is_ok() {
             tell(path, Outcome::Removed);
         }
@@ -154,11 +154,11 @@ fn remove(path: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error
     Ok(())
 }
 
-/// What is at a path.
+/// The present content of a path.
 enum OnDisk {
     Nothing,
     File(Vec<u8>),
-    /// A symbolic link, and what can be read through it.
+    /// A symlink, and the content that can be read through it.
     Link(Option<Vec<u8>>),
     Other,
 }
@@ -179,7 +179,7 @@ fn on_disk(path: &Path) -> Result<OnDisk, Error> {
     }
 }
 
-/// Lists the directories that have to be made for a file, as the receipt records them.
+/// Lists the directories that have to be created for a file, as the receipt records them.
 fn missing_directories(share: &Path, place: &Path) -> Vec<PathBuf> {
     share
         .join(place)
@@ -198,7 +198,7 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir).map_err(|error| failed("make", dir, error))?;
     let write = || -> io::Result<()> {
-        // A dot in front: neither man nor a shell takes the unfinished file for a page or a completion.
+        // The name begins with a dot: neither man nor a shell takes the unfinished file for a page or a completion.
         let mut file = tempfile::Builder::new()
             .prefix(".git-ralph-")
             .permissions(Permissions::from_mode(0o666))

@@ -1,5 +1,5 @@
-//! What installations wrote into a `share` directory, remembered there: only then can a later version, or
-//! `--uninstall`, tell a file of ours from one that somebody has changed or made.
+//! Remembers what installations wrote into a `share` directory: only then can a later version, or `--uninstall`, tell
+//! git-ralph's files from those that somebody has changed or created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::failed;
 use crate::error::Error;
 
-/// Its place below the `share` directory.
+/// Its path below the `share` directory.
 pub(super) const PLACE: &str = "git-ralph/installed.json";
 /// The format that this version writes, and the newest that it reads.
 const VERSION: u32 = 1;
@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
     version: u32,
-    /// Directories that were made.
+    /// Directories that were created.
     pub(super) directories: BTreeSet<PathBuf>,
     /// Files, with every text that may have been written there.
     pub(super) files: BTreeMap<PathBuf, Vec<String>>,
@@ -37,7 +37,7 @@ impl Default for Receipt {
 }
 
 impl Receipt {
-    /// Reads the receipt; `None` where nothing was installed.
+    /// Reads the receipt; returns `None` if nothing was installed.
     pub(super) fn load(share: &Path) -> Result<Option<Self>, Error> {
         let path = share.join(PLACE);
         let text = match fs::read(&path) {
@@ -61,7 +61,7 @@ impl Receipt {
             .is_some_and(|texts| texts.iter().any(|known| known.as_bytes() == text))
     }
 
-    /// Returns the receipt as it is written.
+    /// Returns the text of the receipt file.
     pub(super) fn text(&self) -> Result<String, Error> {
         let text = serde_json::to_string(self).map_err(|error| Error::System {
             what: "note what is installed",

@@ -1,4 +1,4 @@
-//! Whether man and the shells that are installed look where the files were put, and what to add where they do not.
+//! Tells whether man and the installed shells look where the files were installed, and what to add if they do not.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,17 +8,16 @@ use std::time::Duration;
 
 use crate::async_cmd::{self, Command, find_program, quoted};
 
-/// How long a program may take to say where it looks.
+/// Time limit for a program to print its search path.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns what has to be added for files below `share` to be found; empty when nothing has to be, as far as can be
-/// known.
+/// Returns the lines to add so that files below `share` are found; empty if nothing is needed, as far as is known.
 pub async fn advice(share: &Path) -> Vec<String> {
     let words = [man(share).await, bash(share), zsh(share).await, fish(share).await];
     words.into_iter().flatten().collect()
 }
 
-/// Finds the manual page that man shows; returns `None` where there is no man.
+/// Finds the manual page that man shows; returns `None` if man is not installed.
 pub async fn manual() -> Option<Option<PathBuf>> {
     find_program(OsStr::new("man"), Path::new("/"))?;
     let printed = ask("man", &["-w", "git-ralph"]).await.unwrap_or_default();
@@ -26,7 +25,7 @@ pub async fn manual() -> Option<Option<PathBuf>> {
     Some(page.filter(|page| page.is_file()))
 }
 
-/// Finds the completion that each shell loads, for those that are installed.
+/// Finds the completion that each installed shell loads.
 pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
     let is_file = |path: &PathBuf| path.is_file();
     let mut found = Vec::new();
@@ -51,7 +50,7 @@ pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
     found
 }
 
-/// Where zsh looks, apart from what a user's .zshrc adds.
+/// Shell code that prints zsh's search path, apart from additions in a user's .zshrc.
 const ZSH_PLACES: &str = "print -rl -- $fpath";
 
 async fn man(share: &Path) -> Option<String> {
@@ -87,7 +86,7 @@ fn bash(share: &Path) -> Option<String> {
     })
 }
 
-/// Lists where bash-completion looks, the user's own place first.
+/// Lists the directories of bash-completion, the user's own first.
 fn bash_places() -> impl Iterator<Item = PathBuf> {
     let own = match env::var_os("BASH_COMPLETION_USER_DIR") {
         Some(dir) => Some(PathBuf::from(dir)),
@@ -105,7 +104,7 @@ async fn zsh(share: &Path) -> Option<String> {
     if holds(printed.lines().map(PathBuf::from), &dir) || names(text, home.as_deref(), &dir) {
         return None;
     }
-    // Without that file nothing completes yet, apart from what the system has set up.
+    // Without that file there is no completion yet, apart from what the system has set up.
     let begin = match zshrc {
         Some(_) => "",
         None => "\n    autoload -Uz compinit && compinit",
@@ -166,7 +165,8 @@ fn loads_by_program_alone(version: &str) -> bool {
     }
 }
 
-/// Asks fish, which makes directories of its own when it starts; those that were not there are taken away again.
+/// Runs a script in fish, which creates directories of its own when it starts; those that were not there are removed
+/// again.
 async fn ask_fish(script: &str) -> Option<String> {
     let set = |name: &str| {
         env::var_os(name)
@@ -178,13 +178,13 @@ async fn ask_fish(script: &str) -> Option<String> {
     let made: Vec<PathBuf> = both.filter(|dir| !dir.exists()).collect();
     let printed = ask("fish", &["-c", script]).await;
     for dir in made {
-        // Only while it is empty.
+        // Succeeds only if it is empty.
         let _ = fs::remove_dir(dir);
     }
     printed
 }
 
-/// Returns what a program prints, if it is installed and succeeds.
+/// Returns a program's output, if it is installed and succeeds.
 async fn ask(program: &str, args: &[&str]) -> Option<String> {
     find_program(OsStr::new(program), Path::new("/"))?;
     let command = Command::new(program).args(args).limit(LIMIT);
@@ -192,7 +192,7 @@ async fn ask(program: &str, args: &[&str]) -> Option<String> {
     (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Returns whether a directory is one of several, by whatever paths they are named.
+/// Returns whether a directory is one of several, whatever paths name them.
 fn holds(dirs: impl Iterator<Item = PathBuf>, dir: &Path) -> bool {
     let real = |dir: &Path| fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let wanted = real(dir);

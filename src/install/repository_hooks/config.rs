@@ -1,4 +1,5 @@
-//! The configuration: where `core.hooksPath` leads, and changes of the file that can be taken back byte for byte.
+//! The repository's configuration: finds the value of `core.hooksPath`, and changes the file so that the change can be
+//! undone byte for byte.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,7 +10,7 @@ use crate::error::Error;
 use crate::fs::{FileError, file_error};
 use crate::git::Repo;
 
-/// Returns the path of the file, with links resolved.
+/// Returns the path of the file, with symlinks resolved.
 pub(super) fn file(common_dir: &Path) -> PathBuf {
     let path = common_dir.join("config");
     path.canonicalize().unwrap_or(path)
@@ -44,7 +45,7 @@ pub(super) fn replace(path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool
     done.map_err(error)
 }
 
-/// A value of `core.hooksPath`, and the scope it is set in.
+/// A value of `core.hooksPath`, and its scope.
 pub(super) struct HooksPath {
     /// The scope, in git's words.
     pub scope: String,
@@ -52,7 +53,7 @@ pub(super) struct HooksPath {
     pub value: String,
 }
 
-/// Lists the values that git reads, the one in force last; without the one that our own calls set.
+/// Lists the values that git reads, the effective one last; without the one that git-ralph sets for its own calls.
 pub(super) async fn hooks_paths(repo: &Repo) -> Result<Vec<HooksPath>, Error> {
     let asked = repo
         .git

@@ -1,14 +1,14 @@
-//! The error of git's hooks that cannot be installed or taken out.
+//! The error of hooks that cannot be installed or removed.
 
 use crate::error::{Advice, Advise, hint};
 
-/// Something stands in the way of the hooks; nothing was changed.
+/// Something is in the way of the hooks; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot change git's hooks: {why}")]
 pub struct GitHooksRefused {
-    /// What stands in the way.
+    /// The reason.
     pub why: String,
-    /// What to type next.
+    /// The command to type next.
     pub hint: String,
 }
 

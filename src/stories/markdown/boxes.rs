@@ -1,7 +1,7 @@
-//! What a box looks like: `[ ]`, `[x]`, `[-]`, `[]`, and with padding `[ x]`.
+//! The syntax of a box: `[ ]`, `[x]`, `[-]`, `[]`, and with padding `[ x]`.
 //!
-//! This module knows characters only. Whether a place in a file is the start
-//! of a list item, code or a comment is for the outline to say.
+//! This module knows characters only. The outline says whether a place in a file is the start of a list item, code or a
+//! comment.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use std::ops::Range;
 pub(super) struct BoxSyntax {
     /// The bytes that a tick replaces: the mark, or the first blank; empty for `[]`.
     pub(super) mark: Range<usize>,
-    /// Whether the mark is an `x`.
+    /// True if the mark is an `x`.
     pub(super) done: bool,
-    /// Whether a `*` follows, as in `- [ ]* text` or `- [ ] 2.3* text`.
+    /// True if a `*` follows, as in `- [ ]* text` or `- [ ] 2.3* text`.
     pub(super) optional: bool,
-    /// Where the text after the box begins.
+    /// The offset at which the text after the box begins.
     pub(super) end: usize,
 }
 
@@ -88,7 +88,7 @@ fn begins_with_starred_number(behind: &str) -> bool {
     is_number && number.strip_prefix('*').is_some_and(stands_alone)
 }
 
-/// What pads a mark.
+/// The characters that pad a mark.
 const BLANK: [char; 2] = [' ', '\t'];
 
 /// Returns whether `line` would be an item with a box if it were markdown.

@@ -1,9 +1,9 @@
 //! A markdown file as bytes, as text of the same length, and as lines.
 //!
-//! Invariant: an offset means the same place in the bytes and in the text. Invalid UTF-8 is replaced byte by
-//! byte in the text; a byte order mark and front matter are left out by starting after them. What is nested
-//! deeper than anyone writes is no longer nested in the markdown, so that the work of the parser, which looks
-//! at every open quote and item on each line, is bounded.
+//! Invariant: an offset means the same place in the bytes and in the text. Invalid UTF-8 is replaced byte by byte in
+//! the text; the markdown starts after a byte order mark and front matter. Quotes and items that are nested deeper than
+//! anyone writes are no longer nested in the markdown, so that the work of the parser, which looks at every open quote
+//! and item on each line, is bounded.
 //!
 //! This module must not know what a box or a heading is.
 
@@ -20,7 +20,7 @@ const DEEPEST: usize = 64;
 /// The last column where such a marker can stand.
 const WIDEST: usize = 256;
 
-/// What replaces a marker that is too deep.
+/// The byte that replaces a marker that is too deep.
 const NO_MARKER: u8 = b'.';
 
 /// A file that is about to be parsed.

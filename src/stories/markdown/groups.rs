@@ -1,4 +1,4 @@
-//! How boxes become stories: by section, or each outermost box on its own.
+//! Groups boxes into stories: by section, or each outermost box on its own.
 //!
 //! Invariant: the groups divide the boxes into consecutive runs; every box is
 //! in exactly one group, and no group is empty.
@@ -19,7 +19,7 @@ pub(super) struct Group {
     pub(super) title: String,
     /// The 1-based line of the heading or of the first box.
     pub(super) line: usize,
-    /// What is below the title.
+    /// The text below the title.
     pub(super) body: Range<usize>,
     /// The indices of its boxes.
     pub(super) boxes: Range<usize>,
@@ -80,7 +80,7 @@ fn sections_with_boxes(outline: &Outline, level: usize) -> usize {
 struct Cut<'a> {
     heading: &'a Heading,
     boxes: Range<usize>,
-    /// Where the next cut begins, if there is one.
+    /// The offset at which the next cut begins, if there is one.
     end: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Checklists in markdown: which stories a file has, and how to tick one.
+//! Checklists in markdown: finds the stories of a file, and ticks one.
 //!
 //! Invariants:
 //! - any bytes can be parsed; work and memory grow only with their number;
@@ -25,7 +25,7 @@ pub use self::tick::{Spoiled, Ticked, tick};
 /// The title of a story whose heading or box has no text.
 const UNTITLED: &str = "untitled";
 
-/// How many sections one warning names.
+/// The most sections that one warning names.
 const NAMED: usize = 5;
 
 /// The stories of a file, and where their boxes are.
@@ -33,9 +33,9 @@ const NAMED: usize = 5;
 pub struct Plan {
     /// The stories in the order of the file.
     pub stories: Vec<Story>,
-    /// What the author should look at, ordered by line.
+    /// The warnings for the author, ordered by line.
     pub warnings: Vec<Warning>,
-    /// What matters least: the sections that are hardly meant as stories.
+    /// The least important warning: about sections that are hardly meant as stories.
     pub aside: Option<Warning>,
     /// Every box in the order of the file.
     boxes: Vec<CheckBox>,

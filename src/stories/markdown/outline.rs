@@ -1,4 +1,4 @@
-//! One walk over a file: its headings, its boxes, and what only looks like a box.
+//! Walks over a file once: its headings, its boxes, and the lines that only look like boxes.
 //!
 //! A `CommonMark` parser decides what is a list item; a box counts when the
 //! text of an item begins with it. Headings inside lists and quotes do not
@@ -26,7 +26,7 @@ pub(super) struct Heading {
     pub(super) line: usize,
     /// The heading with its markers.
     pub(super) range: Range<usize>,
-    /// How many boxes are above the heading.
+    /// The number of boxes above the heading.
     pub(super) boxes_before: usize,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct CheckBox {
     /// The bytes between the brackets.
     pub(super) mark: Range<usize>,
     pub(super) done: bool,
-    /// Whether it is marked optional itself, or is inside a box that is.
+    /// True if it is marked optional itself, or is inside a box that is.
     pub(super) optional: bool,
-    /// Whether it is inside no other box.
+    /// True if it is inside no other box.
     pub(super) outermost: bool,
     /// The source of the item's first paragraph on one line, without the box.
     pub(super) text: String,
@@ -50,13 +50,13 @@ pub(super) struct CheckBox {
 /// A line that looks like a box where none can be.
 pub(super) struct Lookalike {
     pub(super) line: usize,
-    /// Why it is none, as the end of a sentence.
+    /// The reason why it is no box, as the end of a sentence.
     pub(super) why: &'static str,
-    /// Whether it is an open one in fenced code.
+    /// True if it is an open box in fenced code.
     pub(super) open_in_fence: bool,
 }
 
-/// What a file is made of.
+/// The structure of a file.
 #[derive(Default)]
 pub(super) struct Outline {
     pub(super) headings: Vec<Heading>,
@@ -95,7 +95,7 @@ struct Walker<'a> {
     document: &'a Document<'a>,
     outline: Outline,
     containers: Vec<Container>,
-    /// Whether the next event is the first of a list item.
+    /// True if the next event is the first of a list item.
     item_begins: bool,
     prose: Option<Prose>,
 }

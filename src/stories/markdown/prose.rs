@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::document::Document;
 
-/// Whose text is being gathered: the last heading's or the last box's.
+/// The owner of the gathered text: the last heading or the last box.
 #[derive(Clone, Copy)]
 pub(super) enum Teller {
     Heading,
@@ -18,7 +18,7 @@ pub(super) struct Prose {
     pub(super) teller: Teller,
     /// Nothing before this offset belongs to it.
     start: usize,
-    /// How far it has been seen.
+    /// The offset up to which it has been seen.
     pub(super) end: usize,
     /// The source on the current line that is not in `text` yet.
     pending: Option<Range<usize>>,
@@ -43,7 +43,7 @@ impl Prose {
         line.end = self.end;
     }
 
-    /// Ends a line of the source; what is skipped up to `end` is left out.
+    /// Ends a line of the source; the source up to `end` is left out.
     pub(super) fn pause(&mut self, document: &Document<'_>, end: usize) {
         let line = self.pending.take().unwrap_or_default();
         self.text.reserve(line.len());

@@ -16,7 +16,7 @@ use super::outline::Outline;
 pub struct Ticked {
     /// The whole new content.
     pub bytes: Vec<u8>,
-    /// How many boxes were ticked.
+    /// The number of boxes that were ticked.
     pub count: usize,
 }
 
@@ -30,7 +30,7 @@ pub struct Spoiled {
 /// Ticks every open box of the story at `index` of `plan`, which was parsed from `bytes`.
 ///
 /// # Errors
-/// The first box that would not be the same one with a tick.
+/// If a box would not be the same one with a tick: the first such box.
 pub fn tick(bytes: &[u8], plan: &Plan, index: usize) -> Result<Ticked, Spoiled> {
     let members = plan.members.get(index).cloned().unwrap_or_default();
     let marks: Vec<Range<usize>> = plan
