@@ -1,18 +1,18 @@
-//! The guard around the agent's git during an attempt: set up, taken away, and what it saw as events.
+//! Sets up the guard around the agent's git for an attempt, takes it away, and records its findings as events.
 
 use super::Loop;
 use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail};
 
-/// How many moves of refs become events of an attempt; the number of further ones is reported.
+/// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
 
-/// Who runs in the guard in an attempt.
+/// The name of whoever runs inside the guard in an attempt.
 pub(crate) const AGENT: &str = "the agent";
 
-/// Makes the guard's hooks, if they are wanted; returns the settings that lead the agent's git to them. A guard that
-/// cannot be made is reported, and the attempt goes on without it.
+/// Creates the guard's hooks, if they are wanted; returns the settings that make the agent's git use them. If they
+/// cannot be created, this is reported, and the attempt goes on without a guard.
 pub(super) async fn set_up(open: &mut Loop<'_>, is_wanted: bool) -> GitSettings {
     if !is_wanted {
         guard::remove_files(open.site().dir);
@@ -36,9 +36,13 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
         Vec::new()
     };
     let branches: Vec<&str> = refs.branches().collect();
+    let hooks = open.context.configuration.hooks.as_ref();
+    let users_hooks = hooks.and_then(|hooks| hooks.dir(repo));
     let rail = Rail {
         dir: open.site().dir,
         git_dir: &repo.git_dir,
+        common_dir: &repo.common_dir,
+        users_hooks: users_hooks.as_deref(),
         checkpoint: &open.state.checkpoint,
         branches: &branches,
         stashes: &stashes,
@@ -46,14 +50,14 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
     Ok(guard::set_up(&repo.git, rail).await?)
 }
 
-/// Takes the guard away after an attempt, or whatever else ran in it, of which no process is alive, and records the
-/// moves of refs that it saw. `about` is the story and the attempt.
+/// Takes the guard away after an attempt, or after other commands that ran in it, once none of their processes is
+/// alive, and records the ref moves that it saw. `about` is the story and the attempt.
 pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &str) {
     let seen = guard::take_away(open.site().dir);
     let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
     for moved in seen.moves.into_iter().take(MAX_EVENTS) {
         let Some((story, attempt)) = about else {
-            // What became of the others is reported when the refs are compared.
+            // The other moves are reported when the refs are compared.
             if moved.refused {
                 let did = if moved.new.is_some() { "move" } else { "delete" };
                 open.tell(format!("refused: {who} tried to {did} {}", moved.name));
@@ -77,7 +81,7 @@ pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &s
     }
 }
 
-/// Returns what a ref points to: an object, or the name of another ref.
+/// Returns the target of a ref: an object, or the name of another ref.
 fn target(value: String) -> String {
     match value.strip_prefix("ref:") {
         Some(name) => name.to_owned(),

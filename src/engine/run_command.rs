@@ -1,4 +1,4 @@
-//! Processes of the loop: what each is started with, and the user's commands (gates, hooks) that are run as the agent is:
+//! Processes of the loop: the environment of each, and the user's commands (gates, hooks), which run as the agent does:
 //! same directory, same process control.
 
 use std::ffi::OsString;
@@ -12,27 +12,28 @@ use crate::agent::process::{self, Ending, Job, Listener};
 use crate::error::Error;
 use crate::events::{Observer, Stream};
 use crate::git::REPOSITORY_VARIABLES;
+use crate::guard::GitSettings;
 use crate::protect::RepoLink;
 use crate::signal::Stop;
 
-/// Exit codes by which a shell says that a command cannot be run, or is not there.
+/// Exit codes with which a shell reports that a command cannot be run, or is missing.
 const NOT_RUN: [i32; 2] = [126, 127];
 
-/// What a command came to.
+/// The result of a command.
 pub(crate) enum Passed {
     /// It succeeded.
     Yes,
-    /// It did not.
+    /// It failed.
     No(Failure),
-    /// We were asked to stop by this signal.
+    /// This signal asked git-ralph to stop.
     Interrupted(i32),
 }
 
-/// How a command failed.
+/// The failure of a command.
 pub(crate) struct Failure {
-    /// In words.
+    /// The reason, in words.
     pub why: String,
-    /// Whether a shell says that the command is not there, or cannot be run.
+    /// True if a shell reports that the command is missing, or cannot be run.
     pub cannot_be_run: bool,
     /// The end of its output.
     pub tail: OutputTail,
@@ -76,13 +77,13 @@ pub(crate) async fn run_command(
     }))
 }
 
-/// Returns what every process of the loop that is not about a story is started with.
-pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: Vec<(&'static str, OsString)>) -> Job {
+/// Returns the job of a process of the loop that is not about a story.
+pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Job {
     let path = |name: &str, file: &str| (OsString::from(name), open.file(file).into_os_string());
     let mut env_remove = REPOSITORY_VARIABLES.to_vec();
     env_remove.push("GIT_CONFIG_PARAMETERS");
-    // What an attempt leaves must not be packed or pruned while it is judged.
-    let quiet = [("gc.auto", "0".into()), ("maintenance.auto", "false".into())];
+    // Objects that an attempt leaves must not be packed or pruned while it is judged.
+    let quiet = [variable("gc.auto", "0"), variable("maintenance.auto", "false")];
     Job {
         argv: Vec::new(),
         dir: open.context.repo.top.clone(),
@@ -103,23 +104,23 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: Vec<(&'static str,
     }
 }
 
-/// Returns a variable of an environment.
+/// Returns an environment variable.
 pub(super) fn variable(name: &str, value: &str) -> (OsString, OsString) {
     (OsString::from(name), OsString::from(value))
 }
 
-/// Returns the mark of the processes of an attempt that begins now.
+/// Returns the mark by which the processes of an attempt that begins now are found.
 pub(super) fn run_name(now: Timestamp) -> String {
     format!("{}-{}", std::process::id(), now.as_nanosecond())
 }
 
 /// Returns settings of git as environment variables.
 pub(super) fn git_settings(
-    settings: impl Iterator<Item = (&'static str, OsString)>,
+    settings: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     let mut variables = Vec::new();
     for (number, (key, value)) in settings.enumerate() {
-        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
+        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key));
         variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
     }
     let count = (variables.len() / 2).to_string();

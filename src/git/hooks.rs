@@ -1,4 +1,4 @@
-//! Where git looks for hooks: the hooks directory and, since git 2.54, its configuration.
+//! Finds hooks where git looks for them: in the hooks directory and, since git 2.54, in the configuration.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use super::discover::Repo;
 use crate::fs::{Links, read_regular_text};
 
-/// Where git-ralph's own hooks directory is, below the common git directory; for repositories with
-/// `core.hooksPath`.
+/// Path of git-ralph's own hooks directory below the common git directory; for repositories with `core.hooksPath`.
 pub const OWN_DIRECTORY: &str = "ralph/.hooks";
-/// A file in it: the value that `core.hooksPath` had in the repository's configuration.
+/// A file in that directory: the former value of `core.hooksPath` in the repository's configuration.
 pub const FORMER: &str = "former";
 
 /// Returns whether `core.hooksPath` names git-ralph's own hooks directory.
@@ -19,17 +18,17 @@ pub fn is_ours(path: &str) -> bool {
     Path::new(path).ends_with(OWN_DIRECTORY)
 }
 
-/// Returns the value that was set before this one of ours.
+/// Returns the value that `core.hooksPath` had before it named this directory of git-ralph.
 #[must_use]
 pub fn former(path: &str) -> Option<String> {
     let text = read_regular_text(&Path::new(path).join(FORMER), Links::Followed, 1 << 16).ok()?;
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
-/// What the configuration says about hooks.
+/// The hook settings of git's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
-    /// `core.hooksPath`, as it was written.
+    /// The value of `core.hooksPath`, as written.
     pub path: Option<String>,
     /// The events of all configured hooks (`hook.<name>.event`).
     pub events: BTreeSet<String>,
@@ -42,23 +41,27 @@ impl Hooks {
         self.events.contains(name)
     }
 
-    /// Returns the file of a hook in the hooks directory, if that directory can be known: a path in somebody
-    /// else's home is left to git.
+    /// Returns the hooks directory; `None` if only git can find it, such as one below another user's home.
     #[must_use]
-    pub fn file(&self, repo: &Repo, name: &str) -> Option<PathBuf> {
+    pub fn dir(&self, repo: &Repo) -> Option<PathBuf> {
         let Some(path) = &self.path else {
-            return Some(repo.common_dir.join("hooks").join(name));
+            return Some(repo.common_dir.join("hooks"));
         };
-        let dir = match (path.strip_prefix("~/"), env::var_os("HOME")) {
-            (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-            _ if path.starts_with(['~', '%', ':']) => return None,
+        match (path.strip_prefix("~/"), env::var_os("HOME")) {
+            (Some(rest), Some(home)) => Some(PathBuf::from(home).join(rest)),
+            _ if path.starts_with(['~', '%', ':']) => None,
             // Git runs hooks from the top directory.
-            _ => repo.top.join(path),
-        };
-        Some(dir.join(name))
+            _ => Some(repo.top.join(path)),
+        }
     }
 
-    /// Returns whether git may find a hook of this name; `false` is certain.
+    /// Returns the path of a hook in the hooks directory, as far as `dir` knows it.
+    #[must_use]
+    pub fn file(&self, repo: &Repo, name: &str) -> Option<PathBuf> {
+        Some(self.dir(repo)?.join(name))
+    }
+
+    /// Returns whether git may find a hook of this name; `false` means that there certainly is none.
     #[must_use]
     pub fn may_be(&self, repo: &Repo, name: &str) -> bool {
         self.is_configured(name)

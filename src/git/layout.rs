@@ -1,5 +1,5 @@
-//! A repository read from its files alone (gitrepository-layout(5)): for questions that hooks and shell
-//! prompts ask often and that must not start a process. What is not laid out as usual is left to git.
+//! Reads a repository from its files alone (gitrepository-layout(5)), for questions that hooks and shell prompts ask
+//! often and that must not start a process. An unusual layout is left to git.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,15 +12,15 @@ use std::time::Duration;
 use memchr::memmem;
 use nix::unistd::geteuid;
 
-use super::Git;
+use super::{Git, loose};
 use crate::fs::{Links, read_regular, read_regular_text};
 use crate::names::Oid;
 
-/// How long HEAD, a ref or a link to a directory may be, in bytes.
+/// Maximum length of HEAD, a ref or a link to a directory, in bytes.
 const MOST: u64 = 1 << 20;
-/// How long git may take to say whether it takes a repository.
+/// Time limit for git to say whether it accepts a repository.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How long all packed refs may be.
+/// Maximum length of all packed refs, in bytes.
 const MOST_REFS: u64 = 1 << 30;
 
 /// The directories of a repository.
@@ -32,7 +32,7 @@ pub struct RepoLayout {
     pub common_dir: PathBuf,
 }
 
-/// What the file HEAD says.
+/// The content of the file HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayoutHead {
     /// The full name of a branch.
@@ -67,8 +67,8 @@ impl RepoLayout {
         Some(Self { git_dir, common_dir })
     }
 
-    /// Finds the repository around a directory: the environment names its git directory, or it is on the way up. One
-    /// that somebody else owns is only taken where git takes it (`safe.directory`); git is asked of no other.
+    /// Finds the repository around a directory: the one that the environment names, else the nearest one above. One
+    /// that another user owns is used only if git accepts it (`safe.directory`); git is asked about no other.
     pub async fn around(dir: &Path) -> Option<Self> {
         if let Some(named) = from_environment("GIT_DIR") {
             return Self::of(dir.join(named));
@@ -85,7 +85,7 @@ impl RepoLayout {
         asked.bytes().await.is_ok().then_some(layout)
     }
 
-    /// Returns whether git would wait for ever for a repository around a directory: it opens what is called HEAD.
+    /// Returns whether git would block forever in a directory: it opens anything called HEAD, even a pipe.
     #[must_use]
     pub fn is_waited_for(dir: &Path) -> bool {
         let blocks = |head: PathBuf| {
@@ -99,7 +99,7 @@ impl RepoLayout {
     /// Finds the repository whose work tree holds `dir`, and the top directory of that work tree.
     #[must_use]
     pub fn above(dir: &Path) -> Option<(PathBuf, Self)> {
-        // The shell may have come here through a link.
+        // The shell may have reached this directory through a symlink.
         let real = dir.canonicalize();
         let mut dirs = real.as_deref().unwrap_or(dir).ancestors();
         dirs.find_map(|top| Some((top.to_owned(), Self::of_work_tree(top)?)))
@@ -120,27 +120,27 @@ impl RepoLayout {
         Some(Self { git_dir, common_dir })
     }
 
-    /// Returns whether refs are kept where only git finds them.
+    /// Returns whether the refs are stored in a form that only git can read.
     #[must_use]
     pub fn has_hidden_refs(&self) -> bool {
         self.common_dir.join("reftable").is_dir()
     }
 
-    /// Reads what HEAD is on, from its file alone.
+    /// Reads HEAD from its file alone.
     #[must_use]
     pub fn head(&self) -> LayoutHead {
         let Ok(text) = read_text(&self.git_dir.join("HEAD")) else {
             return LayoutHead::Unknown;
         };
         match text.strip_prefix("ref:").map(str::trim) {
-            // Where refs are kept in tables, the file names a branch that cannot exist.
+            // If refs are stored in tables, the file names a branch that cannot exist.
             Some("refs/heads/.invalid") => LayoutHead::Unknown,
             Some(name) => LayoutHead::Branch(name.to_owned()),
             None => LayoutHead::Detached(text.trim().to_owned()),
         }
     }
 
-    /// Returns whether this repository has that common directory.
+    /// Returns whether this repository has the given common directory.
     #[must_use]
     pub fn shares(&self, common_dir: &Path) -> bool {
         is_same_dir(&self.common_dir, common_dir)
@@ -180,21 +180,29 @@ impl RepoLayout {
         Some(Oid::parse(std::str::from_utf8(line).ok()?)?.to_string())
     }
 
-    /// Returns whether the deletion of a ref at `old` only removes its own file after it was packed: then the
-    /// packed refs have it and nobody is about to remove it from them.
+    /// Returns whether the deletion of a ref at `old` only removes its own file after it was packed: the packed refs
+    /// contain it, and nobody is about to remove it from them.
     #[must_use]
     pub fn is_only_unpacked(&self, name: &str, old: &str) -> bool {
         self.packed(name).as_deref() == Some(old) && !self.common_dir.join("packed-refs.lock").exists()
     }
 
-    /// Asks git whether the history of `new` contains `old`; returns true also when git cannot tell.
-    pub async fn contains(&self, new: &str, old: &Oid) -> bool {
+    /// Returns whether the history of `new` contains `old`; asks git unless a few loose commits show it, or show that it
+    /// contains `descendant`, a known descendant of `old`. Returns true also when git cannot tell.
+    pub async fn contains(&self, new: &str, old: &Oid, descendant: Option<&Oid>) -> bool {
+        let objects = self.common_dir.join("objects");
+        let olds: Vec<&Oid> = descendant.into_iter().chain([old]).collect();
+        if let Some(new) = Oid::parse(new)
+            && loose::is_known_to_contain(&objects, &new, &olds)
+        {
+            return true;
+        }
         let args = ["--is-ancestor", old.as_str(), new];
         let output = self.git().cmd("merge-base", args).any_exit().await;
         !output.is_ok_and(|output| output.code == Some(1))
     }
 
-    /// Returns the stash's log; it is empty where the stash has no file of its own.
+    /// Returns the path of the stash's reflog; the path is empty if the stash has no file of its own.
     #[must_use]
     pub fn stash_log(&self) -> PathBuf {
         self.common_dir.join("logs/refs/stash")
@@ -214,8 +222,8 @@ impl RepoLayout {
     }
 }
 
-/// Finds the git directories around `dir`, and the top of their work tree, whether or not git can read them: where
-/// refs and objects are.
+/// Finds the git directories around `dir`, with refs and objects, and the top of their work tree, even if git cannot
+/// read them.
 #[must_use]
 pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     let real = dir.canonicalize();
@@ -227,7 +235,7 @@ pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     })
 }
 
-/// Returns whether a file belongs to the user that we are, or that has become root by sudo, as git sees it.
+/// Returns whether a file belongs to the current user, or to the user who became root by sudo, as git judges it.
 fn is_ours(path: &Path) -> bool {
     let we = geteuid().as_raw();
     let sudo = || env::var("SUDO_UID").ok()?.parse::<u32>().ok();
@@ -265,7 +273,7 @@ fn common_dir_of(git_dir: &Path) -> PathBuf {
     }
 }
 
-/// Reads one of git's short files. Pipes and devices in their places are left to git.
+/// Reads one of git's short files. A pipe or device in its place is left to git.
 fn read_text(path: &Path) -> io::Result<String> {
     read_regular_text(path, Links::Followed, MOST)
 }

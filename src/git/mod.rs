@@ -1,8 +1,8 @@
 //! Git, as typed verbs over the git binary.
 //!
-//! Every call goes through [`Git::cmd`], which pins what a user's configuration, hooks or environment could
-//! change about the result. Only object ids and full ref names are used; nothing here merges, checks out or
-//! commits with porcelain. Paths are bytes. This module knows nothing of loops, stories or agents.
+//! Every call goes through [`Git::cmd`], which pins the settings and variables with which a user's configuration, hooks
+//! or environment could change the result. Only object ids and full ref names are used; nothing here merges, checks out
+//! or commits with porcelain. Paths are bytes. This module knows nothing of loops, stories or agents.
 
 mod checksum;
 mod command;
@@ -14,6 +14,7 @@ pub mod index_file;
 pub mod layout;
 mod listing;
 pub mod locks;
+mod loose;
 mod objects;
 mod operations;
 mod own_config;

@@ -1,5 +1,5 @@
-//! What runs when git asks a hook of the guard: judges what is about to happen, writes it down, and runs the
-//! user's own hook, which gets what git gave: arguments, standard input, directory, environment.
+//! Answers git when it calls a hook of the guard: judges the move, records it, and runs the user's own hook with the
+//! same arguments, standard input, directory and environment.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -9,39 +9,39 @@ use std::process::{Command, Stdio};
 
 use jiff::Timestamp;
 
-use super::scripts::{PUSH, REFS};
-
 use super::log::{self, Kind, Lines};
 use super::rules::{Move, Rules, Ruling, refused};
-use super::users_hook::users_hook;
-use crate::fs::{Links, open_regular, read_regular_text};
+use super::scripts::{PUSH, REFS, is_program};
+use super::users_hook::{follow, users_hooks};
+use crate::fs::{Links, open_regular, read_regular_text, write_private};
 use crate::git::RepoLayout;
+use crate::names::Oid;
 
-/// What git asks.
+/// A call of one of the guard's hooks by git.
 #[derive(Clone, Debug)]
 pub struct HookCall {
     /// The loop's directory.
     pub dir: PathBuf,
     /// The hook's name.
     pub hook: String,
-    /// What git gave it.
+    /// The arguments that git passed.
     pub args: Vec<OsString>,
-    /// Whether git itself runs the user's hooks.
+    /// True if git itself runs the user's hooks.
     pub alone: bool,
 }
 
-/// What to answer git.
+/// The guard's answer to git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing stands against it.
+    /// Git may go on.
     GoOn,
-    /// No, with words for whoever calls git.
+    /// Git must stop; the text is shown to whoever called git.
     Refused(String),
-    /// The user's own hook says no.
+    /// The user's own hook failed.
     HookFailed,
 }
 
-/// Answers git. What cannot be found out is never a refusal.
+/// Judges a hook call and answers git. A doubt is never a reason to refuse.
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let layout = RepoLayout::of_hook();
     let ours = layout.as_ref().filter(|layout| {
@@ -54,22 +54,28 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
         lines.append(&call.dir.join(log::FILE));
         return Answer::Refused(refused(Rules::push()));
     }
-    let hook = if call.alone {
+    let users = if call.alone {
         None
     } else {
-        users_hook(layout.as_ref(), &call.hook, &call.dir.join(super::HOOKS)).await
+        users_hooks(layout.as_ref(), &call.dir.join(super::HOOKS)).await
     };
+    if let (Some(users), REFS, Some(_)) = (&users, call.hook.as_str(), ours) {
+        follow(users, &call.dir);
+    }
+    let hook = users
+        .map(|users| users.join(&call.hook))
+        .filter(|hook| is_program(hook));
     let state = call.args.first().and_then(|state| state.to_str());
     let (true, Some(layout), Some(state @ ("prepared" | "committed"))) = (call.hook == REFS, ours, state)
     else {
         return run_hook(hook.as_deref(), &call.args, Stdio::inherit());
     };
-    // The user's hook reads the same; from a file, because there may be any number of moves.
+    // The user's hook reads the same lines; from a file, because there may be any number of them.
     let mut copy = hook.as_ref().and_then(|_| tempfile::tempfile().ok());
     let mut look = Review::new(&call.dir, layout, state == "prepared");
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        // Half of it would be wrong.
+        // The user's hook must not run on half of the input.
         copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
         if let Some(moved) = Move::parse(&line) {
             look.at(moved).await;
@@ -85,13 +91,16 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     }
 }
 
-/// Goes through the moves of a transaction.
+/// A file in the loop's directory: a commit whose history is known to contain the checkpoint.
+pub(super) const TIP: &str = "guard.tip";
+
+/// Collects the moves of a transaction and judges each.
 struct Review<'a> {
     dir: &'a Path,
     layout: &'a RepoLayout,
     prepared: bool,
     rules: Option<Rules>,
-    /// A move of HEAD, which only mirrors its branch's move if that goes to the same commit.
+    /// A move of HEAD; dropped if it only mirrors the move of its branch to the same commit.
     head: Option<Move>,
     lines: Lines,
     no: Option<String>,
@@ -112,7 +121,7 @@ impl<'a> Review<'a> {
 
     async fn at(&mut self, mut moved: Move) {
         let is_head = moved.name == "HEAD";
-        // Git's own notes, like ORIG_HEAD, are nobody's refs.
+        // Git's own pseudorefs, like ORIG_HEAD, are not judged.
         if !is_head && !moved.name.starts_with("refs/") {
             return;
         }
@@ -164,7 +173,7 @@ impl<'a> Review<'a> {
                 Some(why)
             }
             (Ruling::IfItContainsTheCheckpoint, Some(new))
-                if !self.layout.contains(new, rules.checkpoint()).await =>
+                if !self.keeps_the_checkpoint(new, rules).await =>
             {
                 Some(rules.rewritten())
             }
@@ -172,8 +181,20 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Lists the last stash entry again: `git stash drop` takes it off the list before it asks whether the stash may
-    /// go.
+    /// Returns whether the history of a commit contains the checkpoint, and remembers one that does: it is likely to be
+    /// the parent of the next one.
+    async fn keeps_the_checkpoint(&self, new: &str, rules: &Rules) -> bool {
+        let file = self.dir.join(TIP);
+        let tip = read_regular_text(&file, Links::Refused, 128).ok();
+        let tip = tip.and_then(|tip| Oid::parse(&tip));
+        let keeps = self.layout.contains(new, rules.checkpoint(), tip.as_ref()).await;
+        if keeps {
+            let _ = write_private(&file, new);
+        }
+        keeps
+    }
+
+    /// Lists the last stash entry again: `git stash drop` removes it from the reflog before it asks the hook.
     async fn list_stash_again(&self, moved: &Move) {
         let stash = self.layout.stash_log();
         let Some(entry) = &moved.old else { return };
@@ -189,7 +210,7 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Writes down what was seen; returns the words of a refusal.
+    /// Records the moves; returns the message of a refusal.
     fn end(mut self) -> Option<String> {
         if let Some(head) = self.head.take() {
             self.lines.push(Kind::Prepared, &head);
@@ -199,17 +220,17 @@ impl<'a> Review<'a> {
     }
 }
 
-/// How much of git's log of the stash is read, in bytes.
+/// Maximum length of the stash's reflog, in bytes.
 const MOST_OF_A_LOG: u64 = 256 << 20;
 
-/// The entries that the stash's log lists.
+/// Returns the entries that the stash's reflog lists.
 fn stash_entries(log: &Path) -> Vec<String> {
     let text = read_regular_text(log, Links::Followed, MOST_OF_A_LOG).unwrap_or_default();
     let entry = |line: &str| line.split(' ').nth(1).map(ToOwned::to_owned);
     text.lines().filter_map(entry).collect()
 }
 
-/// Runs the user's hook, if there is one, with the streams of the git that asks.
+/// Runs the user's hook, if there is one, with the standard streams of the calling git.
 fn run_hook(hook: Option<&Path>, args: &[OsString], input: Stdio) -> Answer {
     let Some(hook) = hook else { return Answer::GoOn };
     #[expect(
@@ -219,7 +240,7 @@ fn run_hook(hook: Option<&Path>, args: &[OsString], input: Stdio) -> Answer {
     let ran = Command::new(hook).args(args).stdin(input).status();
     match ran {
         Ok(status) if status.success() => Answer::GoOn,
-        // As git treats one that fails, or cannot be run at all.
+        // Git, too, treats a hook that cannot be run as one that failed.
         _ => Answer::HookFailed,
     }
 }

@@ -1,8 +1,8 @@
-//! The moves of refs during an attempt: a file that the hooks append to, bounded in size, and what it says.
+//! Record of the ref moves of an attempt: a file, limited in size, that the hooks append to.
 //!
-//! Git reports a move before and after it happens, and the second time it may not know the old value. So both are
-//! written down, and only what git has done counts: a line `p` (about to happen), `c` (has happened), `r` (refused),
-//! each with old value, new value and name, and a line `push`.
+//! Git reports each move twice, before and after it happens, and the second report may lack the old value. So both are
+//! recorded, and only moves that git completed count. Each line has a letter, the old value, the new value and the
+//! name: `p` (prepared), `c` (committed), `r` (refused). A refused push is the line `push`.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -12,13 +12,13 @@ use std::path::Path;
 use super::rules::Move;
 use crate::fs::{Links, append_private, open_regular};
 
-/// The file, in the loop's directory.
+/// Name of the file in the loop's directory.
 pub(super) const FILE: &str = "guard.log";
 
-/// How large the file may become, in bytes; what comes later is not recorded.
+/// Maximum size of the file, in bytes; later moves are not recorded.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// What becomes of a move.
+/// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Prepared,
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// Lines about to be written, at most one file full of them.
+/// Lines to be written, limited to the maximum size of the file.
 #[derive(Default)]
 pub(super) struct Lines(String);
 
@@ -56,12 +56,12 @@ impl Lines {
         }
     }
 
-    /// Adds a push.
+    /// Adds a refused push.
     pub fn push_refused(&mut self) {
         self.0.push_str("push\n");
     }
 
-    /// Appends the lines to a file, as far as it may grow. A record that cannot be written does not exist.
+    /// Appends the lines to a file if they fit. A write that fails is ignored.
     pub fn append(&self, path: &Path) {
         let size = path.metadata().map_or(0, |metadata| metadata.len());
         if self.0.is_empty() || size + self.0.len() as u64 > MAX_SIZE {
@@ -76,24 +76,24 @@ impl Lines {
 pub struct SeenMove {
     /// The ref's full name.
     pub name: String,
-    /// Its value before: an object id, or `ref:` and a name.
+    /// Its old value: an object id, or `ref:` and a name.
     pub old: Option<String>,
-    /// Its value afterwards.
+    /// Its new value.
     pub new: Option<String>,
-    /// The guard refused it.
+    /// True if the guard refused it.
     pub refused: bool,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenMoves {
     /// The moves, in order.
     pub moves: Vec<SeenMove>,
-    /// How many pushes were refused.
+    /// Number of refused pushes.
     pub pushes: usize,
 }
 
-/// Reads a record; one that is missing, or is no longer a file, says nothing.
+/// Reads a record; returns an empty one if the file is missing or is no regular file.
 pub(super) fn read(path: &Path) -> SeenMoves {
     let mut text = Vec::new();
     if let Ok(file) = open_regular(path, Links::Refused, OpenOptions::new().read(true)) {
@@ -102,11 +102,15 @@ pub(super) fn read(path: &Path) -> SeenMoves {
     parse(&String::from_utf8_lossy(&text))
 }
 
+/// Returns a value of a ref; git writes zeros for what does not exist.
+fn value(text: &str) -> Option<&str> {
+    (text != "-" && text.bytes().any(|byte| byte != b'0')).then_some(text)
+}
+
 fn parse(text: &str) -> SeenMoves {
     let mut record = SeenMoves::default();
     let mut prepared: HashMap<&str, (Option<&str>, Option<&str>)> = HashMap::new();
     let mut last: HashMap<&str, Option<&str>> = HashMap::new();
-    let value = |text| if text == "-" { None } else { Some(text) };
     for line in text.lines() {
         if line == "push" {
             record.pushes += 1;

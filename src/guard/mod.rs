@@ -1,14 +1,15 @@
-//! The guard: hooks around the agent's git during an attempt, set up by settings in the agent's environment alone.
+//! Git hooks around the agent's git during an attempt, enabled only by settings in the agent's environment.
 //!
-//! - `scripts`: the hooks, and the settings that lead git to them;
-//! - `rules`: which move of a ref is refused, and with which words; decides by what it is given;
-//! - `answer`: runs when git calls a hook, in a process of its own; `users_hook` finds the user's own hook;
-//! - `log`: the moves of refs, written by the hooks and read after the attempt.
+//! - `scripts`: the hooks; `configuration`: the settings that make git use them, in this repository alone;
+//! - `rules`: decides which ref moves are refused, and with which message; does no I/O on the repository;
+//! - `answer`: runs in a process of its own when git calls a hook; `users_hook` finds the user's own hook;
+//! - `log`: the ref moves, written by the hooks and read after the attempt.
 //!
-//! A rail, not a wall: whatever is broken here lets git go on, and nothing relies on it. What counts is the comparison
-//! after the attempt. Knows neither the loop's state nor the engine.
+//! The guard is a rail, not a wall: if something here fails, git goes on, and nothing relies on it. The comparison
+//! after the attempt decides. This module knows neither the loop's state nor the engine.
 
 mod answer;
+pub(crate) mod configuration;
 mod log;
 pub(crate) mod rules;
 pub(crate) mod scripts;
@@ -23,35 +24,40 @@ use crate::error::Advise;
 use crate::fs::{FileError, file_error, remove, write_private};
 use crate::git::{Git, GitError};
 use crate::names::Oid;
+use scripts::Places;
 
 pub use answer::{Answer, HookCall, answer};
 pub use log::{SeenMove, SeenMoves};
 
-/// The directory of the hooks, in the loop's directory; it is there only during an attempt.
+/// Directory of the hooks, below the loop's directory; it exists only during an attempt.
 const HOOKS: &str = "hooks";
 
-/// Settings for somebody else's git.
-pub type GitSettings = Vec<(&'static str, OsString)>;
+/// Settings for the git of another program.
+pub type GitSettings = Vec<(OsString, OsString)>;
 
-/// What the guard has to know about the moment when an attempt begins.
+/// The state at the beginning of an attempt, as far as the guard needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rail<'a> {
     /// The loop's own directory.
     pub dir: &'a Path,
     /// The git directory of the loop's work tree.
     pub git_dir: &'a Path,
-    /// The checkpoint that the loop's branch has to keep.
+    /// The git directory that all work trees share.
+    pub common_dir: &'a Path,
+    /// The directory of the user's own hooks; `None` if only git can find it.
+    pub users_hooks: Option<&'a Path>,
+    /// The checkpoint that the loop's branch must keep.
     pub checkpoint: &'a Oid,
-    /// The full names of the branches that are there.
+    /// The full names of the existing branches.
     pub branches: &'a [&'a str],
     /// The entries of the stash.
     pub stashes: &'a [Oid],
 }
 
-/// Why a guard could not be set up.
+/// The reason why a guard could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// A file of it.
+    /// A file could not be written.
     #[error(transparent)]
     File(#[from] FileError),
     /// Git could not report its version.
@@ -59,29 +65,42 @@ pub enum GuardError {
     Git(#[from] GitError),
 }
 
-// The attempt goes on without it.
+// The attempt goes on without a guard.
 impl Advise for GuardError {}
 
-/// Makes the hooks for an attempt; returns the settings that lead the agent's git to them.
+/// Creates the hooks for an attempt; returns the settings that make the agent's git use them.
 ///
 /// # Errors
-/// When a file cannot be written, or git cannot be run. The attempt can go on without a guard.
+/// If a file cannot be written, or git cannot be run. The attempt can go on without a guard.
 pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError> {
     remove_files(rail.dir);
     let hooks = rail.dir.join(HOOKS);
+    let program =
+        env::current_exe().map_err(|source| file_error("find", Path::new("this program"), source))?;
+    let places = Places {
+        program: &program,
+        loop_dir: rail.dir,
+        git_dir: rail.git_dir,
+        common_dir: rail.common_dir,
+        // The settings cannot name such a repository, so each hook has to look whose it is.
+        users: rail
+            .users_hooks
+            .filter(|_| configuration::can_name(rail.common_dir)),
+    };
+    let failed = |source| file_error("make", &hooks, source);
     let make = async {
-        write_private(&rail.dir.join(rules::FILE), &rules::written(&rail))?;
-        let program = env::current_exe();
-        let made = program.and_then(|program| scripts::write(&hooks, &program, rail.dir));
-        made.map_err(|source| file_error("make", &hooks, source))
+        write_private(&rail.dir.join(log::FILE), "")?;
+        scripts::write(&hooks, places).map_err(failed)?;
+        // Last: the scripts take what is newer for a change.
+        write_private(&rail.dir.join(rules::FILE), &rules::written(&rail))
     };
     // Git starts while the files are made.
     let (version, made) = tokio::join!(git.version(), make);
     made?;
-    Ok(scripts::settings(version?, &hooks))
+    Ok(configuration::write(version?, &hooks, places).map_err(failed)?)
 }
 
-/// Takes the guard away after an attempt, of which no process is alive; returns the moves of refs that it saw.
+/// Removes the guard after an attempt whose processes have all ended; returns the ref moves that it saw.
 #[must_use]
 pub fn take_away(dir: &Path) -> SeenMoves {
     let seen = log::read(&dir.join(log::FILE));
@@ -89,9 +108,15 @@ pub fn take_away(dir: &Path) -> SeenMoves {
     seen
 }
 
-/// Removes what a guard left; one that stays would be overwritten by the next attempt.
+/// Removes the guard's files; a file that remains is overwritten by the next attempt.
 pub fn remove_files(dir: &Path) {
-    for file in [rules::FILE, log::FILE] {
+    for file in [
+        rules::FILE,
+        log::FILE,
+        answer::TIP,
+        configuration::FILE,
+        scripts::USERS,
+    ] {
         let _ = fs::remove_file(dir.join(file));
     }
     let hooks = dir.join(HOOKS);

@@ -1,5 +1,4 @@
-//! Which move of a ref the guard refuses, and what it says to the agent. Decides by what it is given; reads
-//! no repository.
+//! Decides which ref moves the guard refuses, and with which message to the agent. Reads no repository.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
@@ -11,17 +10,18 @@ use super::Rail;
 use crate::fs::{Links, read_regular};
 use crate::names::{Change, Oid};
 
-/// What the guard must know of the attempt's beginning, in the loop's directory.
+/// Name of the file in the loop's directory with the state at the beginning of the attempt.
 pub(super) const FILE: &str = "guard.rules";
 
-/// A move of a ref as git reports it to a hook: an object id or `ref:` and a name; `None` where there is none.
+/// A move of a ref as git reports it to a hook. A value is an object id, or `ref:` and a name; `None` means that the
+/// ref does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The ref's full name.
     pub name: String,
-    /// Its value before.
+    /// Its old value.
     pub old: Option<String>,
-    /// Its value afterwards.
+    /// Its new value.
     pub new: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Move {
     }
 }
 
-/// What was there when the attempt began.
+/// The state at the beginning of the attempt.
 pub struct Rules {
     change: Change,
     checkpoint: Oid,
@@ -48,18 +48,18 @@ pub struct Rules {
     text: Vec<u8>,
 }
 
-/// What the guard thinks of a move.
+/// The guard's judgement of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// Nothing against it.
+    /// The move is allowed.
     Fine,
-    /// Only if what the ref becomes contains the checkpoint.
+    /// The move is allowed if the new value contains the checkpoint.
     IfItContainsTheCheckpoint,
-    /// No, with what to do instead.
+    /// The move is refused; the text says what to do instead.
     No(String),
 }
 
-/// Returns what tells directories apart, by whatever paths they are named.
+/// Returns a text that identifies a directory, whatever path names it.
 fn identity(dir: &Path) -> String {
     dir.metadata().map_or_else(
         |_| "unknown".to_owned(),
@@ -67,7 +67,7 @@ fn identity(dir: &Path) -> String {
     )
 }
 
-/// Returns the rules as they are written down for an attempt.
+/// Returns the text of the rules file of an attempt.
 pub(super) fn written(rail: &Rail<'_>) -> String {
     let mut text = format!(
         "checkpoint {}\nwork tree {}\n",
@@ -83,17 +83,17 @@ pub(super) fn written(rail: &Rail<'_>) -> String {
     text
 }
 
-/// How long the rules may be, in bytes: there may be many branches.
+/// Maximum length of the rules, in bytes: there may be many branches.
 const MOST: u64 = 64 << 20;
 
 impl Rules {
-    /// Reads the rules of the loop with this directory; `None` when they are not there or not readable.
+    /// Reads the rules of the loop with this directory; returns `None` if they are missing or unreadable.
     pub fn load(dir: &Path) -> Option<Self> {
         let change = Change::new(dir.file_name()?.to_str()?).ok()?;
         Self::of(change, &read_regular(&dir.join(FILE), Links::Refused, MOST).ok()?)
     }
 
-    /// Makes the rules of a loop between two attempts: those about its own branch.
+    /// Returns the rules that hold between two attempts: those for the loop's own branch.
     pub fn between_attempts(change: Change, checkpoint: Oid) -> Self {
         let text = Vec::new();
         Self {
@@ -114,12 +114,12 @@ impl Rules {
         })
     }
 
-    /// Returns the checkpoint that the loop's branch has to contain.
+    /// Returns the checkpoint that the loop's branch must contain.
     pub fn checkpoint(&self) -> &Oid {
         &self.checkpoint
     }
 
-    /// Returns whether this is the git directory of the loop's own work tree: others have a HEAD of their own.
+    /// Returns whether this is the git directory of the loop's own work tree: other work trees have their own HEAD.
     pub fn is_about(&self, git_dir: &Path) -> bool {
         self.holds("work tree", &identity(git_dir))
     }
@@ -128,7 +128,7 @@ impl Rules {
         memmem::find(&self.text, format!("\n{kind} {name}\n").as_bytes()).is_some()
     }
 
-    /// Judges a move whose old value is the ref's true one. `stash` returns what the stash holds.
+    /// Judges a move whose old value is known. `stash` returns the entries of the stash.
     pub fn judge(&self, moved: &Move, stash: impl FnOnce() -> Vec<String>) -> Ruling {
         let name = moved.name.as_str();
         let symbolic = |value: &String| value.starts_with("ref:");
@@ -178,7 +178,7 @@ impl Rules {
         Ruling::Fine
     }
 
-    /// Returns what to say about a move that leaves the checkpoint behind.
+    /// Returns the message about a move after which the branch does not contain the checkpoint.
     pub fn rewritten(&self) -> String {
         format!(
             "the branch {} must keep its checkpoint {}: commit on top of it, and amend, rebase or reset only \
@@ -189,14 +189,14 @@ impl Rules {
         )
     }
 
-    /// Returns what to say about a push.
+    /// Returns the message about a push.
     pub fn push() -> &'static str {
         "nothing is pushed during an attempt: leave the work in the work tree or commit it; a person pushes it \
          after git ralph finish"
     }
 }
 
-/// Returns the refusal as the agent reads it.
+/// Returns the refusal as the agent sees it.
 pub(super) fn refused(why: &str) -> String {
     format!("git-ralph: refused: {why}\n")
 }
@@ -215,6 +215,8 @@ mod tests {
         let text = written(&Rail {
             dir: Path::new("/"),
             git_dir: Path::new("/"),
+            common_dir: Path::new("/"),
+            users_hooks: None,
             checkpoint: &parsed('1'),
             branches: &branches,
             stashes: &[parsed('a'), parsed('b')],

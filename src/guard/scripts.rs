@@ -1,16 +1,15 @@
-//! The hooks of an attempt: small shell scripts, one for every hook that git knows, and the settings that
-//! lead git to them.
+//! The hooks of an attempt: small shell scripts.
 //!
-//! Git looks into one hooks directory only, so each of ours runs the user's own hook of its name, found when it is
-//! needed: an installation may change `core.hooksPath` in the middle. Those for moves of refs and for pushes ask
-//! git-ralph first. Since 2.54 git runs hooks of its configuration beside those of a directory; there the user's stay
-//! where they are, and only those two are ours.
+//! Git uses a single hooks directory, so each hook of the user's has a script there that runs it. The script looks the
+//! hook up each time, because an installation may change `core.hooksPath` meanwhile. Hooks that the user does not have
+//! cost nothing; one that is installed during an attempt runs from the first move of a ref after that. The scripts for
+//! moves of refs and for pushes ask git-ralph first.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::exit::Exit;
@@ -47,59 +46,75 @@ pub const NAMES: &[&str] = &[
     "update",
 ];
 
-/// The hook that git asks about moves of refs.
+/// The hook that git runs for moves of refs.
 pub const REFS: &str = "reference-transaction";
 
-/// The hook that git asks before a push.
+/// The hook that git runs before a push.
 pub const PUSH: &str = "pre-push";
 
-/// What git 2.54 and later runs for both.
-const ALONE: &str = "git-ralph";
+/// The script that git 2.54 and later runs for both hooks.
+pub(super) const ALONE: &str = "git-ralph";
 
-/// The first version of git that runs hooks of its configuration.
-pub const CONFIGURED_HOOKS: (u32, u32) = (2, 54);
-
-/// Makes the directory `hooks`, which must not be there, for the loop with the directory `loop_dir`.
-pub(super) fn write(hooks: &Path, program: &Path, loop_dir: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().mode(0o700).create(hooks)?;
-    let asks = |words: &str| {
-        let mut line = quoted(program);
-        line.extend_from_slice(b" guard ");
-        line.extend_from_slice(words.as_bytes());
-        line.extend_from_slice(&quoted(loop_dir));
-        line
-    };
-    for name in NAMES {
-        let script = match *name {
-            REFS | PUSH => judged(name, &quoted(program), &asks("")),
-            _ => chained(name),
-        };
-        write_script(&hooks.join(name), &script)?;
-    }
-    write_script(&hooks.join(ALONE), &alone(&quoted(program), &asks("--alone ")))
-}
-
-/// Returns the settings for the agent's git, by its version.
-pub(super) fn settings(version: Option<(u32, u32)>, hooks: &Path) -> Vec<(&'static str, OsString)> {
-    if version.is_some_and(|version| version >= CONFIGURED_HOOKS) {
-        let command = OsString::from_vec(quoted(&hooks.join(ALONE)));
-        vec![
-            ("hook.git-ralph.command", command),
-            ("hook.git-ralph.event", REFS.into()),
-            ("hook.git-ralph.event", PUSH.into()),
-        ]
-    } else {
-        vec![("core.hooksPath", hooks.as_os_str().to_owned())]
-    }
-}
+/// A link in the loop's directory to the directory of the user's own hooks.
+pub(super) const USERS: &str = "guard.users";
 
 const HEAD: &str = "#!/bin/sh\n# Made by git-ralph for one attempt, for the agent's git alone.\n";
 
-/// Runs the user's own hook as git would: from where git would, and only when it may be run.
-fn chained(name: &str) -> Vec<u8> {
-    format!("{HEAD}{}", chain(name)).into_bytes()
+/// The script for moves of refs, below the values of its variables.
+const MOVES: &str = include_str!("reference-transaction.sh");
+
+/// The places that the scripts name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places<'a> {
+    /// This program.
+    pub program: &'a Path,
+    /// The loop's directory.
+    pub loop_dir: &'a Path,
+    /// The git directory of the loop's work tree.
+    pub git_dir: &'a Path,
+    /// The git directory that all work trees share.
+    pub common_dir: &'a Path,
+    /// The directory of the user's own hooks; `None` if only git can find it.
+    pub users: Option<&'a Path>,
 }
 
+/// Creates the directory `hooks`, which must not exist.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(super) fn write(hooks: &Path, places: Places<'_>) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(hooks)?;
+    if let Some(users) = places.users {
+        symlink(users, places.loop_dir.join(USERS))?;
+    }
+    let may_be = |name: &str| places.users.is_none_or(|users| is_program(&users.join(name)));
+    add(hooks, may_be)?;
+    write_script(&hooks.join(PUSH), &push(places, ""))?;
+    write_script(&hooks.join(REFS), &moves(places, ""))?;
+    write_script(&hooks.join(ALONE), &alone(places))
+}
+
+/// Adds a script that runs the user's own hook for each name that `may_be` one of the user's and has none yet.
+///
+/// # Errors
+/// If a script cannot be written.
+pub(super) fn add(hooks: &Path, may_be: impl Fn(&str) -> bool) -> io::Result<()> {
+    for name in NAMES.iter().filter(|name| !matches!(**name, REFS | PUSH)) {
+        let script = hooks.join(name);
+        if may_be(name) && script.symlink_metadata().is_err() {
+            write_script(&script, format!("{HEAD}{}", chain(name)).as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether git would run this hook.
+pub(super) fn is_program(hook: &Path) -> bool {
+    hook.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// Returns commands that run the user's own hook as git would, if it exists and is executable.
 fn chain(name: &str) -> String {
     format!(
         "dir=$(GIT_CONFIG_COUNT=0 git rev-parse --git-path hooks 2>/dev/null) || exit 0\n\
@@ -109,42 +124,73 @@ fn chain(name: &str) -> String {
     )
 }
 
-/// Asks git-ralph, which runs the user's own hook too. Whatever is not a refusal of git-ralph's lets git go on.
-fn judged(name: &str, program: &[u8], asks: &[u8]) -> Vec<u8> {
-    let no = Exit::Refused.code();
-    let mut script = format!("{HEAD}if [ -x ").into_bytes();
-    script.extend_from_slice(program);
-    // There is nothing left to judge, and git reports this state often.
-    let unless: &[u8] = if name == REFS {
-        b" ] && [ \"$1\" != aborted"
-    } else {
-        b""
-    };
-    script.extend_from_slice(unless);
-    script.extend_from_slice(b" ]; then\n    ");
-    script.extend_from_slice(asks);
-    script.extend_from_slice(
-        format!(
-            " {name} \"$@\"\n    [ $? -ne {no} ]\n    exit\nfi\n{}",
-            chain(name)
-        )
-        .as_bytes(),
+/// Returns the script for moves of refs. `alone` is `--alone` where git itself runs the user's hooks.
+fn moves(places: Places<'_>, alone: &str) -> Vec<u8> {
+    let names = NAMES.join(" ");
+    let mut script = variables(
+        places,
+        &[
+            ("git_dir", places.git_dir.as_os_str()),
+            ("common_dir", places.common_dir.as_os_str()),
+            ("alone", OsStr::new(alone)),
+            ("names", OsStr::new(&names)),
+            ("name", OsStr::new(REFS)),
+        ],
     );
+    script.extend_from_slice(unless_there(alone, REFS).as_bytes());
+    script.extend_from_slice(MOVES.as_bytes());
     script
 }
 
-/// Asks git-ralph where git itself runs the user's hooks; there git does not say which hook is run.
-fn alone(program: &[u8], asks: &[u8]) -> Vec<u8> {
-    let no = Exit::Refused.code();
-    let mut script = format!("{HEAD}name={PUSH}\n[ $# -ne 1 ] || name={REFS}\n[ -x ").into_bytes();
-    script.extend_from_slice(program);
-    script.extend_from_slice(b" ] || exit 0\n");
-    script.extend_from_slice(asks);
-    script.extend_from_slice(format!(" \"$name\" \"$@\"\n[ $? -ne {no} ]\n").as_bytes());
+/// Returns the script for pushes; git-ralph runs the user's own hook too. `alone` as for `moves`.
+fn push(places: Places<'_>, alone: &str) -> Vec<u8> {
+    let mut script = variables(places, &[]);
+    script.extend_from_slice(unless_there(alone, PUSH).as_bytes());
+    // Git goes on unless git-ralph refuses.
+    let ask = format!("\"$program\" guard {alone} \"$loop\" {PUSH} \"$@\"\n[ $? -ne \"$refused\" ]\n");
+    script.extend_from_slice(ask.as_bytes());
     script
 }
 
-/// Quotes a path as one word of a shell, whatever its bytes.
+/// Returns the script for a git that runs the user's hooks itself. Such a git does not pass the hook's name; only a
+/// push has two arguments.
+fn alone(places: Places<'_>) -> Vec<u8> {
+    let mut script = format!("{HEAD}if [ $# -ne 1 ]; then\n").into_bytes();
+    script.extend_from_slice(&push(places, "--alone"));
+    script.extend_from_slice(b"exit\nfi\n");
+    script.extend_from_slice(&moves(places, "--alone"));
+    script
+}
+
+/// Returns the head of a script, with the variables that it needs.
+fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
+    let refused = Exit::Refused.code().to_string();
+    let common = [
+        ("program", places.program.as_os_str()),
+        ("loop", places.loop_dir.as_os_str()),
+        ("refused", OsStr::new(&refused)),
+    ];
+    let mut script = HEAD.as_bytes().to_vec();
+    for (name, value) in common.iter().chain(more) {
+        script.extend_from_slice(name.as_bytes());
+        script.push(b'=');
+        script.extend_from_slice(&quoted(Path::new(value)));
+        script.push(b'\n');
+    }
+    script
+}
+
+/// Returns commands for when this program is no longer there: the user's own hook runs all the same.
+fn unless_there(alone: &str, name: &str) -> String {
+    let instead = if alone.is_empty() {
+        chain(name)
+    } else {
+        "exit 0\n".to_owned()
+    };
+    format!("[ -x \"$program\" ] || {{\n{instead}}}\n")
+}
+
+/// Quotes a path, of any bytes, as one word of the shell.
 pub fn quoted(path: &Path) -> Vec<u8> {
     let bytes: &OsStr = path.as_os_str();
     let mut word = vec![b'\''];
@@ -158,40 +204,17 @@ pub fn quoted(path: &Path) -> Vec<u8> {
     word
 }
 
-/// Writes a script that can be run; nothing may be there.
+/// Writes an executable script to a path where nothing exists.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write_script(path: &Path, script: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o700).open(path)?;
-    file.write_all(script)
+    write_new(path, script, 0o700)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_git_is_led_to_the_hooks_in_its_own_way() {
-        let hooks = Path::new("/it's here/hooks");
-        let plain = vec![("core.hooksPath", OsString::from("/it's here/hooks"))];
-        for version in [None, Some((2, 39)), Some((2, 53)), Some((1, 99))] {
-            assert_eq!(settings(version, hooks), plain, "{version:?}");
-        }
-        for version in [Some((2, 54)), Some((2, 55)), Some((3, 0))] {
-            assert_eq!(
-                settings(version, hooks),
-                [
-                    (
-                        "hook.git-ralph.command",
-                        r"'/it'\''s here/hooks/git-ralph'".into()
-                    ),
-                    ("hook.git-ralph.event", OsString::from("reference-transaction")),
-                    ("hook.git-ralph.event", OsString::from("pre-push")),
-                ],
-                "{version:?}"
-            );
-        }
-    }
+/// Writes a file to a path where nothing exists.
+pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(bytes)
 }

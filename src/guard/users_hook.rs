@@ -1,33 +1,48 @@
-//! The user's own hooks, which the guard's hooks stand in front of.
+//! Finds the user's own hooks, which the guard's hooks replace for git.
 
 use std::env;
+use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf, absolute};
+use std::time::SystemTime;
 
 use memchr::memmem;
 
+use super::scripts::{self, USERS, is_program};
+use super::{HOOKS, rules};
 use crate::async_cmd::{self, Command};
-use crate::fs::{Links, read_regular};
+use crate::fs::{Links, open_regular, read_regular};
 use crate::git::RepoLayout;
 use crate::git::layout::{is_same_dir, path_in};
 
-/// Finds the user's own hook of this name, if git would run it; `ours` is the directory of the guard's hooks.
-pub(super) async fn users_hook(layout: Option<&RepoLayout>, name: &str, ours: &Path) -> Option<PathBuf> {
+/// Returns the directory of the user's own hooks; `ours` is the directory of the guard's hooks.
+pub(super) async fn users_hooks(layout: Option<&RepoLayout>, ours: &Path) -> Option<PathBuf> {
     let dir = match layout.and_then(plain_hooks) {
         Some(dir) => dir,
         None => ask_git().await?,
     };
-    if is_same_dir(ours, &dir) {
-        return None;
-    }
-    let hook = dir.join(name);
-    let metadata = hook.metadata().ok()?;
-    (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(hook)
+    (!is_same_dir(ours, &dir)).then_some(dir)
 }
 
-/// Returns the hooks directory where no configuration can name another: no file that git would read contains the
-/// setting's name or includes another file.
+/// Makes the guard's hooks follow the user's, which may have changed since the attempt began. Whatever cannot be done is
+/// left for the next call.
+pub(super) fn follow(users: &Path, loop_dir: &Path) {
+    let link = loop_dir.join(USERS);
+    let Ok(users) = absolute(users) else { return };
+    if fs::read_link(&link).is_ok_and(|target| target != users) {
+        let _ = fs::remove_file(&link);
+        let _ = symlink(&users, &link);
+    }
+    let _ = scripts::add(&loop_dir.join(HOOKS), |name| is_program(&users.join(name)));
+    // From now on only later changes are newer.
+    let rules = loop_dir.join(rules::FILE);
+    let _ = open_regular(&rules, Links::Refused, OpenOptions::new().append(true))
+        .and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// Returns the default hooks directory if no configuration can name another: none of the files that git would read
+/// contains the setting's name or an include.
 fn plain_hooks(layout: &RepoLayout) -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if !cfg!(target_os = "linux") || set("GIT_CONFIG_PARAMETERS").is_some() {
@@ -60,7 +75,7 @@ fn plain_hooks(layout: &RepoLayout) -> Option<PathBuf> {
     plain.then(|| layout.common_dir.join("hooks"))
 }
 
-/// Asks git for its hooks directory without the guard's settings.
+/// Asks git for its hooks directory, without the guard's settings.
 async fn ask_git() -> Option<PathBuf> {
     let command = Command::new("git")
         .args(["rev-parse", "--git-path", "hooks"])
@@ -70,7 +85,7 @@ async fn ask_git() -> Option<PathBuf> {
 }
 
 fn says_nothing_of_hooks(file: &Path) -> bool {
-    // What a configuration is set to that shall not be read.
+    // A configuration is set to this path so that none is read.
     if file == Path::new("/dev/null") {
         return true;
     }

@@ -1,4 +1,4 @@
-//! What runs when git calls one of our hooks.
+//! Answers git when it calls one of git-ralph's hooks in a repository.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,19 +15,19 @@ use crate::guard::rules::{Move, Rules, Ruling};
 use crate::guard::scripts::{PUSH, REFS};
 use crate::state::{self, State, Store};
 
-/// What git asks.
+/// A call of a hook by git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookCall {
     /// The hook's name.
     pub hook: String,
-    /// The hook that was there before, if it is to be run from here.
+    /// The former hook, if this process has to run it.
     pub former: Option<PathBuf>,
-    /// What git gave it.
+    /// The arguments that git passed.
     pub args: Vec<OsString>,
 }
 
 impl HookCall {
-    /// Reads what follows `git-ralph hook git`; `None` when it is not ours.
+    /// Parses the arguments after `git-ralph hook git`; returns `None` if they are not for this module.
     pub fn read(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
         let hook = words.next()?.into_string().ok()?;
         let former = words.next()?;
@@ -39,7 +39,7 @@ impl HookCall {
     }
 }
 
-/// Answers git. What cannot be found out is never a refusal.
+/// Judges a hook call and answers git. A doubt is never a reason to refuse.
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let live = if is_silent() { None } else { live() };
     let Some((layout, loops)) = live else {
@@ -56,13 +56,13 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
             return call.run_former(Stdio::inherit());
         }
     }
-    // The other hook reads the same; from a file, because there may be any number of refs.
+    // The former hook reads the same lines; from a file, because there may be any number of refs.
     let mut copy = call.former.as_ref().and_then(|_| tempfile::tempfile().ok());
     let mut no = None;
     let mut moved = false;
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        // Half of it would be wrong.
+        // The former hook must not run on half of the input.
         copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
         if call.hook == PUSH {
             no = no.or_else(|| push(&layout, &loops, &line));
@@ -92,7 +92,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
 }
 
 impl HookCall {
-    /// Runs the hook that was there before, with the streams of the git that asks.
+    /// Runs the former hook with the standard streams of the calling git.
     fn run_former(&self, input: Stdio) -> Answer {
         let Some(hook) = &self.former else {
             return Answer::GoOn;
@@ -104,13 +104,13 @@ impl HookCall {
         let ran = Command::new(hook).args(&self.args).stdin(input).status();
         match ran {
             Ok(status) if status.success() => Answer::GoOn,
-            // As git treats one that fails, or cannot be run at all.
+            // Git, too, treats a hook that cannot be run as one that failed.
             _ => Answer::HookFailed,
         }
     }
 }
 
-/// Returns whether our hooks say nothing: in attempts, and for a git that was told to run no hooks.
+/// Returns whether the hooks do nothing: in attempts, and in a git that was told to run no hooks.
 fn is_silent() -> bool {
     let settings = env::var("GIT_CONFIG_PARAMETERS").unwrap_or_default();
     env::var_os(process_tree::VARIABLE).is_some()
@@ -119,7 +119,7 @@ fn is_silent() -> bool {
             .contains("'core.hookspath'='/dev/null'")
 }
 
-/// Returns the repository, and its loops that go on; `None` where none does.
+/// Returns the repository and its live loops; `None` if there is none.
 fn live() -> Option<(RepoLayout, Vec<State>)> {
     let layout = RepoLayout::of_hook()?;
     let load = |change| Store::new(&layout.common_dir, change).load_live().ok().flatten();
@@ -131,14 +131,14 @@ fn live() -> Option<(RepoLayout, Vec<State>)> {
     (!loops.is_empty()).then_some((layout, loops))
 }
 
-/// Returns whether a person said that nothing is to be refused: `git -c ralph.guard=false`, or the configuration.
+/// Returns whether a person switched all refusals off: `git -c ralph.guard=false`, or the configuration.
 async fn is_allowed(layout: &RepoLayout) -> bool {
     let call = Git::at(&layout.git_dir).cmd("config", ["--type=bool", "--get", "ralph.guard"]);
     let output = call.any_exit().await;
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"false")
 }
 
-/// Returns why the loop's branch may not be moved like this.
+/// Returns the reason why this move of the loop's branch is refused, if it is.
 async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<String> {
     if let (None, Some(old)) = (&moved.new, &moved.old)
         && layout.is_only_unpacked(&moved.name, old)
@@ -155,7 +155,7 @@ async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<St
     let is_fine = match rules.judge(&moved, Vec::new) {
         Ruling::Fine => true,
         Ruling::IfItContainsTheCheckpoint => match &moved.new {
-            Some(new) => layout.contains(new, rules.checkpoint()).await,
+            Some(new) => layout.contains(new, rules.checkpoint(), None).await,
             None => false,
         },
         Ruling::No(_) => false,
@@ -180,7 +180,7 @@ async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<St
     })
 }
 
-/// Returns why this line of a push is refused.
+/// Returns the reason why this line of a push is refused, if it is.
 fn push(layout: &RepoLayout, loops: &[State], line: &[u8]) -> Option<String> {
     let line = String::from_utf8_lossy(line);
     let mut words = line.trim_end().split(' ');

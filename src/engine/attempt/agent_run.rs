@@ -1,6 +1,5 @@
-//! The agent's process: what it is started with, who listens to it, and how it ended.
+//! Runs the agent's process: its environment, its listener, and its end.
 
-use std::ffi::OsString;
 use std::fs::File;
 
 use jiff::Timestamp;
@@ -18,13 +17,14 @@ use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream};
 use crate::fs::write_private;
+use crate::guard::GitSettings;
 use crate::prompt::neutral;
 use crate::protect::RepoLink;
 use crate::settings::{Settings, to_std};
 use crate::state::{State, Store, Verdict};
 use crate::stories::Story;
 
-/// Runs the agent on a story to its end; returns what came of it.
+/// Runs the agent on a story to its end; returns the outcome.
 pub(super) async fn run_agent(
     open: &mut Loop<'_>,
     agent: &Agent,
@@ -78,14 +78,8 @@ pub(super) async fn run_agent(
     })
 }
 
-/// Returns what every process of an attempt is started with; `settings` are for its git, beside those that every
-/// attempt has.
-pub(super) fn job(
-    open: &Loop<'_>,
-    story: &Story,
-    begun: &Begun,
-    settings: Vec<(&'static str, OsString)>,
-) -> Job {
+/// Returns the job of a process of an attempt; `settings` are for its git, in addition to those that every attempt has.
+pub(super) fn job(open: &Loop<'_>, story: &Story, begun: &Begun, settings: GitSettings) -> Job {
     let mut job = plain_job(open, &begun.run, settings);
     job.env.extend([
         variable("RALPH_STORY", &story.id),
@@ -95,7 +89,7 @@ pub(super) fn job(
     job
 }
 
-/// Runs the agent; with how it ended comes the end of its output.
+/// Runs the agent; returns its ending and the end of its output.
 async fn run_job(
     open: &mut Loop<'_>,
     job: Job,
@@ -130,7 +124,7 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    /// Returns what a hook is told of it.
+    /// Returns the description of it for a hook.
     pub(in crate::engine) fn about<'a>(&'a self, story: &'a Story) -> About<'a> {
         About {
             story,
@@ -139,7 +133,7 @@ impl Begun {
         }
     }
 
-    /// Returns what is recorded of it at its end.
+    /// Returns the record of its end.
     pub fn ended(&self, story: &Story, outcome: &Outcome) -> Attempt {
         let report = outcome.report.as_ref();
         Attempt {
@@ -157,18 +151,18 @@ impl Begun {
     }
 }
 
-/// What came of the agent, before gates and git have their say.
+/// The outcome of the agent's run, before gates and git are considered.
 pub(crate) struct Outcome {
     pub judgement: Judgement,
-    /// When the agent ended; what follows is not its time.
+    /// Time of the agent's end; the gates after it do not count as its time.
     ended: Timestamp,
     exit_code: Option<i32>,
     report: Option<Report>,
-    /// The agent, as a person knows it.
+    /// The agent's name for people.
     pub agent: Option<String>,
-    /// The last lines of what the agent printed.
+    /// The last lines of the agent's output.
     pub tail: String,
-    /// The beginnings of the names of files that the agent leaves in the top directory for itself.
+    /// The prefix of files that the agent leaves for its own use in the top directory.
     pub litter: Option<&'static str>,
 }
 
@@ -178,7 +172,7 @@ impl Outcome {
         self.report.as_ref().map_or(&[], |report| &report.denied)
     }
 
-    /// Returns what the agent says that the attempt cost, in dollars, rounded to millionths.
+    /// Returns the cost of the attempt as the agent reports it, in dollars, rounded to millionths.
     pub fn cost(&self) -> Option<f64> {
         let cost = self.report.as_ref()?.cost_usd?;
         Some((cost * 1e6).round() / 1e6)
@@ -189,7 +183,7 @@ impl Outcome {
         matches!(self.judgement.verdict, Verdict::NotStarted | Verdict::Auth)
     }
 
-    /// Returns what an agent whose process is not ours said.
+    /// Returns the outcome reported by an agent whose process is not git-ralph's.
     pub fn said(judgement: Judgement, report: Report, tail: String) -> Self {
         Self {
             report: Some(report),
@@ -198,7 +192,7 @@ impl Outcome {
         }
     }
 
-    /// Returns what a person said.
+    /// Returns the outcome declared by a person.
     pub fn by_hand(judgement: Judgement) -> Self {
         Self {
             judgement,
@@ -219,7 +213,7 @@ struct AgentListener<'a> {
     store: &'a Store,
     state: &'a mut State,
     decoder: &'a mut Decoder,
-    /// The end of what people would read of its output.
+    /// The end of its readable output.
     tail: OutputTail,
 }
 
@@ -229,7 +223,7 @@ impl Listener for AgentListener<'_> {
             running.pid = Some(pid);
             running.started = process_tree::started_at(pid);
         }
-        // Without it the mark in the environment still finds the process.
+        // Even if this fails, the mark in the environment finds the process.
         if let Err(error) = self.store.save(self.state) {
             tracing::warn!("cannot record the agent's process: {error}");
         }

@@ -1,6 +1,6 @@
-//! Puts the hooks into a repository and takes them out again. Where git looks decides how: into git's own hooks
-//! directory, beside what is there; where `core.hooksPath` is set, a directory of ours that leads to that one; from git
-//! 2.54 on into the configuration.
+//! Installs the hooks in a repository and removes them again. The place depends on git's settings: git's own hooks
+//! directory, beside existing hooks; if `core.hooksPath` is set, a directory of git-ralph's that also runs the hooks of
+//! that one; from git 2.54 on the configuration.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -20,35 +20,36 @@ use crate::error::Error;
 use crate::fs::{file_error, remove_dir};
 use crate::git::Repo;
 use crate::git::hooks::{self, FORMER, OWN_DIRECTORY};
-use crate::guard::scripts::{self as guard_scripts, CONFIGURED_HOOKS, quoted};
+use crate::guard::configuration::CONFIGURED_HOOKS;
+use crate::guard::scripts::{self as guard_scripts, quoted};
 use crate::repository_hooks::scripts::{BESIDE, Before, NAMES, is_ours, script};
 use crate::state::{self, Store};
 
-/// In our directory: the configuration before our change of it, and after it.
+/// Names of files in git-ralph's directory with the configuration before its change, and after it.
 const CONFIG_BEFORE: &str = "config.before";
 const CONFIG_AFTER: &str = "config.after";
-/// In our directory: there when git's own hooks directory was made by us.
+/// Name of a file in git-ralph's directory that exists if git-ralph created git's own hooks directory.
 const MADE: &str = "made";
-/// In our directory: there when hooks are in git's own hooks directory.
+/// Name of a file in git-ralph's directory that exists if hooks are in git's own hooks directory.
 const FILES: &str = "files";
 
-/// What became of one thing, in words.
+/// The result for one thing, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was changed.
     Changed(String),
-    /// It is as it should be.
+    /// It was as it should be.
     Same(String),
-    /// It is not git-ralph's any more.
+    /// It no longer belongs to git-ralph.
     LeftAlone(String),
 }
 
-/// How git's hooks stand in a repository.
+/// The status of git's hooks in a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Where they are; none where they are not installed.
+    /// Their place; none if they are not installed.
     pub place: Option<String>,
-    /// What keeps them from being run, each in words.
+    /// Reasons why they do not run, each in words.
     pub wrong: Vec<String>,
 }
 
@@ -68,10 +69,10 @@ fn our_directory(repo: &Repo) -> PathBuf {
     repo.common_dir.join(OWN_DIRECTORY)
 }
 
-/// Puts the hooks in. Done again, it renews them.
+/// Installs the hooks. A second call renews them.
 ///
 /// # Errors
-/// When something stands in the way; nothing is changed then.
+/// If something is in the way; nothing is changed then.
 pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     refuse_inside_attempt()?;
     refuse_during_attempt(repo)?;
@@ -103,7 +104,7 @@ pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     }
 }
 
-/// Refuses while an attempt is running or was cut off: what has changed in `.git` by its end is put back.
+/// Refuses while an attempt is running or was interrupted: changes in `.git` are undone at its end.
 fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
     for change in state::changes(&repo.common_dir)? {
         let live = Store::new(&repo.common_dir, &change).load_live();
@@ -128,7 +129,7 @@ fn make_our_directory(repo: &Repo) -> Result<PathBuf, Error> {
     Ok(dir)
 }
 
-/// Writes a file as a whole, over what is there.
+/// Writes a file as a whole, replacing an existing one.
 fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     let error = |source| file_error("write", path, source);
     let dir = path.parent().unwrap_or(Path::new("."));
@@ -143,7 +144,7 @@ fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// What stands at the place of a hook.
+/// The present content of a hook's path.
 enum There {
     Nothing,
     Ours(Vec<u8>),
@@ -180,7 +181,7 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Returns git's own hooks directory, which has to be in the repository.
+/// Returns git's own hooks directory, which must be in the repository.
 fn own_hooks(repo: &Repo) -> Result<PathBuf, Error> {
     let hooks = repo.common_dir.join("hooks");
     let inside = match (hooks.canonicalize(), repo.common_dir.canonicalize()) {
@@ -232,7 +233,7 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
                 continue;
             }
             There::Others => {
-                // At no moment is there no hook.
+                // This way the hook exists at every moment.
                 fs::hard_link(&path, &kept).map_err(|error| file_error("keep", &path, error))?;
                 words = format!("{words} (what was there: {})", kept.display());
             }
@@ -310,7 +311,7 @@ async fn install_configured(repo: &Repo, program: &Path) -> Result<Vec<Outcome>,
         .collect())
 }
 
-/// Sets values in the repository's configuration, and remembers its bytes before that.
+/// Sets values in the repository's configuration, and saves its former bytes.
 async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(), Error> {
     let path = config::file(&repo.common_dir);
     let read = || fs::read(&path).map_err(|error| file_error("read", &path, error));
@@ -328,15 +329,15 @@ async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(
     put(&dir.join(CONFIG_AFTER), &read()?, 0o600)
 }
 
-/// Returns whether the configuration is as we left it.
+/// Returns whether the configuration is unchanged since git-ralph wrote it.
 fn is_unchanged(config: &[u8], dir: &Path) -> bool {
     fs::read(dir.join(CONFIG_AFTER)).is_ok_and(|after| after == config) && dir.join(CONFIG_BEFORE).exists()
 }
 
-/// Takes the hooks out, and restores what was there before.
+/// Removes the hooks, and restores the former state.
 ///
 /// # Errors
-/// When a file cannot be read or changed; the same command goes on.
+/// If a file cannot be read or changed; the same command continues.
 pub async fn uninstall(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     refuse_inside_attempt()?;
     refuse_during_attempt(repo)?;
@@ -345,7 +346,7 @@ pub async fn uninstall(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     uninstall_files(repo, &dir, &mut outcomes)?;
     uninstall_settings(repo, &dir, &mut outcomes).await?;
     remove_dir(&dir)?;
-    // Only where no loop has ever been.
+    // Succeeds only if there has never been a loop.
     let _ = fs::remove_dir(repo.common_dir.join("ralph"));
     Ok(outcomes)
 }
@@ -375,7 +376,7 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
         }
     }
     if dir.join(MADE).exists() {
-        // Only when nobody has put anything else there.
+        // Succeeds only if the directory is empty.
         let _ = fs::remove_dir(&hooks);
     }
     Ok(())
@@ -419,10 +420,10 @@ async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>
     Ok(())
 }
 
-/// Reports how the hooks stand, and what another program has done to them since.
+/// Reports the status of the hooks, and changes to them by other programs.
 ///
 /// # Errors
-/// When git cannot tell what its configuration is.
+/// If git cannot read its configuration.
 pub async fn report(repo: &Repo) -> Result<Report, Error> {
     let dir = our_directory(repo);
     let hooks = repo.common_dir.join("hooks");

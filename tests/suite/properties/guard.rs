@@ -353,7 +353,7 @@ fn the_guard_can_be_left_off() {
     sandbox.start();
     let tried = tries(
         &sandbox,
-        "t git branch -D other; env | grep -c hooksPath >\"$notes/settings\"; true",
+        "t git branch -D other; env | grep -c guard.config >\"$notes/settings\"; true",
     );
     all(&tried, true);
     assert_eq!(sandbox.noted("settings"), "0\n");

@@ -1,0 +1,58 @@
+//! Reads commits from loose objects (gitformat-loose(5)), for a question that hooks ask at each commit.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::ZlibDecoder;
+
+use crate::fs::{Links, open_regular};
+use crate::names::Oid;
+
+/// Number of commits that are read before git is asked instead.
+const MOST_COMMITS: usize = 64;
+/// Bytes of a commit that are read; its parents are at the beginning.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// Returns whether the history of `new`, as far as it is in loose commits, contains one of `olds`; `false` also means
+/// unknown. Follows first parents.
+pub(super) fn is_known_to_contain(objects: &Path, new: &Oid, olds: &[&Oid]) -> bool {
+    let mut commit = new.clone();
+    for _ in 0..MOST_COMMITS {
+        let Some(parents) = parents(objects, &commit) else {
+            return false;
+        };
+        if parents.iter().any(|parent| olds.contains(&parent)) {
+            return true;
+        }
+        let Some(first) = parents.into_iter().next() else {
+            return false;
+        };
+        commit = first;
+    }
+    false
+}
+
+/// Returns the parents of a loose commit; `None` if it is no such thing.
+fn parents(objects: &Path, commit: &Oid) -> Option<Vec<Oid>> {
+    let (dir, name) = commit.as_str().split_at(2);
+    let path = objects.join(dir).join(name);
+    let file = open_regular(&path, Links::Followed, OpenOptions::new().read(true)).ok()?;
+    let mut object = BufReader::new(ZlibDecoder::new(BufReader::new(file)).take(MOST_BYTES));
+    let mut kind = Vec::new();
+    object.read_until(0, &mut kind).ok()?;
+    if !kind.starts_with(b"commit ") {
+        return None;
+    }
+    let mut parents = Vec::new();
+    let mut line = String::new();
+    loop {
+        line.clear();
+        object.read_line(&mut line).ok()?;
+        match line.trim_end().split_once(' ') {
+            Some(("tree", _)) => {}
+            Some(("parent", parent)) => parents.push(Oid::parse(parent)?),
+            _ => return Some(parents),
+        }
+    }
+}

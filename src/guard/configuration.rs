@@ -1,0 +1,122 @@
+//! The settings that make the agent's git use the guard's hooks, in the guarded repository alone.
+//!
+//! They are a file that git includes by the place of the repository (git-config(1), "Conditional includes"), named in the
+//! agent's environment. So git in other repositories that the agent makes does not even start a hook of the guard's.
+//! Since 2.54 git also runs hooks from its configuration; there the user's hooks stay in place.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use super::GitSettings;
+use super::scripts::{ALONE, PUSH, Places, REFS, quoted, write_new};
+
+/// The file, in the loop's directory.
+pub(super) const FILE: &str = "guard.config";
+
+/// The first version of git that runs hooks from its configuration.
+pub const CONFIGURED_HOOKS: (u32, u32) = (2, 54);
+
+/// Writes the file, and returns the settings for the agent's git that lead to it.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(super) fn write(
+    version: Option<(u32, u32)>,
+    hooks: &Path,
+    places: Places<'_>,
+) -> io::Result<GitSettings> {
+    let file = places.loop_dir.join(FILE);
+    write_new(&file, &text(version, hooks), 0o600)?;
+    let common_dir = places.common_dir.canonicalize()?;
+    if !can_name(&common_dir) {
+        return Ok(vec![("include.path".into(), file.into())]);
+    }
+    let included = |below: &str| {
+        let mut name = OsString::from("includeIf.gitdir:");
+        name.push(OsString::from_vec(literal(&common_dir)));
+        name.push(below);
+        name.push(".path");
+        (name, file.clone().into_os_string())
+    };
+    Ok(vec![included(""), included("/worktrees/*")])
+}
+
+/// Returns whether a setting's name can hold this path.
+pub(super) fn can_name(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().contains(&b'\n')
+}
+
+/// Returns the file's text, depending on git's version.
+fn text(version: Option<(u32, u32)>, hooks: &Path) -> Vec<u8> {
+    if version.is_some_and(|version| version >= CONFIGURED_HOOKS) {
+        let command = OsString::from_vec(quoted(&hooks.join(ALONE)));
+        let events = format!("\n\tevent = {REFS}\n\tevent = {PUSH}\n");
+        let head = b"[hook \"git-ralph\"]\n\tcommand = ".as_slice();
+        [head, &value(&command), events.as_bytes()].concat()
+    } else {
+        [
+            b"[core]\n\thooksPath = ".as_slice(),
+            &value(hooks.as_os_str()),
+            b"\n",
+        ]
+        .concat()
+    }
+}
+
+/// Quotes a value for a configuration file (git-config(1), "Syntax").
+fn value(value: &OsStr) -> Vec<u8> {
+    let mut quoted = vec![b'"'];
+    for byte in value.as_bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => quoted.extend_from_slice(b"\\n"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
+/// Returns a pattern that matches this path alone (gitignore(5)).
+fn literal(path: &Path) -> Vec<u8> {
+    let mut pattern = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        if b"*?[\\".contains(byte) {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_git_is_led_to_the_hooks_in_its_own_way() {
+        let hooks = Path::new("/it's \"here\"/hooks");
+        for version in [None, Some((2, 39)), Some((2, 53)), Some((1, 99))] {
+            assert_eq!(
+                String::from_utf8(text(version, hooks)).unwrap(),
+                "[core]\n\thooksPath = \"/it's \\\"here\\\"/hooks\"\n",
+                "{version:?}"
+            );
+        }
+        for version in [Some((2, 54)), Some((2, 55)), Some((3, 0))] {
+            assert_eq!(
+                String::from_utf8(text(version, hooks)).unwrap(),
+                "[hook \"git-ralph\"]\n\tcommand = \"'/it'\\\\''s \\\"here\\\"/hooks/git-ralph'\"\n\t\
+                 event = reference-transaction\n\tevent = pre-push\n",
+                "{version:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_its_own_path_alone() {
+        assert_eq!(literal(Path::new(r"/a [b]*?\c")), br"/a \[b]\*\?\\c");
+    }
+}

@@ -1,0 +1,68 @@
+# Git runs this for each move of refs, several times a commit. So it decides with the shell's own commands which moves
+# can concern the guard, and starts git-ralph for those alone; it records the others. Anything but a refusal by
+# git-ralph lets git go on.
+
+zero=0000000000000000000000000000000000000000
+newline='
+'
+
+# Starts git-ralph, which reads the moves from its standard input.
+ask() {
+    "$program" guard "$@"
+    [ $? -ne "$refused" ]
+    exit
+}
+
+# The user's own hook reads the same moves: git-ralph runs it.
+if [ -z "$alone" ]; then
+    [ -h "$loop/guard.users" ] && ! [ -x "$loop/guard.users/$name" ] || ask "$loop" "$name" "$@"
+fi
+
+case $1 in
+prepared) kind=p ;;
+committed) kind=c ;;
+*) exit 0 ;;
+esac
+
+if [ -z "$alone" ] && [ "$kind" = p ]; then
+    # Settings that have changed may lead to other hooks, and hooks may have been added.
+    for file in "$common_dir/config" "$git_dir/config.worktree" "${GIT_CONFIG_GLOBAL:-$HOME/.gitconfig}" \
+        "${XDG_CONFIG_HOME:-$HOME/.config}/git/config"; do
+        ! [ "$file" -nt "$loop/guard.rules" ] || ask "$loop" "$name" "$@"
+    done
+    for hook in $names; do
+        ! [ -x "$loop/guard.users/$hook" ] || [ -e "$loop/hooks/$hook" ] || ask "$loop" "$name" "$@"
+    done
+fi
+
+moves= seen= count=0 asks=
+while IFS= read -r move; do
+    moves=$moves$move$newline count=$((count + 1))
+    case $kind$move in
+    p*" refs/heads/"* | p*" refs/ralph/"* | p*"$zero"*" refs/"* | p"$zero"*" HEAD")
+        # A branch, a ref that goes, or one whose former value git does not say.
+        asks=yes
+        ;;
+    *" refs/"*)
+        seen=$seen$kind\ $move$newline
+        ;;
+    *" HEAD")
+        # Other work trees have a HEAD of their own.
+        ! [ "${GIT_DIR:-.git}" -ef "$git_dir" ] || seen=$seen$kind\ $move$newline
+        ;;
+    esac
+    # A shell is slow at this.
+    [ "$count" -lt 200 ] || break
+done
+
+if [ "$count" -ge 200 ]; then
+    { printf %s "$moves" && cat; } | ask --alone "$loop" "$name" "$@"
+    exit
+elif [ -n "$asks" ]; then
+    ask --alone "$loop" "$name" "$@" <<MOVES
+${moves%"$newline"}
+MOVES
+fi
+[ -z "$seen" ] || ! [ -f "$loop/guard.log" ] || [ -h "$loop/guard.log" ] ||
+    printf %s "$seen" >>"$loop/guard.log" 2>/dev/null
+exit 0
