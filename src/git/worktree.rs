@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::command::{GitError, failure, joined_z, split_z};
@@ -12,6 +13,7 @@ use super::index_file::{self, GITLINK, Index};
 use crate::error::{Advice, Advise, hint};
 use crate::fs::make_accessible;
 use crate::names::Oid;
+use crate::paths::first_few;
 
 /// Index size, in bytes, above which git compares two trees faster than git-ralph compares two indexes.
 const LARGE: u64 = 1024 * 1024;
@@ -45,6 +47,9 @@ pub struct Reading {
     pub changes: Option<Vec<(u8, Vec<u8>)>>,
     /// Paths that git cannot store (pipes, sockets, names it refuses), relative to the top.
     pub unstorable: Vec<Vec<u8>>,
+    /// Files that git cannot convert as their attributes say, such as to another encoding; the tree has their bytes as
+    /// they are.
+    pub unconverted: Vec<Vec<u8>>,
 }
 
 impl Reading {
@@ -54,6 +59,19 @@ impl Reading {
         changes
             .filter(|(status, _)| *status == b'A')
             .map(|(_, path)| path)
+    }
+
+    /// Refuses to make this a checkpoint if a file in it would not come back as it is.
+    ///
+    /// # Errors
+    /// [`WorkTreeError::Unconverted`] with the names.
+    pub fn require_converted(&self) -> Result<(), WorkTreeError> {
+        if self.unconverted.is_empty() {
+            return Ok(());
+        }
+        Err(WorkTreeError::Unconverted(
+            first_few(&self.unconverted).join(", "),
+        ))
     }
 }
 
@@ -69,6 +87,9 @@ pub enum WorkTreeError {
     /// Something that git cannot store.
     #[error("git cannot store part of the work tree:\n{0}")]
     Unstorable(String),
+    /// Files whose attributes do not fit their content.
+    #[error("git cannot convert these files as their attributes say: {0}")]
+    Unconverted(String),
 }
 
 impl Advise for WorkTreeError {
@@ -77,6 +98,9 @@ impl Advise for WorkTreeError {
             Self::Git(error) => error.advice(),
             Self::Unreadable(_) => hint("make it readable with chmod, or add it to .gitignore"),
             Self::Unstorable(_) => hint("move it away, or add it to .gitignore"),
+            Self::Unconverted(_) => {
+                hint("mend .gitattributes; to see what it says of a file: git check-attr -a <file>")
+            }
         }
     }
 }
@@ -97,7 +121,7 @@ impl Repo {
         whose: Whose<'_>,
     ) -> Result<Reading, WorkTreeError> {
         let mut outside = Vec::new();
-        let mut unstorable = Vec::new();
+        let (mut unstorable, mut unconverted) = (Vec::new(), Vec::new());
         if let Some(words) = self.add_readable(index, &outside, whose).await? {
             outside = self.untracked_repositories(index).await?;
             let words = if outside.is_empty() {
@@ -109,10 +133,9 @@ impl Repo {
                 if whose == Whose::Users {
                     return Err(WorkTreeError::Unstorable(words));
                 }
-                unstorable = self.leave_unstorable(index, &outside).await?;
-                if unstorable.is_empty() {
-                    return Err(WorkTreeError::Unstorable(words));
-                }
+                // Git may also have failed at a file that is not changed: its time alone is too new.
+                unconverted = self.add_one_by_one(index, &outside).await?;
+                unstorable = self.leave_unstorable(index, &outside, &unconverted).await?;
             }
         }
         let tree = self.git.write_tree(index).await?;
@@ -124,6 +147,7 @@ impl Repo {
                 nested: Vec::new(),
                 changes,
                 unstorable,
+                unconverted,
             });
         }
         if let Some(changes) = &mut changes {
@@ -146,6 +170,7 @@ impl Repo {
             nested: outside,
             changes,
             unstorable,
+            unconverted,
         })
     }
 
@@ -192,29 +217,68 @@ impl Repo {
     }
 
     /// Adds whatever can be added: `git add` stores nothing at all if it fails on one file, such as one that is not in
-    /// the encoding that its attributes name. Halves the remaining paths until only such files are left.
-    async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<(), GitError> {
-        let args = ["-z", "-m", "-d", "-o", "--exclude-standard"];
-        let mut left = self.git.cmd("ls-files", args).index(index).fields().await?;
+    /// the encoding that its attributes name. Halves the remaining paths until only such files are left, and adds those
+    /// without conversion; returns them.
+    async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        let touched = self.git.cmd("diff-files", ["--name-only", "-z"]).index(index);
+        let others = self
+            .git
+            .cmd("ls-files", ["-z", "-o", "--exclude-standard"])
+            .index(index);
+        let mut left = touched.fields().await?;
+        left.extend(others.fields().await?);
         left.retain(|path| !path.ends_with(b"/") && !known.contains(path));
         left.sort();
         left.dedup();
+        let mut unconverted = Vec::new();
         let mut open = vec![left.as_slice()];
         while let Some(paths) = open.pop() {
             let added = self.update_index(index, &["--add", "--remove"], paths).await;
-            if added.is_err() && paths.len() > 1 {
-                let (first, second) = paths.split_at(paths.len() / 2);
-                open.extend([second, first]);
+            match (added, paths) {
+                (Ok(()), _) => {}
+                (Err(_), [path]) => {
+                    if self.add_unconverted(index, path).await? {
+                        unconverted.push(path.clone());
+                    }
+                }
+                (Err(_), _) => {
+                    let (first, second) = paths.split_at(paths.len() / 2);
+                    open.extend([second, first]);
+                }
             }
         }
-        Ok(())
+        Ok(unconverted)
+    }
+
+    /// Adds the bytes of a file as they are; returns whether git could store them.
+    async fn add_unconverted(&self, index: &Path, path: &[u8]) -> Result<bool, GitError> {
+        let file = self.top.join(OsStr::from_bytes(path));
+        let Ok(found) = file.symlink_metadata() else {
+            return Ok(false);
+        };
+        if !found.is_file() {
+            return Ok(false);
+        }
+        let args = ["-w", "--no-filters", "--"].map(OsStr::new);
+        let args = args.into_iter().chain([file.as_os_str()]);
+        let blob = self.git.cmd("hash-object", args).oid().await?;
+        let is_executable = !self.ignores_modes && found.permissions().mode() & 0o100 != 0;
+        let mode = if is_executable { "100755" } else { "100644" };
+        let entry = [format!("{mode} {blob} 0\t").as_bytes(), path, b"\0"].concat();
+        let added = self.git.cmd("update-index", ["-z", "--index-info"]).index(index);
+        Ok(added.stdin(entry).done().await.is_ok())
     }
 
     /// Handles the paths that still differ after everything that can be stored was added; tracked ones leave the index,
-    /// so that the tree records their content as gone.
-    async fn leave_unstorable(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
-        self.add_one_by_one(index, known).await?;
-        let left = self.differences(index).await?;
+    /// so that the tree records their content as gone. Returns them.
+    async fn leave_unstorable(
+        &self,
+        index: &Path,
+        known: &[Vec<u8>],
+        unconverted: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let mut left = self.differences(index).await?;
+        left.changed.retain(|path| !unconverted.contains(path));
         self.update_index(index, &["--force-remove"], &left.changed)
             .await?;
         let mut all = left.changed;

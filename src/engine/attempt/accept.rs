@@ -18,6 +18,7 @@ use crate::engine::{Loop, marks, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
+use crate::git::worktree::WorkTreeError;
 use crate::protect::{ProtectError, user_refs};
 use crate::settings::Settings;
 use crate::state::{Completed, Phase, Verdict};
@@ -101,18 +102,24 @@ pub(crate) async fn conclude(
     let mut accepted = None;
     if outcome.judgement.verdict == Verdict::Complete {
         match accept(open, story, before, &outcome, settings, &begun).await {
-            Ok(base) => accepted = Some(base),
+            Ok(base) => accepted = Some((base, open.read_work_tree().await)),
             Err(Refused::Attempt(judgement)) => outcome.judgement = judgement,
             Err(Refused::Error(error)) => return Err(error),
         }
     }
-    open.emit(What::AttemptEnded(begun.ended(story, &outcome)));
-    if let Some(Base {
-        position,
-        parent,
-        gates,
-    }) = accepted
+    if let Some((_, Ok(reading))) = &accepted
+        && let Err(why) = reading.require_converted()
     {
+        outcome.judgement = Judgement::new(Verdict::Failed, why.to_string());
+        accepted = None;
+    }
+    open.emit(What::AttemptEnded(begun.ended(story, &outcome)));
+    if let Some((base, reading)) = accepted {
+        let Base {
+            position,
+            parent,
+            gates,
+        } = base;
         if let Some(told) = parent.told {
             open.tell(told);
         }
@@ -124,7 +131,7 @@ pub(crate) async fn conclude(
             body: message::body(story, &begun, &outcome, &gates),
             denied: outcome.denied().join(", "),
         };
-        checkpoint::save(open, new, &position).await?;
+        checkpoint::save(open, new, &position, reading?).await?;
         user_refs::forget(open.site().dir);
         lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
         return after_checkpoint(open, story).await.map(Concluded::End);
@@ -203,6 +210,14 @@ async fn accept(
         }
     }
     look_again(open, &mut base, &format!("the hook {hook}")).await?;
+    if open.state.source.commands.is_some() {
+        // A tracker is not told of a story whose checkpoint cannot be made.
+        let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
+        open.read_work_tree()
+            .await?
+            .require_converted()
+            .map_err(unconverted)?;
+    }
     let watch = watch::begin(open, Who::Tracker).await?;
     let marked = marks::mark_done(open, story, before, settings, begun.number).await;
     watch::end(open, watch).await?;

@@ -28,9 +28,13 @@ pub(crate) struct NewCheckpoint {
     pub denied: String,
 }
 
-/// Makes a checkpoint of the present work tree. Scans the work tree once.
-pub(crate) async fn save(open: &mut Loop<'_>, new: NewCheckpoint, position: &Position) -> Result<(), Error> {
-    let reading = open.read_work_tree().await?;
+/// Makes a checkpoint of the work tree that was just read.
+pub(crate) async fn save(
+    open: &mut Loop<'_>,
+    new: NewCheckpoint,
+    position: &Position,
+    reading: Reading,
+) -> Result<(), Error> {
     count_unchanged(open, &new, &reading);
     if !reading.unstorable.is_empty() {
         let names = first_few(&reading.unstorable);

@@ -66,6 +66,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         let started = open.state.started;
         return Ok(checkpoint.record_unseen_edits(open.site(), started).await?);
     }
+    reading.require_converted()?;
     let session = open.state.session.as_ref();
     let given = session.and_then(|session| session.given.as_ref());
     let whose = match given.filter(|given| numbers::still_stands(open, given)) {

@@ -465,12 +465,18 @@ fn an_encoding_that_a_file_is_not_in_harms_no_other_file() {
     assert_eq!(sandbox.files(), before);
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
     assert_eq!(kept(&sandbox, "new/work"), "w");
+    // Neither is a checkpoint made that lacks the file, or that would give it back otherwise.
     sandbox
         .step("retry", &sandbox.completing(harm))
-        .exits(0)
-        .says("not committed, because git cannot store it: old.txt");
-    assert_eq!(sandbox.git(&["show", "HEAD:new/work"]), "w");
-    assert_eq!(sandbox.git(&["show", "HEAD:z"]), "w");
+        .exits(3)
+        .says("git cannot convert these files as their attributes say: old.txt");
+    assert_eq!(sandbox.files(), before);
+    let attempt = "refs/ralph/add-login/attempts/1/2";
+    assert_eq!(sandbox.git(&["show", &format!("{attempt}:old.txt")]), "old\nx");
+    // Not changed, but looked at: git would have to convert it.
+    let touched = "echo '*.txt working-tree-encoding=UTF-16' >.gitattributes; touch old.txt";
+    sandbox.step("retry", &sandbox.failing(touched)).exits(3);
+    assert_eq!(sandbox.files(), before);
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.files(), before);
 }
