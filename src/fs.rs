@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -137,6 +137,40 @@ pub fn remove(path: &Path, is_dir: bool) -> Result<(), FileError> {
         fs::remove_file(path)
     };
     removed.map_err(|source| file_error("remove", path, source))
+}
+
+/// Returns whether a path is neither a regular file nor a directory: a link, a pipe, a socket or a device.
+#[must_use]
+pub fn is_special(path: &Path) -> bool {
+    let found = path.symlink_metadata();
+    found.is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Removes what is neither a regular file nor a directory from a directory, but not from those in it; returns the paths.
+/// What a link leads to is not touched.
+///
+/// # Errors
+/// If something cannot be removed.
+pub fn remove_specials(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let entries = fs::read_dir(dir).map_err(|source| file_error("read", dir, source))?;
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let specials: Vec<PathBuf> = paths.filter(|path| is_special(path)).collect();
+    for path in &specials {
+        remove_file(path)?;
+    }
+    Ok(specials)
+}
+
+/// Makes a directory for the user alone, with those above it, unless it is there.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn make_private_dir(dir: &Path) -> Result<(), FileError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| file_error("make", dir, source))
 }
 
 /// The treatment of a link in the place of a file.

@@ -43,7 +43,7 @@ pub(super) fn write(
     Ok(vec![included(""), included("/worktrees/*")])
 }
 
-/// Returns whether a setting's name can hold this path.
+/// Returns whether a setting's name, or a line of a file, can hold this path.
 pub(super) fn can_name(path: &Path) -> bool {
     !path.as_os_str().as_bytes().contains(&b'\n')
 }

@@ -24,6 +24,7 @@ use crate::error::Advise;
 use crate::fs::{FileError, file_error, remove, write_private};
 use crate::git::{Git, GitError};
 use crate::names::Oid;
+use configuration::can_name;
 use scripts::Places;
 
 pub use answer::{Answer, HookCall, answer};
@@ -82,10 +83,10 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
         loop_dir: rail.dir,
         git_dir: rail.git_dir,
         common_dir: rail.common_dir,
-        // The settings cannot name such a repository, so each hook has to look whose it is.
+        // If the settings cannot name the repository, each hook has to look whose it is.
         users: rail
             .users_hooks
-            .filter(|_| configuration::can_name(rail.common_dir)),
+            .filter(|users| can_name(rail.common_dir) && can_name(users)),
     };
     let failed = |source| file_error("make", &hooks, source);
     let make = async {

@@ -14,8 +14,10 @@ ask() {
 }
 
 # The user's own hook reads the same moves: git-ralph runs it.
+users=
 if [ -z "$alone" ]; then
-    [ -h "$loop/guard.users" ] && ! [ -x "$loop/guard.users/$name" ] || ask "$loop" "$name" "$@"
+    [ -f "$loop/guard.users" ] && IFS= read -r users <"$loop/guard.users" || ask "$loop" "$name" "$@"
+    ! [ -x "$users/$name" ] || ask "$loop" "$name" "$@"
 fi
 
 case $1 in
@@ -31,7 +33,7 @@ if [ -z "$alone" ] && [ "$kind" = p ]; then
         ! [ "$file" -nt "$loop/guard.rules" ] || ask "$loop" "$name" "$@"
     done
     for hook in $names; do
-        ! [ -x "$loop/guard.users/$hook" ] || [ -e "$loop/hooks/$hook" ] || ask "$loop" "$name" "$@"
+        ! [ -x "$users/$hook" ] || [ -e "$loop/hooks/$hook" ] || ask "$loop" "$name" "$@"
     done
 fi
 

@@ -9,10 +9,11 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::exit::Exit;
+use crate::fs::{Durability, write_atomically};
 
 /// Every hook that git looks for by name in the hooks directory (githooks(5)).
 pub const NAMES: &[&str] = &[
@@ -55,7 +56,7 @@ pub const PUSH: &str = "pre-push";
 /// The script that git 2.54 and later runs for both hooks.
 pub(super) const ALONE: &str = "git-ralph";
 
-/// A link in the loop's directory to the directory of the user's own hooks.
+/// A file in the loop's directory: the path of the directory of the user's own hooks.
 pub(super) const USERS: &str = "guard.users";
 
 const HEAD: &str = "#!/bin/sh\n# Made by git-ralph for one attempt, for the agent's git alone.\n";
@@ -85,13 +86,22 @@ pub(super) struct Places<'a> {
 pub(super) fn write(hooks: &Path, places: Places<'_>) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(hooks)?;
     if let Some(users) = places.users {
-        symlink(users, places.loop_dir.join(USERS))?;
+        write_users(places.loop_dir, users)?;
     }
     let may_be = |name: &str| places.users.is_none_or(|users| is_program(&users.join(name)));
     add(hooks, may_be)?;
     write_script(&hooks.join(PUSH), &push(places, ""))?;
     write_script(&hooks.join(REFS), &moves(places, ""))?;
     write_script(&hooks.join(ALONE), &alone(places))
+}
+
+/// Writes down where the user's own hooks are.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(super) fn write_users(loop_dir: &Path, users: &Path) -> io::Result<()> {
+    let line = [users.as_os_str().as_bytes(), b"\n"].concat();
+    write_atomically(&loop_dir.join(USERS), &line, 0o600, Durability::Atomic).map_err(io::Error::other)
 }
 
 /// Adds a script that runs the user's own hook for each name that `may_be` one of the user's and has none yet.

@@ -1,14 +1,14 @@
 //! Finds the user's own hooks, which the guard's hooks replace for git.
 
 use std::env;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf, absolute};
 use std::time::SystemTime;
 
 use memchr::memmem;
 
+use super::configuration::can_name;
 use super::scripts::{self, USERS, is_program};
 use super::{HOOKS, rules};
 use crate::async_cmd::{self, Command};
@@ -28,11 +28,10 @@ pub(super) async fn users_hooks(layout: Option<&RepoLayout>, ours: &Path) -> Opt
 /// Makes the guard's hooks follow the user's, which may have changed since the attempt began. Whatever cannot be done is
 /// left for the next call.
 pub(super) fn follow(users: &Path, loop_dir: &Path) {
-    let link = loop_dir.join(USERS);
     let Ok(users) = absolute(users) else { return };
-    if fs::read_link(&link).is_ok_and(|target| target != users) {
-        let _ = fs::remove_file(&link);
-        let _ = symlink(&users, &link);
+    // Without the file, each hook asks git-ralph.
+    if loop_dir.join(USERS).exists() && can_name(&users) {
+        let _ = scripts::write_users(loop_dir, &users);
     }
     let _ = scripts::add(&loop_dir.join(HOOKS), |name| is_program(&users.join(name)));
     // From now on only later changes are newer.

@@ -56,13 +56,6 @@ impl AttemptRecord<'_> {
             fs::create_dir_all(top).map_err(|source| file_error("make", top, source))?;
             notices.tell("the work tree was deleted; its directory is made anew".to_owned());
         }
-        let attempts = self.site.file("attempts");
-        if !attempts.exists() {
-            for dir in [attempts, self.site.trash()] {
-                fs::create_dir_all(&dir).map_err(|source| file_error("make", &dir, source))?;
-            }
-            notices.tell("the loop's directory below .git was deleted; it is made anew".to_owned());
-        }
         self.mend_position(notices).await?;
         let changed = self.repair_control_files(notices).await?;
         let removed = locks::remove_stale(self.site, self.change, Holder::Ended).await?;

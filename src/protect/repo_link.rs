@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::{ProtectError, Site, permissions, trash};
+use super::{ProtectError, Site, own_directory, permissions, trash};
 use crate::events::Notices;
 use crate::fs::file_error;
 use crate::git::Repo;
@@ -50,6 +50,7 @@ impl RepoLink {
         if let Some((dir, _)) = self.dirs.iter().find(|(dir, was)| identity(dir) != *was) {
             return Err(ProtectError::RepositoryGone(dir.clone()));
         }
+        own_directory::restore(site, notices)?;
         let top = &site.repo.top;
         let path = top.join(".git");
         if self.link == Link::None || Link::at(&path) == self.link {

@@ -7,7 +7,7 @@
 
 use std::fs::{self, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,7 +21,8 @@ use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
-    Durability, FileError, Links, file_error, open_regular, read_regular, read_regular_text, write_atomically,
+    Durability, FileError, Links, file_error, is_special, make_private_dir, open_regular, read_regular,
+    read_regular_text, remove_file, remove_specials, write_atomically,
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
@@ -181,12 +182,16 @@ impl Store {
     /// If one cannot be made.
     pub fn make_dirs(&self) -> Result<(), StateError> {
         share_root(&self.root)?;
-        for dir in [self.dir(), self.file("attempts"), self.file("trash")] {
-            make_dir(&dir)?;
-            if dir.is_symlink() {
-                let error = io::Error::other("it is a link, and may lead anywhere");
-                return Err(file_error("use", &dir, error).into());
+        // An attempt whose git-ralph was killed may have put links or pipes here, which lead elsewhere or block.
+        for path in [self.dir(), self.lock_path()] {
+            if is_special(&path) {
+                remove_file(&path)?;
             }
+        }
+        make_private_dir(&self.dir())?;
+        remove_specials(&self.dir())?;
+        for dir in [self.file("attempts"), self.file("trash")] {
+            make_private_dir(&dir)?;
         }
         Ok(())
     }
@@ -213,7 +218,7 @@ impl Store {
     pub fn lock_work_tree(&self, git_dir: &Path) -> Result<Lock, StateError> {
         let dir = git_dir.join("ralph");
         share_root(&dir)?;
-        make_dir(&dir)?;
+        make_private_dir(&dir)?;
         // No change can have the name `.start`.
         self.lock_file(&dir.join(".start.lock"))
     }
@@ -372,7 +377,7 @@ fn share_root(root: &Path) -> Result<(), FileError> {
     if root.symlink_metadata().is_ok() {
         return Ok(());
     }
-    make_dir(root)?;
+    make_private_dir(root)?;
     let shared = root.parent().map_or(0, shared_bits);
     if shared == 0 {
         return Ok(());
@@ -382,14 +387,6 @@ fn share_root(root: &Path) -> Result<(), FileError> {
         .map_or(0o700, |found| found.permissions().mode() | shared);
     fs::set_permissions(root, Permissions::from_mode(mode))
         .map_err(|source| file_error("change the mode of", root, source))
-}
-
-fn make_dir(dir: &Path) -> Result<(), FileError> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|source| file_error("make", dir, source))
 }
 
 /// The version alone, which is read first: a newer file may have any other form.

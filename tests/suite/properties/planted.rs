@@ -96,6 +96,33 @@ fn a_pipe_or_a_device_is_not_waited_for() {
 }
 
 #[test]
+fn an_attempt_leads_no_write_elsewhere_and_blocks_nothing() {
+    for harm in [
+        "rm -rf .git/ralph/add-login/trash .git/ralph/add-login/attempts
+         ln -s ../../../../elsewhere .git/ralph/add-login/trash; ln -s ../../../../elsewhere .git/ralph/add-login/attempts",
+        "rm -rf .git/ralph/add-login; ln -s ../../../elsewhere .git/ralph/add-login",
+        "rm -rf .git/ralph; ln -s ../../elsewhere .git/ralph",
+        "rm -rf .git/ralph/add-login/unversioned; ln -s ../../../../elsewhere .git/ralph/add-login/unversioned",
+        "rm -f .git/ralph/add-login/checkpoint.index; mkfifo .git/ralph/add-login/checkpoint.index",
+        "git pack-refs --all; rm .git/packed-refs; mkfifo .git/packed-refs",
+        "rm .git/index; mkfifo .git/index",
+        "rm .git/refs/heads/main; mkfifo .git/refs/heads/main",
+    ] {
+        let sandbox = Sandbox::new();
+        let elsewhere = sandbox.outside("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let before = sandbox.files();
+        sandbox.start();
+        let agent = sandbox.failing(&format!("mkfifo pipe; echo x >>README.md; {harm}"));
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{harm}");
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), before, "{harm}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{harm}");
+    }
+}
+
+#[test]
 fn a_planted_prompt_is_replaced() {
     let sandbox = started();
     let prompt = sandbox.top.join(".git/ralph").join(CHANGE).join("prompt.md");
@@ -119,17 +146,13 @@ fn wait_for_a_reader(pipe: &Path) -> File {
 
 #[test]
 fn who_blocks_can_still_be_asked_to_stop() {
-    // The index is one of git's own files, which git itself would wait for.
     let sandbox = started();
-    let index = sandbox
-        .top
-        .join(".git/ralph")
-        .join(CHANGE)
-        .join("checkpoint.index");
-    replace(&index, |path| mkfifo(path, Mode::S_IRWXU).unwrap());
+    // One of git's own files, which git itself would wait for.
+    let refs = sandbox.top.join(".git/packed-refs");
+    replace(&refs, |path| mkfifo(path, Mode::S_IRWXU).unwrap());
     let agent = sandbox.failing("echo y >f");
     let running = sandbox.direct(&["retry", "--", &agent]).start();
-    let _writer = wait_for_a_reader(&index);
+    let _writer = wait_for_a_reader(&refs);
     // Two of a kind that come at once may be one.
     running.signal(Signal::SIGINT);
     running.signal(Signal::SIGTERM);
