@@ -326,7 +326,7 @@ impl Gone {
 
 /// Takes the inventory before an attempt, and copies its small files. One scan of the work tree.
 pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
-    inner_repositories::record(site)?;
+    inner_repositories::record(site, Moment::Checkpoint, &site.repo.index())?;
     let records = Records::of(site);
     let now = records.take_inventory(site, &site.repo.index()).await?;
     Ok(records.copy_ignored(&now)?)

@@ -7,35 +7,42 @@ use std::path::Path;
 
 use super::Site;
 use super::records::Records;
+use super::savepoint::Moment;
 use super::stat_changes::tracked_directories;
 use super::trash::put_away;
 use crate::events::Notices;
 use crate::fs::FileError;
 
-/// Name of the record of those that were there before the attempt.
+/// Name of the record of those that were there at a moment.
 const NAME: &str = "inner-repositories";
 
-/// Records the existing ones before an attempt.
-pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
-    let (records, found) = (Records::of(site), find(site).into_iter().collect());
-    if records.knows(NAME) && records.paths(NAME)? == found {
+/// Records the existing ones; `index` tells which files are tracked.
+pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), FileError> {
+    let (records, found) = (Records::of(site), find(site, index).into_iter().collect());
+    let name = moment.name(NAME);
+    if records.knows(&name) && records.paths(&name)? == found {
         return Ok(());
     }
-    records.save_paths(NAME, &found)
+    records.save_paths(&name, &found)
 }
 
-/// Moves those made by an attempt to the trash; returns their paths.
+/// Moves those made since that moment to the trash; returns their paths. The savepoint's index is in place.
 pub(super) fn clear(
     site: Site<'_>,
+    moment: Moment,
     trash: &Path,
     notices: &mut dyn Notices,
 ) -> Result<Vec<Vec<u8>>, FileError> {
     let records = Records::of(site);
-    if !records.knows(NAME) {
+    // Earlier versions have no record of the start.
+    let name = [moment.name(NAME), NAME.to_owned()]
+        .into_iter()
+        .find(|name| records.knows(name));
+    let Some(name) = name else {
         return Ok(Vec::new());
-    }
-    let before = records.paths(NAME)?;
-    let made: Vec<Vec<u8>> = find(site)
+    };
+    let before = records.paths(&name)?;
+    let made: Vec<Vec<u8>> = find(site, &site.repo.index())
         .into_iter()
         .filter(|path| !before.contains(path))
         .collect();
@@ -51,9 +58,9 @@ pub(super) fn clear(
 }
 
 /// Finds the `.git` of directories with tracked files, except the top. One `lstat` for each such directory.
-fn find(site: Site<'_>) -> Vec<Vec<u8>> {
+fn find(site: Site<'_>, index: &Path) -> Vec<Vec<u8>> {
     let repo = site.repo;
-    let dirs = tracked_directories(&repo.index(), repo.oid_length).into_iter();
+    let dirs = tracked_directories(index, repo.oid_length).into_iter();
     let inner = dirs.map(|dir| [dir.as_slice(), b"/.git"].concat());
     inner
         .filter(|path| repo.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok())

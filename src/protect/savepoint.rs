@@ -92,7 +92,8 @@ impl Savepoint {
     /// # Errors
     /// If something cannot be read or written.
     pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
-        Records::of(site).begin(site, index, entries).await
+        Records::of(site).begin(site, index, entries).await?;
+        Ok(inner_repositories::record(site, Moment::Start, index)?)
     }
 
     /// Records the bytes that git would not reproduce when a loop begins; `index` describes the work tree.
@@ -262,7 +263,7 @@ impl Savepoint {
         let gone = self.put_back_unversioned(site, &touched, times, notices).await?;
         let lost = gone.tell(trash, notices);
         touched.extend(gone.all);
-        touched.extend(inner_repositories::clear(site, trash, notices)?);
+        touched.extend(inner_repositories::clear(site, self.moment, trash, notices)?);
         Ok(Return { touched, lost })
     }
 

@@ -5,6 +5,7 @@
 //! run, nothing that was known before is relied upon. No hook runs while an attempt is being judged, or before git's
 //! own files are restored: a hook that an agent planted is gone by then.
 
+mod origin;
 pub(crate) mod refusal;
 mod run;
 pub(super) mod table;
@@ -88,7 +89,12 @@ pub(super) async fn before_checkpoint(
     ended: Attempt,
 ) -> Result<Option<Refusal>, Error> {
     let hook = Hook::PreCheckpoint;
-    if !run::may_be(open, hook).await? {
+    let may_be = run::may_be(open, hook).await?;
+    // A hook that an attempt deleted must not let it pass either.
+    if let Some(why) = origin::refusal(open, hook).await? {
+        return Ok(Some(Refusal::Failed(why, OutputTail::default())));
+    }
+    if !may_be {
         return Ok(None);
     }
     let before = open.read_work_tree().await?.tree;

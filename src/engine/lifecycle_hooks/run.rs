@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::Hook;
+use super::{Hook, origin};
 use crate::agent::process::{Job, ProcessError};
 use crate::engine::Loop;
 use crate::engine::context::HookRun;
@@ -94,6 +94,10 @@ fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> bool {
 pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Error> {
     let hook = call.hook;
     if !may_be(open, hook).await? {
+        return Ok(Said::Nothing);
+    }
+    if let Some(why) = origin::refusal(open, hook).await? {
+        open.tell(format!("warning: {why}"));
         return Ok(Said::Nothing);
     }
     let options: &[&str] = match hook_run(open).await? {

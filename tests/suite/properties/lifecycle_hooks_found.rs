@@ -7,7 +7,7 @@ use git_ralph::engine::lifecycle_hooks::TABLE;
 use nix::sys::signal::Signal;
 
 use super::lifecycle_hooks::{noted, noting, ran};
-use crate::support::{Sandbox, search_path, wait_for};
+use crate::support::{Sandbox, search_path, wait_for, write_program};
 
 #[test]
 fn planted_hooks_never_run() {
@@ -193,6 +193,41 @@ fn a_configured_hook_needs_a_git_that_knows_of_them() {
         assert_eq!(ran(&sandbox), ["configured"]);
     } else {
         output.says("ralph-pre-attempt is a hook of the configuration, which needs git 2.54");
+    }
+}
+
+#[test]
+fn a_hook_in_the_work_tree_is_the_one_that_the_loop_began_with() {
+    let hook = |what: &str| format!("printf '#!/bin/sh\\n{what} >>%s/hooks\\n' \"$notes\"");
+    let sandbox = Sandbox::new();
+    let own = format!("#!/bin/sh\necho own >>'{}/hooks'\n", sandbox.notes.display());
+    fs::create_dir(sandbox.top.join(".githooks")).unwrap();
+    write_program(&sandbox.top.join(".githooks/ralph-post-attempt"), &own);
+    write_program(&sandbox.top.join(".githooks/ralph-pre-checkpoint"), &own);
+    sandbox.configure("core.hooksPath", ".githooks");
+    sandbox.start();
+    let plant = format!(
+        "mkdir -p .githooks; {} >.githooks/ralph-pre-finish; chmod +x .githooks/*",
+        hook("echo planted")
+    );
+    sandbox.step("next", &sandbox.completing(&plant)).exits(0);
+    sandbox.ralph(&["finish", "--keep"]).exits(0).says(
+        "warning: .githooks/ralph-pre-finish is not the hook that the loop began with, and was not run",
+    );
+    assert_eq!(ran(&sandbox), ["own", "own"]);
+    for harm in [
+        "echo x >>.githooks/ralph-pre-checkpoint",
+        "rm .githooks/ralph-pre-checkpoint",
+    ] {
+        let sandbox = Sandbox::new();
+        fs::create_dir(sandbox.top.join(".githooks")).unwrap();
+        write_program(&sandbox.top.join(".githooks/ralph-pre-checkpoint"), &own);
+        sandbox.configure("core.hooksPath", ".githooks");
+        sandbox.start();
+        sandbox
+            .step("next", &sandbox.completing(harm))
+            .exits(3)
+            .says("is not the hook that the loop began with");
     }
 }
 

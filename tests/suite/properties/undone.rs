@@ -496,3 +496,14 @@ fn a_repository_made_among_tracked_files_is_undone() {
     sandbox.step("retry", &agent).exits(3);
     assert!(sandbox.top.join("src/.git").exists());
 }
+
+#[test]
+fn a_repository_that_a_complete_story_left_among_tracked_files_goes_with_the_loop() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .step("next", &sandbox.completing("git init -q src"))
+        .exits(0);
+    sandbox.step("next", &sandbox.failing("echo y >y")).exits(3);
+    sandbox.ralph(&["abort"]).exits(0).says("src/.git is moved to");
+    assert!(!sandbox.top.join("src/.git").exists());
+}
