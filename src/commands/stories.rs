@@ -3,7 +3,7 @@
 use super::{context, put_stories_in};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
-use crate::engine::stories::{listing_of, wanted};
+use crate::engine::stories::{listing_from_head, wanted};
 use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -35,7 +35,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         (Ok(change), _) if is_named => as_start_would(&context, &change, &args.from).await?,
         (Ok(change), _) => {
             let (context, state) = look(context, &change).await?;
-            let listing = listing_of(&state, &context.repo.top).await?;
+            let listing = listing_from_head(&state, &context.head, &context.repo.top).await?;
             Stories::of(&change, &state.source, listing, &state.progress.skipped)
         }
         // There is no loop of this name.

@@ -4,6 +4,7 @@ use super::Loop;
 use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail};
+use crate::names::Oid;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
@@ -54,6 +55,12 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
 /// alive, and records the ref moves that it saw. `about` is the story and the attempt.
 pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &str) {
     let seen = guard::take_away(open.site().dir);
+    if about.is_some() {
+        let done = seen.moves.iter().filter(|moved| !moved.refused);
+        open.own_moves = done
+            .filter_map(|moved| Some((moved.name.clone(), Oid::parse(moved.new.as_deref()?)?)))
+            .collect();
+    }
     let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
     for moved in seen.moves.into_iter().take(MAX_EVENTS) {
         let Some((story, attempt)) = about else {

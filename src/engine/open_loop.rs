@@ -17,6 +17,7 @@ use crate::git::worktree::Reading;
 use crate::git::{Head, operations_in_progress};
 use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
+use crate::protect::user_refs::OwnMove;
 use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
 use crate::refs::Update;
 use crate::settings::Settings;
@@ -35,6 +36,8 @@ pub struct Loop<'o> {
     pub(super) due: Vec<Event>,
     /// The user's refs before the attempt that this process runs, in case its record is deleted.
     pub(super) refs_before: Option<UserRefs>,
+    /// The moves of refs that the guard saw the attempt make.
+    pub(super) own_moves: Vec<OwnMove>,
     dir: PathBuf,
     _lock: Lock,
 }
@@ -50,6 +53,7 @@ impl<'o> Loop<'o> {
             view: View::default(),
             due: Vec::new(),
             refs_before: None,
+            own_moves: Vec::new(),
             _lock: lock,
         }
     }

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Loop;
+use super::position::Position;
 use super::watch::{self, Who};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
+use crate::git::Head;
 use crate::names::Change;
 use crate::protect::story_backup;
 use crate::settings::{Mark, Settings, to_std};
@@ -113,6 +115,22 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
     Ok(remembering(state, state.source.list(top).await?))
 }
 
+/// Reads the stories of a loop for somebody who looks at it.
+///
+/// # Errors
+/// If the source cannot be read, or HEAD is elsewhere, where the list may not exist.
+pub async fn listing_from_head(state: &State, head: &Head, top: &Path) -> Result<Listing, Error> {
+    let listing = listing_of(state, top).await;
+    if listing.is_err() {
+        let position = Position {
+            head: head.clone(),
+            tip: None,
+        };
+        position.require_on_branch(state)?;
+    }
+    Ok(listing?)
+}
+
 /// Adds the stories to the listing that the loop itself remembers as done.
 pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     let is_remembered = state.settings.mark == Mark::Never || !state.source.takes_marks();
@@ -148,6 +166,10 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
     let watch = watch::begin(open, Who::Tracker).await?;
     let listing = listing_of(&open.state, &open.context.repo.top).await;
     watch::end(open, watch).await?;
+    if listing.is_err() {
+        // Another branch may have another list, or none.
+        open.position().await?.require_on_branch(&open.state)?;
+    }
     let listing = listing?;
     note_open(open, &listing)?;
     Ok(listing)

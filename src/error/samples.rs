@@ -455,6 +455,11 @@ fn finish() -> Vec<FinishRefusal> {
             branch: "main".to_owned(),
             oid: "bbebf10cdf".to_owned(),
         },
+        FinishRefusal::OriginalDamaged {
+            branch: "main".to_owned(),
+            oid: "bbebf10cdf".to_owned(),
+            file: "/w/.git/refs/heads/main".into(),
+        },
         FinishRefusal::OriginalMoved {
             change: change(),
             branch: "main".to_owned(),

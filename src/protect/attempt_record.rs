@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::records::Records;
 use super::{
     Holder, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags,
-    locks, permissions, story_backup, user_refs,
+    linked_work_trees, locks, permissions, story_backup, user_refs,
 };
 use crate::events::Notices;
 use crate::fs::file_error;
@@ -40,6 +40,7 @@ impl AttemptRecord<'_> {
         story_backup::take(self.site, self.source)?;
         ignored_files::record(self.site).await?;
         Records::of(self.site).settle_hidden()?;
+        linked_work_trees::record(self.site)?;
         control_files::save(self.site)?;
         refs.record(self.site.dir)
     }
@@ -67,6 +68,7 @@ impl AttemptRecord<'_> {
         if removed > 0 {
             notices.tell("the attempt left locks in the repository; they are removed".to_owned());
         }
+        linked_work_trees::tell_gone(self.site, notices)?;
         Ok(changed)
     }
 

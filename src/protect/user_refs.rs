@@ -184,12 +184,16 @@ pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<
     Ok(())
 }
 
-/// Returns the moves that restore the user's refs after a failed attempt: branches and tags that are gone, or moved to
-/// a commit that this HEAD was at, get their old value. New refs, stash entries, and branches checked out in another
-/// work tree stay. `kept` gets the refs that keep the new values, named after `name`.
+/// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
+pub(crate) type OwnMove = (String, Oid);
+
+/// Returns the moves that restore the user's refs after a failed attempt: branches and tags that are gone, or moved by
+/// one of the attempt's `own` moves or to a commit that this HEAD was at, get their old value. New refs, stash entries,
+/// and branches checked out in another work tree stay. `kept` gets the refs that keep the new values, named after `name`.
 pub(crate) async fn put_back(
     site: Site<'_>,
     changes: Vec<RefChange>,
+    own: &[OwnMove],
     name: &str,
     kept: &mut Vec<KeptRef>,
     notices: &mut dyn Notices,
@@ -203,8 +207,12 @@ pub(crate) async fn put_back(
     let elsewhere = git.checked_out_refs(&site.repo.top).await?;
     for change in changes {
         // Somebody may work on other branches meanwhile: commits that this HEAD was never at belong to them.
-        let ours =
-            !elsewhere.contains(&change.name) && change.is.as_ref().is_none_or(|is| visited.contains(is));
+        let is_own = |is: &Oid| own.iter().any(|(name, new)| *name == change.name && new == is);
+        let ours = change
+            .is
+            .as_ref()
+            .is_none_or(|is| visited.contains(is) || is_own(is));
+        let ours = ours && !elsewhere.contains(&change.name);
         let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
             notices.tell(change.told(ATTEMPT));
@@ -295,7 +303,13 @@ impl RefChange {
         match (&self.was, &self.is) {
             (Some(was), None) => format!("{name} was deleted during {who} (it was at {})", was.short()),
             (None, _) => format!("{name} was made during {who}"),
-            (Some(_), Some(is)) => format!("{name} was moved to {} during {who}", is.short()),
+            (Some(was), Some(is)) => {
+                format!(
+                    "{name} was moved from {} to {} during {who}",
+                    was.short(),
+                    is.short()
+                )
+            }
         }
     }
 }
@@ -329,7 +343,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "the branch b was moved to 4444444444 during the attempt",
+                "the branch b was moved from 2222222222 to 4444444444 during the attempt",
                 "the tag t was deleted during the attempt (it was at 3333333333)",
                 "the stash was made during the attempt",
             ]

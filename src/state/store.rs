@@ -112,10 +112,14 @@ impl Advise for StateError {
                     "move the file away, then run: git ralph start {change} --resume"
                 ))
             }
-            Self::Foreign { path, owner } => hint(format!(
-                "sudo -u {owner} git ralph status, or, if it is yours: sudo chown -R \"$USER\" {}",
-                quoted(&path.to_string_lossy())
-            )),
+            Self::Foreign { path, owner } => {
+                // A loop that another user ran once has more files of theirs.
+                let root = path.ancestors().find(|dir| dir.ends_with("ralph"));
+                hint(format!(
+                    "sudo -u {owner} git ralph status, or, if it is yours: sudo chown -R \"$USER\" {}",
+                    quoted(&root.unwrap_or(path).to_string_lossy())
+                ))
+            }
             Self::File(error) => error.advice(),
         }
     }

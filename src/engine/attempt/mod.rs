@@ -154,14 +154,7 @@ pub(crate) async fn choose_story(
     step: Step,
     settings: &Settings,
 ) -> Result<(Listing, Story), Error> {
-    let listing = match stories::read_list(open).await {
-        Ok(listing) => listing,
-        Err(error) => {
-            // Another branch may have another list, or none.
-            open.position().await?.require_on_branch(&open.state)?;
-            return Err(error);
-        }
-    };
+    let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     // Before anything else: the phase may not allow the step at all. A story may have been added to the list since.
     if open.state.progress.phase != Phase::Complete {

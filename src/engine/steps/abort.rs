@@ -34,7 +34,7 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(operation) = operations_in_progress(&open.context.repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
-    if original_now(&open.context.repo.git, &open.state).await? != open.state.original_head {
+    if original_now(&open.context.repo, &open.state).await? != open.state.original_head {
         return Err(FinishRefusal::OriginalMoved {
             change: open.change().to_string(),
             branch: open.state.original_name(),

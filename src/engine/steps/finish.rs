@@ -11,7 +11,7 @@ use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index_file::Index;
-use crate::git::{Git, Repo, index, operations_in_progress};
+use crate::git::{Git, RefFile, Repo, index, last_logged, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
 use crate::refs::Update;
@@ -105,7 +105,7 @@ async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, 
     if let Some(operation) = operations_in_progress(&open.context.repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
-    let original = original_now(&open.context.repo.git, &open.state).await?;
+    let original = original_now(&open.context.repo, &open.state).await?;
     let mut read = None;
     let (finished, merged) = match (open.state.original_head.clone(), original.clone()) {
         (Some(was), Some(now)) if was != now => {
@@ -172,14 +172,15 @@ fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
 /// Returns the tip of the original branch; `None` if it has no commit yet.
 ///
 /// # Errors
-/// If it is gone, checked out elsewhere, or got its first commit meanwhile.
-pub(super) async fn original_now(git: &Git, state: &State) -> Result<Option<Oid>, Error> {
+/// If it is gone, damaged, checked out elsewhere, or got its first commit meanwhile.
+pub(super) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oid>, Error> {
     let Some(branch) = &state.original_branch else {
         return Ok(state.original_head.clone());
     };
     let name = format!("refs/heads/{branch}");
-    let refs = git.refs(&[&name]).await?;
+    let refs = repo.git.refs(&[&name]).await?;
     let found = refs.into_iter().find(|found| found.name == name);
+    let file = repo.common_dir.join(&name);
     match (found, &state.original_head) {
         (Some(found), _) if found.checked_out.is_some() => Err(FinishRefusal::OriginalElsewhere {
             branch: branch.clone(),
@@ -193,6 +194,16 @@ pub(super) async fn original_now(git: &Git, state: &State) -> Result<Option<Oid>
         .into()),
         (Some(found), Some(_)) => Ok(Some(found.oid)),
         (None, None) => Ok(None),
+        (None, Some(was)) if RefFile::read(&file) == RefFile::Damaged => {
+            Err(FinishRefusal::OriginalDamaged {
+                branch: branch.clone(),
+                oid: last_logged(&repo.common_dir.join("logs").join(&name))
+                    .unwrap_or_else(|| was.clone())
+                    .to_string(),
+                file,
+            }
+            .into())
+        }
         (None, Some(was)) => Err(FinishRefusal::OriginalGone {
             branch: branch.clone(),
             oid: was.to_string(),

@@ -1,5 +1,7 @@
 //! Errors of `finish` and `abort`.
 
+use std::path::PathBuf;
+
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
@@ -17,6 +19,13 @@ pub enum FinishRefusal {
     NoChoiceForSeveral(Vec<String>),
     #[error("branch {branch} no longer exists (it was at {oid})")]
     OriginalGone { branch: String, oid: String },
+    /// Git cannot read the original branch's file.
+    #[error("branch {branch} is damaged: git cannot read {} (it was at {oid})", file.display())]
+    OriginalDamaged {
+        branch: String,
+        oid: String,
+        file: PathBuf,
+    },
     /// `abort`, but the original branch has moved.
     #[error("{branch} has moved since the loop began")]
     OriginalMoved { change: String, branch: String },
@@ -47,6 +56,10 @@ impl Advise for FinishRefusal {
             }
             Self::OriginalGone { branch, oid } => {
                 hint(format!("git branch {branch} {oid}")).exit(Exit::Person)
+            }
+            Self::OriginalDamaged { branch, oid, file } => {
+                let file = quoted(&file.to_string_lossy());
+                hint(format!("rm {file} && git branch {branch} {oid}")).exit(Exit::Person)
             }
             Self::OriginalMoved { change, branch } => hint(format!(
                 "to keep what the loop did on its branch: git ralph finish --keep {change} && git checkout {branch}"

@@ -36,8 +36,9 @@ pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Posit
     let mut kept = keep(open, &undoing, position, &now.tree).await?;
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let changes = ref_changes(open).await?;
+    let own = std::mem::take(&mut open.own_moves);
     let (site, _, mut recorder) = open.parts();
-    let put_back = user_refs::put_back(site, changes, &name, &mut kept, &mut recorder).await?;
+    let put_back = user_refs::put_back(site, changes, &own, &name, &mut kept, &mut recorder).await?;
     let plan = RevertPlan {
         trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
         story: undoing.story,

@@ -190,3 +190,17 @@ fn a_branch_that_an_attempt_put_in_the_way_is_named() {
     sandbox.ralph(&["status"]).exits(0).says("was cut off");
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn a_damaged_original_branch_is_named_with_what_helps() {
+    let sandbox = Sandbox::new();
+    let main = sandbox.git(&["rev-parse", "main"]);
+    sandbox.start();
+    let file = sandbox.top.join(".git/refs/heads/main");
+    fs::write(&file, "1234\n").unwrap();
+    let hint = format!("rm {} && git branch main {main}", file.display());
+    sandbox.ralph(&["abort"]).exits(7).says(&hint);
+    sandbox.cmd("sh").args(["-c", &hint]).run().exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+}

@@ -346,6 +346,28 @@ fn moves_of_refs_are_events() {
 }
 
 #[test]
+fn a_ref_that_the_attempts_own_git_moved_is_put_back() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["tag", "t1"]);
+    let was = sandbox.git(&["rev-parse", "t1"]);
+    sandbox.start();
+    let agent = sandbox.failing(&format!(
+        "{TRY}git tag -f t1 $(git commit-tree 'HEAD^{{tree}}' -m elsewhere) >/dev/null; git rev-parse t1 >\"$notes/t1\""
+    ));
+    let output = sandbox.step("next", &agent).exits(3);
+    output.says(&format!("it is put back to {}", &was[..10]));
+    assert_eq!(sandbox.git(&["rev-parse", "t1"]), was);
+    let moved = sandbox.noted("t1").trim().to_owned();
+    assert_ne!(moved, was);
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(objectname)",
+        "refs/ralph/add-login/attempts",
+    ]);
+    assert!(kept.contains(&moved), "{kept}");
+}
+
+#[test]
 fn the_guard_can_be_left_off() {
     let sandbox = Sandbox::new();
     sandbox.git(&["branch", "other"]);

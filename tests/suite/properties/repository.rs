@@ -43,7 +43,7 @@ fn branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back() {
     sandbox
         .step("next", &sandbox.failing(mess))
         .exits(3)
-        .says("the branch main was moved to ")
+        .says("the branch main was moved from ")
         .says("the branch other was deleted during the attempt")
         .says("the tag v1 was deleted during the attempt");
     assert_eq!(refs("refs/heads") + &refs("refs/tags"), before);

@@ -507,3 +507,35 @@ fn a_repository_that_a_complete_story_left_among_tracked_files_goes_with_the_loo
     sandbox.ralph(&["abort"]).exits(0).says("src/.git is moved to");
     assert!(!sandbox.top.join("src/.git").exists());
 }
+
+#[test]
+fn a_linked_work_tree_that_an_attempt_removed_is_named() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.outside("linked");
+    sandbox.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "side"]);
+    fs::write(linked.join("work"), "not committed\n").unwrap();
+    sandbox.start();
+    let agent = sandbox.failing("git worktree remove --force ../linked");
+    let told = format!(
+        "the linked work tree {} was removed during the attempt",
+        linked.display()
+    );
+    sandbox.step("next", &agent).exits(3).says(&told);
+    // Once is enough.
+    let again = sandbox.step("retry", &sandbox.failing("true")).exits(3);
+    assert!(!again.stderr.contains("linked work tree"), "{}", again.stderr);
+}
+
+#[test]
+fn copies_of_ignored_secrets_are_for_the_user_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", ".env\n");
+    sandbox.write(".env", "secret\n");
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("chmod -R 755 .")).exits(3);
+    let mode = |path: &str| {
+        let found = sandbox.top.join(path).metadata().unwrap();
+        found.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(".git/ralph/add-login"), 0o700);
+}

@@ -119,3 +119,18 @@ fn a_change_without_a_list_is_told_with_those_that_have_one() {
     assert!(output.stderr.contains(CHANGE), "{}", output.stderr);
     sandbox.ralph(&["stories"]).exits(1).says("there is no loop here");
 }
+
+#[test]
+fn on_another_branch_without_the_list_it_says_where_to_go() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["rm", "-q", "-r", "--cached", "openspec"]);
+    sandbox.git(&["commit", "-q", "-m", "no list here"]);
+    sandbox.start();
+    sandbox.git(&["checkout", "-q", "main"]);
+    for verb in ["stories", "skip"] {
+        sandbox
+            .ralph(&[verb])
+            .exits(7)
+            .says("hint: git checkout ralph/add-login");
+    }
+}

@@ -1,0 +1,51 @@
+//! Hooks in the work tree (`core.hooksPath = .githooks`): an attempt can write them like any other file, and they run
+//! outside of what holds the agent. So only those run that the loop began with.
+
+use std::path::PathBuf;
+
+use super::Hook;
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::fs::{Links, read_regular};
+
+/// Maximum size of a hook, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// Returns why a hook is not run: it is in the work tree, and not as it was when the loop began.
+pub(super) async fn refusal(open: &Loop<'_>, hook: Hook) -> Result<Option<String>, Error> {
+    let Some(path) = path_in_work_tree(open, hook) else {
+        return Ok(None);
+    };
+    let was = open
+        .context
+        .repo
+        .git
+        .file_of(&open.state.before.initial, &path)
+        .await?;
+    let file = open.context.repo.top.join(&path);
+    // A directory or a pipe is no hook that the loop could have begun with.
+    let is = match file.symlink_metadata() {
+        Ok(_) => Some(read_regular(&file, Links::Refused, MOST).unwrap_or_default()),
+        Err(_) => None,
+    };
+    Ok((was != is).then(|| format!("{path} is not the hook that the loop began with, and was not run")))
+}
+
+/// Returns the path of the hook relative to the top, if its directory is in the work tree.
+fn path_in_work_tree(open: &Loop<'_>, hook: Hook) -> Option<String> {
+    let repo = &open.context.repo;
+    let file = open
+        .context
+        .configuration
+        .hooks
+        .as_ref()?
+        .file(repo, hook.name())?;
+    let real = |path: PathBuf| path.canonicalize().ok();
+    let (dir, top) = (real(file.parent()?.to_owned())?, real(repo.top.clone())?);
+    let is_gits = [&repo.git_dir, &repo.common_dir]
+        .into_iter()
+        .filter_map(|git| real(git.clone()))
+        .any(|git| dir.starts_with(git));
+    let below = dir.strip_prefix(&top).ok().filter(|_| !is_gits)?;
+    below.join(hook.name()).to_str().map(ToOwned::to_owned)
+}

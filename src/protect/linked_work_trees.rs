@@ -1,0 +1,59 @@
+//! Linked work trees (git-worktree(1)): an attempt can remove one, and what was not committed there. Nothing brings that
+//! back, so it is reported.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::Site;
+use super::records::{Paths, Records};
+use crate::events::Notices;
+use crate::fs::{FileError, Links, read_regular};
+
+/// Name of the record of those that were there before the attempt.
+const NAME: &str = "linked-work-trees";
+/// Maximum length of the path of one, in bytes.
+const MOST: u64 = 1 << 16;
+
+/// Records the existing ones before an attempt.
+pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
+    let (records, found) = (Records::of(site), find(&site.repo.common_dir));
+    let known = records.knows(NAME);
+    if (known && records.paths(NAME)? == found) || (!known && found.is_empty()) {
+        return Ok(());
+    }
+    records.save_paths(NAME, &found)
+}
+
+/// Reports those that are gone since.
+pub(super) fn tell_gone(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), FileError> {
+    let records = Records::of(site);
+    if !records.knows(NAME) {
+        return Ok(());
+    }
+    for path in records.paths(NAME)? {
+        let dir = PathBuf::from(OsString::from_vec(path));
+        if !dir.exists() {
+            notices.tell(format!(
+                "the linked work tree {} was removed during the attempt, with what was not committed in it",
+                dir.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).
+fn find(common_dir: &Path) -> Paths {
+    let entries = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten();
+    let link = |dir: PathBuf| read_regular(&dir.join("gitdir"), Links::Refused, MOST).ok();
+    let links = entries.filter_map(|entry| link(entry.ok()?.path()));
+    let dirs = links.filter_map(|link| {
+        let path = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
+        path.parent().map(Path::to_owned)
+    });
+    dirs.filter(|dir| dir.exists())
+        .map(|dir| dir.as_os_str().as_bytes().to_vec())
+        .collect()
+}
