@@ -145,6 +145,7 @@ fn work_tree() -> Vec<WorkTreeError> {
         WorkTreeError::Git(git().remove(0)),
         WorkTreeError::Unreadable("  secret.txt".to_owned()),
         WorkTreeError::Unstorable("  pipe".to_owned()),
+        WorkTreeError::Unconverted("b.txt".to_owned()),
     ]
 }
 

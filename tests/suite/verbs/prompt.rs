@@ -184,7 +184,7 @@ fn what_agents_learn_reaches_later_prompts_by_file_and_by_message() {
 }
 
 #[test]
-fn something_else_in_the_place_of_the_learnings_is_let_be() {
+fn something_else_in_the_place_of_the_learnings_is_not_followed() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let outside = sandbox.outside("precious");
@@ -193,7 +193,10 @@ fn something_else_in_the_place_of_the_learnings_is_let_be() {
         "ln -s '{}' \"$RALPH_LEARNINGS\"; echo '<learning>evil</learning>'; complete",
         outside.display()
     ));
-    sandbox.step("next", &agent).exits(0).says("cannot be kept");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("links or pipes were put into the loop's directory");
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine\n");
     let file = sandbox.top.join(".git/ralph/add-login/learnings.md");
     std::fs::remove_file(&file).unwrap();
