@@ -28,9 +28,9 @@ pub(super) async fn set_up(open: &mut Loop<'_>, is_wanted: bool) -> GitSettings 
     }
 }
 
-async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
-    let repo = &open.context.repo;
+async fn make(open: &mut Loop<'_>) -> Result<GitSettings, Error> {
     let refs = open.user_refs().await?;
+    let repo = &open.context.repo;
     let stashes = if refs.has_stash() {
         repo.git.stash_entries().await?
     } else {

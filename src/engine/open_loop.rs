@@ -243,11 +243,13 @@ impl<'o> Loop<'o> {
     }
 
     /// Returns the user's refs, from memory if nothing can have changed them since they were read.
-    pub(crate) async fn user_refs(&self) -> Result<UserRefs, Error> {
-        match &self.view.refs {
-            Some(known) => Ok(known.clone()),
-            None => self.read_user_refs().await,
+    pub(crate) async fn user_refs(&mut self) -> Result<UserRefs, Error> {
+        if let Some(known) = &self.view.refs {
+            return Ok(known.clone());
         }
+        let refs = self.read_user_refs().await?;
+        self.view.refs = Some(refs.clone());
+        Ok(refs)
     }
 
     /// Reads the user's refs.

@@ -89,13 +89,10 @@ impl UserRefs {
         Ok(written.map_err(|source| file_error("write", &path, source))?)
     }
 
-    /// Returns the changes since the record of the attempt's beginning; none if there is no record.
-    pub fn changes(&self, dir: &Path) -> Vec<RefChange> {
-        let text = read_regular_text(&dir.join(RECORD), Links::Refused, u64::MAX).ok();
-        let before: Option<Self> = text.and_then(|text| toml::from_str(&text).ok());
-        before
-            .map(|before| self.changes_since(&before))
-            .unwrap_or_default()
+    /// Reads the record of the attempt's beginning, if there is one.
+    pub fn recorded(dir: &Path) -> Option<Self> {
+        let text = read_regular_text(&dir.join(RECORD), Links::Refused, u64::MAX).ok()?;
+        toml::from_str(&text).ok()
     }
 
     /// Returns the changes since an earlier state of the refs.
@@ -350,9 +347,9 @@ mod tests {
         );
         let dir = tempfile::tempdir().unwrap();
         before.record(dir.path()).unwrap();
-        assert_eq!(now.changes(dir.path()).len(), 3);
+        assert_eq!(UserRefs::recorded(dir.path()), Some(before));
         forget(dir.path());
-        assert_eq!(now.changes(dir.path()), []);
+        assert_eq!(UserRefs::recorded(dir.path()), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers};
 use crate::error::Error;
 use crate::fs::write_private;
-use crate::git::GitError;
+use crate::git::{GitError, index};
 use crate::protect::story_backup;
 use crate::settings::Settings;
 use crate::state::Verdict;
@@ -44,9 +44,15 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
 }
 
 /// Refuses a state whose checkpoint is not in the repository, before the story is marked.
-async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
-    let state = &open.state;
-    match open.context.repo.git.tree_of(&state.checkpoint).await {
+async fn refuse_unfit(open: &mut Loop<'_>) -> Result<(), Error> {
+    let position = open.position().await?;
+    let (repo, state) = (&open.context.repo, &open.state);
+    let held = index::held_tree(&open.checkpoint().index(open.site()), repo.oid_length);
+    // In the ordinary case no process is asked.
+    if position.tip.as_ref() == Some(&state.checkpoint) && held.as_ref() == Some(&state.checkpoint_tree) {
+        return Ok(());
+    }
+    match repo.git.tree_of(&state.checkpoint).await {
         Ok(tree) if tree == state.checkpoint_tree => Ok(()),
         Ok(_) | Err(GitError::Failed { .. }) => Err(StepRefusal::Unfit {
             change: state.change.to_string(),

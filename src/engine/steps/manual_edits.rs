@@ -56,7 +56,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         }
     };
     // An attempt's changes to the user's refs are measured from here; git can be asked for both in parallel.
-    let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(open.site()), open.user_refs());
+    let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(open.site()), open.read_user_refs());
     open.view.refs = Some(refs?);
     if tip == checkpoint.commit && is_as_left? {
         return Ok(());

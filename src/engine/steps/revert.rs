@@ -53,12 +53,14 @@ pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Posit
 }
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
-pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
-    let (now, dir) = (open.user_refs().await?, open.site().dir);
-    let mut changes = match &open.refs_before {
-        Some(before) if open.state.running.is_some() => now.changes_since(before),
-        _ => now.changes(dir),
+pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, Error> {
+    let before = open.refs_before.clone().filter(|_| open.state.running.is_some());
+    let before = before.or_else(|| UserRefs::recorded(open.site().dir));
+    // A person's work is not compared with anything.
+    let Some(before) = before else {
+        return Ok(Vec::new());
     };
+    let mut changes = open.user_refs().await?.changes_since(&before);
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
