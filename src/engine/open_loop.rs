@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::events::{Event, Notices, Observer, What};
 use crate::fs::append_private;
 use crate::git::worktree::Reading;
-use crate::git::{Head, operations_in_progress};
-use crate::names::{Change, ref_component};
+use crate::git::{DiffSize, Head, operations_in_progress};
+use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::user_refs::OwnMove;
 use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
@@ -213,6 +213,12 @@ impl<'o> Loop<'o> {
         let checkpoint = self.checkpoint();
         let (site, _, mut recorder) = self.parts();
         Ok(checkpoint.read(site, &mut recorder).await?)
+    }
+
+    /// Counts the differences between a tree and the checkpoint; returns `None` if git cannot tell.
+    pub(super) async fn size_of(&self, tree: &Oid) -> Option<DiffSize> {
+        let git = &self.context.repo.git;
+        git.diff_size(&self.state.checkpoint_tree, tree).await.ok()
     }
 
     /// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.

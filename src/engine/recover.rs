@@ -177,7 +177,9 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     let reason = "git-ralph was cut off during the attempt".to_owned();
     let since = open.state.running.as_ref().map(|running| running.since);
     let now = jiff::Timestamp::now();
-    open.emit(What::AttemptEnded(Attempt {
+    let position = open.position().await?;
+    let left = revert::read_what_is_left(open).await?;
+    let ended = Attempt {
         story: story.id.clone(),
         attempt: story.attempt,
         verdict: Verdict::Interrupted,
@@ -187,9 +189,17 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         exit_code: None,
         cost_usd: None,
         input_tokens: None,
+        cache_read_tokens: None,
+        cache_write_tokens: None,
         output_tokens: None,
-    }));
-    let position = open.position().await?;
+        model: None,
+        turns: None,
+        files: None,
+        insertions: None,
+        deletions: None,
+    };
+    let size = open.size_of(&left.tree).await;
+    open.emit(What::AttemptEnded(ended.with_size(size)));
     revert_own_refs(open).await?;
     let undoing = Undoing {
         story: story.id.clone(),
@@ -197,7 +207,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         verdict: Some(Verdict::Interrupted),
         reason: Some(reason),
     };
-    revert::undo(open, undoing, &position).await?;
+    revert::undo(open, undoing, &position, left).await?;
     open.tell(format!(
         "attempt {} at {} was cut off; it does not count, and what it left is kept: git ralph log",
         story.attempt, story.id

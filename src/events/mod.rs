@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::git::DiffSize;
 use crate::names::Oid;
 use crate::state::Verdict;
 
@@ -262,10 +263,42 @@ pub struct Attempt {
     pub exit_code: Option<i32>,
     /// Its cost in US dollars, if the agent reports it.
     pub cost_usd: Option<f64>,
-    /// Tokens read, if the agent reports them.
+    /// Tokens read, those from a cache or put into one included, if the agent reports them.
     pub input_tokens: Option<u64>,
+    /// The part of them that came from a cache.
+    #[serde(default)]
+    pub cache_read_tokens: Option<u64>,
+    /// The part of them that was put into a cache.
+    #[serde(default)]
+    pub cache_write_tokens: Option<u64>,
     /// Tokens written, if the agent reports them.
     pub output_tokens: Option<u64>,
+    /// The model, if the agent reports it.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Number of requests to the model, if the agent reports it.
+    #[serde(default)]
+    pub turns: Option<u64>,
+    /// Files that the attempt changed, compared with the checkpoint before it; null if that was not counted.
+    #[serde(default)]
+    pub files: Option<u64>,
+    /// Lines that it added.
+    #[serde(default)]
+    pub insertions: Option<u64>,
+    /// Lines that it removed.
+    #[serde(default)]
+    pub deletions: Option<u64>,
+}
+
+impl Attempt {
+    /// Adds how much the attempt changed, if that was counted.
+    #[must_use]
+    pub fn with_size(mut self, size: Option<DiffSize>) -> Self {
+        self.files = size.map(|size| size.files);
+        self.insertions = size.map(|size| size.insertions);
+        self.deletions = size.map(|size| size.deletions);
+        self
+    }
 }
 
 /// A stream of the agent's output.

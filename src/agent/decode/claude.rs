@@ -38,6 +38,7 @@ impl Claude {
         };
         self.is_qwen |= system.qwen_code_version.is_some();
         report.session = system.session_id.value().or(report.session.take());
+        report.works_with(system.model.value());
         if system.subtype.value().as_deref() == Some("api_retry") {
             let error = system.error.value().unwrap_or_default();
             report.note(&format!("error, trying again: {error}"));
@@ -79,15 +80,20 @@ impl Claude {
         report.ended = true;
         report.session = result.session_id.value().or(report.session.take());
         report.cost_usd = result.total_cost_usd.value();
-        (report.input_tokens, report.output_tokens) = (None, None);
+        report.turns = result.num_turns.value();
+        report.count_tokens_anew();
         let models = result.model_usage.value().unwrap_or_default();
         if models.is_empty() {
             let mut tokens = result.usage.value().unwrap_or_default();
             if self.is_qwen {
                 // A part of what was read.
-                (tokens.cache_read, tokens.cache_written) = <_>::default();
+                let parts = std::mem::take(&mut tokens.cache_read).value();
+                report.cache_read_tokens = parts;
+                tokens.cache_written = <_>::default();
             }
             tokens.spend(report);
+        } else if let [model] = models.keys().collect::<Vec<_>>()[..] {
+            report.works_with(Some(model.clone()));
         }
         for tokens in models.into_values() {
             tokens.spend(report);
@@ -140,6 +146,7 @@ impl Dialect for Claude {
 struct System {
     subtype: Lenient<String>,
     session_id: Lenient<String>,
+    model: Lenient<String>,
     error: Lenient<String>,
     error_status: Lenient<u16>,
     qwen_code_version: Option<IgnoredAny>,
@@ -190,6 +197,7 @@ struct StreamResult {
     result: Lenient<String>,
     session_id: Lenient<String>,
     total_cost_usd: Lenient<f64>,
+    num_turns: Lenient<u64>,
     permission_denials: Lenient<Vec<Denial>>,
     /// The tokens of the agent's last stretch alone.
     usage: Lenient<Tokens>,
@@ -220,8 +228,7 @@ pub(super) struct Tokens {
 impl Tokens {
     pub(super) fn spend(self, report: &mut ReportBuilder) {
         report.spend(self.input.value(), self.output.value(), None);
-        report.spend(self.cache_read.value(), None, None);
-        report.spend(self.cache_written.value(), None, None);
+        report.spend_cached(self.cache_read.value(), self.cache_written.value());
     }
 }
 
@@ -275,6 +282,23 @@ mod tests {
         let models = r#""modelUsage":{"a":{"inputTokens":100,"outputTokens":10,"cacheReadInputTokens":40,"cacheCreationInputTokens":5},"b":{"inputTokens":1,"outputTokens":7}}"#;
         assert_eq!(tokens(&format!("{usage},{models}")), (Some(146), Some(17)));
         assert_eq!(tokens(r#""modelUsage":[7]"#), (None, None));
+    }
+
+    #[test]
+    fn what_came_from_a_cache_the_model_and_the_turns_are_told() {
+        let init = r#"{"type":"system","subtype":"init","session_id":"s1","model":"opus"}"#;
+        let told = |rest: &str| {
+            let result = format!(r#"{{"type":"result","result":"",{rest}}}"#);
+            let report = decode(&[init, &result]);
+            let cache = (report.cache_read_tokens, report.cache_write_tokens);
+            (cache, report.model, report.turns)
+        };
+        let models = r#""num_turns":4,"modelUsage":{"a":{"inputTokens":1,"cacheReadInputTokens":40,"cacheCreationInputTokens":5},"b":{"cacheReadInputTokens":2}}"#;
+        let opus = || Some("opus".to_owned());
+        assert_eq!(told(models), ((Some(42), Some(5)), opus(), Some(4)));
+        // Not told is not zero.
+        let none = r#""usage":{"input_tokens":20}"#;
+        assert_eq!(told(none), ((None, None), opus(), None));
     }
 
     #[test]

@@ -30,6 +30,7 @@ impl Dialect for Codex {
                 if let Some(usage) = event.usage.value() {
                     report.input_tokens = usage.input_tokens.value();
                     report.output_tokens = usage.output_tokens.value();
+                    report.cache_read_tokens = usage.cached_input_tokens.value();
                 }
             }
             "turn.failed" => {
@@ -103,6 +104,7 @@ impl Item {
 #[serde(default)]
 struct Usage {
     input_tokens: Lenient<u64>,
+    cached_input_tokens: Lenient<u64>,
     output_tokens: Lenient<u64>,
 }
 
@@ -121,7 +123,8 @@ mod tests {
     const TOOL: &str = r#"{"type":"item.started","item":{"type":"command_execution","command":"make"}}"#;
     const TOOL_END: &str = r#"{"type":"item.completed","item":{"type":"command_execution","aggregated_output":"<promise>COMPLETE</promise>\n"}}"#;
     const DONE: &str = r#"{"type":"item.completed","item":{"type":"agent_message","text":"Done.\n<promise>COMPLETE</promise>"}}"#;
-    const END: &str = r#"{"type":"turn.completed","usage":{"input_tokens":9,"output_tokens":2}}"#;
+    const END: &str =
+        r#"{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":4,"output_tokens":2}}"#;
     const ERROR: &str = r#"{"type":"error","message":"Reconnecting... 1/5 (unexpected status 401)"}"#;
     const FAILED: &str = r#"{"type":"turn.failed","error":{"message":"unexpected status 401"}}"#;
 
@@ -140,6 +143,10 @@ mod tests {
             (true, None, Format::Codex)
         );
         assert_eq!((report.input_tokens, report.output_tokens), (Some(9), Some(2)));
+        assert_eq!(
+            (report.cache_read_tokens, report.cache_write_tokens),
+            (Some(4), None)
+        );
         assert_eq!(report.session.as_deref(), Some("t1"));
     }
 

@@ -34,7 +34,7 @@ pub(super) fn line(kind: &str, line: &str, report: &mut ReportBuilder) {
             report.message(&event.final_text.value().unwrap_or_default());
             report.ended = true;
             report.session = event.session_id.value().or(report.session.take());
-            (report.input_tokens, report.output_tokens) = (None, None);
+            report.count_tokens_anew();
             event.usage.value().unwrap_or_default().spend(report);
         }
         "error" => {

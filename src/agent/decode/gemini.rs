@@ -33,7 +33,10 @@ impl Gemini {
         let kind = event.r#type.as_str();
         let speaks = kind == "message" && event.role.value().as_deref() == Some("assistant");
         match kind {
-            "init" => report.session = event.session_id.value(),
+            "init" => {
+                report.session = event.session_id.value();
+                report.works_with(event.model.value());
+            }
             "message" if speaks => {
                 let words = event.content.value().unwrap_or_default();
                 if !self.speaking || !event.delta {
@@ -57,6 +60,7 @@ impl Gemini {
                 if let Some(stats) = event.stats.value() {
                     report.input_tokens = stats.input_tokens.value();
                     report.output_tokens = stats.output_tokens.value();
+                    report.cache_read_tokens = stats.cached.value();
                 }
             }
             _ => return,
@@ -150,6 +154,7 @@ fn kind_in(stderr: &str) -> FaultKind {
 struct Event {
     r#type: String,
     session_id: Lenient<String>,
+    model: Lenient<String>,
     role: Lenient<String>,
     content: Lenient<String>,
     delta: bool,
@@ -183,6 +188,7 @@ impl Failure {
 struct Stats {
     input_tokens: Lenient<u64>,
     output_tokens: Lenient<u64>,
+    cached: Lenient<u64>,
 }
 
 #[derive(Default, Deserialize)]

@@ -161,8 +161,16 @@ pub struct Report {
     pub cost_usd: Option<f64>,
     /// All input tokens, those read from a cache or written to one included, by the agent's own count.
     pub input_tokens: Option<u64>,
+    /// The part of them that came from a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// The part of them that was put into a cache.
+    pub cache_write_tokens: Option<u64>,
     /// The output tokens, by the agent's own count.
     pub output_tokens: Option<u64>,
+    /// The model that the agent works with, by its own words.
+    pub model: Option<String>,
+    /// How often the model was asked, by the agent's own count.
+    pub turns: Option<u64>,
     /// The agent's name for the session.
     pub session: Option<String>,
     /// The learnings of the final message, for later stories.

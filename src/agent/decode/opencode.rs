@@ -61,8 +61,7 @@ impl Dialect for Opencode {
                     reason.as_deref() == Some("unknown") && input.unwrap_or(0) + output.unwrap_or(0) == 0;
                 report.spend(input, output, part.cost.value());
                 let cache = tokens.cache.value().unwrap_or_default();
-                report.spend(cache.read.value(), None, None);
-                report.spend(cache.write.value(), None, None);
+                report.spend_cached(cache.read.value(), cache.write.value());
                 report.ended = reason.as_deref() == Some("stop");
                 if !report.ended {
                     self.work(report);

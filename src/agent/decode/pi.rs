@@ -64,6 +64,7 @@ struct Message {
     stop_reason: Lenient<String>,
     #[serde(rename = "errorMessage")]
     error: Lenient<String>,
+    model: Lenient<String>,
     usage: Lenient<Usage>,
 }
 
@@ -86,8 +87,8 @@ impl Message {
         let usage = self.usage.value().unwrap_or_default();
         let cost = usage.cost.value().and_then(|cost| cost.total.value());
         report.spend(usage.input.value(), usage.output.value(), cost);
-        report.spend(usage.cache_read.value(), None, None);
-        report.spend(usage.cache_write.value(), None, None);
+        report.spend_cached(usage.cache_read.value(), usage.cache_write.value());
+        report.works_with(self.model.value());
     }
 }
 

@@ -25,6 +25,9 @@ const RECENT: usize = 4;
 const DENIED: usize = 10;
 const DENIED_CHARS: usize = 60;
 
+/// Maximum length of the name of a model, in characters.
+const MODEL_CHARS: usize = 100;
+
 /// The report on the run so far.
 pub(super) struct ReportBuilder {
     scanner: PromiseScanner,
@@ -42,7 +45,11 @@ pub(super) struct ReportBuilder {
     pub(super) fault: Option<Fault>,
     pub(super) cost_usd: Option<f64>,
     pub(super) input_tokens: Option<u64>,
+    pub(super) cache_read_tokens: Option<u64>,
+    pub(super) cache_write_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
+    pub(super) model: Option<String>,
+    pub(super) turns: Option<u64>,
     pub(super) session: Option<String>,
 }
 
@@ -61,7 +68,11 @@ impl ReportBuilder {
             fault: None,
             cost_usd: None,
             input_tokens: None,
+            cache_read_tokens: None,
+            cache_write_tokens: None,
             output_tokens: None,
+            model: None,
+            turns: None,
             session: None,
         }
     }
@@ -145,16 +156,33 @@ impl ReportBuilder {
 
     /// Adds to the tokens and the cost.
     pub(super) fn spend(&mut self, input: Option<u64>, output: Option<u64>, cost: Option<f64>) {
-        let add = |sum: &mut Option<u64>, more: Option<u64>| {
-            if let Some(more) = more {
-                *sum = Some(sum.unwrap_or(0).saturating_add(more));
-            }
-        };
         add(&mut self.input_tokens, input);
         add(&mut self.output_tokens, output);
         if let Some(cost) = cost {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
+    }
+
+    /// Adds to the tokens that came from a cache or went into one; they are part of those read.
+    pub(super) fn spend_cached(&mut self, read: Option<u64>, written: Option<u64>) {
+        add(&mut self.cache_read_tokens, read);
+        add(&mut self.cache_write_tokens, written);
+        self.spend(read, None, None);
+        self.spend(written, None, None);
+    }
+
+    /// Forgets the tokens reported so far: what follows counts all of them.
+    pub(super) fn count_tokens_anew(&mut self) {
+        (self.input_tokens, self.output_tokens) = (None, None);
+        (self.cache_read_tokens, self.cache_write_tokens) = (None, None);
+    }
+
+    /// Records the model; the first one that is named is the agent's own.
+    pub(super) fn works_with(&mut self, model: Option<String>) {
+        let is_shown = |char: &char| !char.is_control();
+        let short = |model: String| model.chars().filter(is_shown).take(MODEL_CHARS).collect();
+        let model = model.filter(|model| !model.is_empty() && self.model.is_none());
+        self.model = model.map(short).or(self.model.take());
     }
 
     /// Returns the final report: only a stream that ended, and without a fault, promises anything.
@@ -167,7 +195,11 @@ impl ReportBuilder {
             fault: self.fault,
             cost_usd: self.cost_usd,
             input_tokens: self.input_tokens,
+            cache_read_tokens: self.cache_read_tokens,
+            cache_write_tokens: self.cache_write_tokens,
             output_tokens: self.output_tokens,
+            model: self.model,
+            turns: self.turns,
             session: self.session,
             learnings: self.learnings.finish(),
             denied: self.denied,
@@ -176,6 +208,12 @@ impl ReportBuilder {
             suspected: None,
             last_line: None,
         }
+    }
+}
+
+fn add(sum: &mut Option<u64>, more: Option<u64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0).saturating_add(more));
     }
 }
 

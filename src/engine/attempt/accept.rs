@@ -102,19 +102,30 @@ pub(crate) async fn conclude(
     let mut accepted = None;
     if outcome.judgement.verdict == Verdict::Complete {
         match accept(open, story, before, &outcome, settings, &begun).await {
-            Ok(base) => accepted = Some((base, open.read_work_tree().await)),
+            Ok(base) => accepted = Some(base),
             Err(Refused::Attempt(judgement)) => outcome.judgement = judgement,
             Err(Refused::Error(error)) => return Err(error),
         }
     }
-    if let Some((_, Ok(reading))) = &accepted
+    let mut left = match accepted {
+        Some(_) => open.read_work_tree().await,
+        None => revert::read_what_is_left(open).await,
+    };
+    if accepted.is_some()
+        && let Ok(reading) = &left
         && let Err(why) = reading.require_converted()
     {
         outcome.judgement = Judgement::new(Verdict::Failed, why.to_string());
         accepted = None;
+        left = revert::read_what_is_left(open).await;
     }
-    open.emit(What::AttemptEnded(begun.ended(story, &outcome)));
-    if let Some((base, reading)) = accepted {
+    let size = match &left {
+        Ok(left) => open.size_of(&left.tree).await,
+        Err(_) => None,
+    };
+    open.emit(What::AttemptEnded(begun.ended(story, &outcome).with_size(size)));
+    let left = left?;
+    if let Some(base) = accepted {
         let Base {
             position,
             parent,
@@ -131,7 +142,7 @@ pub(crate) async fn conclude(
             body: message::body(story, &begun, &outcome, &gates),
             denied: outcome.denied().join(", "),
         };
-        checkpoint::save(open, new, &position, reading?).await?;
+        checkpoint::save(open, new, &position, left).await?;
         user_refs::forget(open.site().dir);
         lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
         return after_checkpoint(open, story).await.map(Concluded::End);
@@ -143,7 +154,7 @@ pub(crate) async fn conclude(
         reason: reason_for_next(&outcome, settings),
     };
     let position = open.position().await?;
-    revert::undo(open, undoing, &position).await?;
+    revert::undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
     after_failure(open, outcome.judgement)
 }

@@ -146,7 +146,14 @@ impl Begun {
             exit_code: outcome.exit_code,
             cost_usd: outcome.cost(),
             input_tokens: report.and_then(|report| report.input_tokens),
+            cache_read_tokens: report.and_then(|report| report.cache_read_tokens),
+            cache_write_tokens: report.and_then(|report| report.cache_write_tokens),
             output_tokens: report.and_then(|report| report.output_tokens),
+            model: report.and_then(|report| report.model.clone()),
+            turns: report.and_then(|report| report.turns),
+            files: None,
+            insertions: None,
+            deletions: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Steps of a person, or of another driver, on a story: complete, fail, revert, skip.
 
-use super::revert::{Undoing, undo};
+use super::revert::{Undoing, read_what_is_left, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
@@ -115,7 +115,8 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
         verdict: None,
         reason: None,
     };
-    undo(open, undoing, &position).await?;
+    let left = read_what_is_left(open).await?;
+    undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, None).await?;
     Ok(true)
 }

@@ -26,13 +26,22 @@ pub(crate) struct Undoing {
     pub reason: Option<String>,
 }
 
-/// Keeps the work of an attempt and goes back to the checkpoint. Two scans of the work tree.
-pub(crate) async fn undo(open: &mut Loop<'_>, undoing: Undoing, position: &Position) -> Result<(), Error> {
+/// Reads the work tree that is to be undone. Scans it once.
+pub(crate) async fn read_what_is_left(open: &mut Loop<'_>) -> Result<Reading, Error> {
     // Files that the user's git ignores are no work of the attempt, wherever they were moved.
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     checkpoint.rename_back(site, &mut recorder)?;
-    let now = open.read_work_tree().await?;
+    open.read_work_tree().await
+}
+
+/// Keeps what an attempt left, as it was just read, and goes back to the checkpoint. Scans the work tree once.
+pub(crate) async fn undo(
+    open: &mut Loop<'_>,
+    undoing: Undoing,
+    position: &Position,
+    now: Reading,
+) -> Result<(), Error> {
     let mut kept = keep(open, &undoing, position, &now.tree).await?;
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let changes = ref_changes(open).await?;

@@ -43,7 +43,10 @@ fn one_line_of_100_megabytes_is_nothing_special() {
 #[test]
 fn the_final_message_of_claude_decides() {
     let line = |kind: &str, rest: &str| format!("{{\"type\":\"{kind}\",{rest}}}");
-    let begin = line("system", "\"subtype\":\"init\",\"session_id\":\"s\"");
+    let begin = line(
+        "system",
+        "\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m-1\"",
+    );
     let talk = line(
         "assistant",
         "\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"<promise>COMPLETE</promise>\"}]}",
@@ -52,7 +55,9 @@ fn the_final_message_of_claude_decides() {
         let text = format!("\"subtype\":\"success\",\"is_error\":false,\"result\":\"{text}\"");
         line(
             "result",
-            &format!("{text},\"total_cost_usd\":0.25,\"usage\":{{\"input_tokens\":7,\"output_tokens\":3}}"),
+            &format!(
+                "{text},\"total_cost_usd\":0.25,\"usage\":{{\"input_tokens\":7,\"cache_read_input_tokens\":5,\"output_tokens\":3}}"
+            ),
         )
     };
     let print = |lines: &[&str]| format!("cat <<'EOF'\n{}\nEOF", lines.join("\n"));
@@ -73,8 +78,12 @@ fn the_final_message_of_claude_decides() {
     assert_eq!(attempt["cost_usd"], 0.25);
     assert_eq!(
         (&attempt["input_tokens"], &attempt["output_tokens"]),
-        (&7.into(), &3.into())
+        (&12.into(), &3.into())
     );
+    assert_eq!(attempt["cache_read_tokens"], 5);
+    assert_eq!(attempt["model"], "m-1");
+    // Nobody told, so nobody knows.
+    assert!(attempt["cache_write_tokens"].is_null() && attempt["turns"].is_null());
     // Cut off: the result never came.
     let cut = sandbox.agent(&print(&[&begin, &talk]));
     let output = sandbox.step("retry", &cut);

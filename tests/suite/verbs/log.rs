@@ -27,6 +27,14 @@ fn every_attempt_is_there() {
         assert_eq!(attempt["attempt"], index + 1);
         assert_eq!(attempt["story"], "1");
         assert!(attempt["duration"].as_f64().unwrap() >= 0.0);
+        let size = ["files", "insertions", "deletions"].map(|field| attempt[field].as_u64());
+        // The last one ticks the boxes of its story too.
+        let ticked = u64::from(index == 2);
+        assert_eq!(size[0], Some(1 + ticked), "{attempt}");
+        assert!(
+            size[1] >= Some(1 + ticked) && size[2] >= Some(ticked),
+            "{attempt}"
+        );
     }
     let kept = attempts[1]["ref"].as_str().unwrap();
     assert_eq!(sandbox.git(&["show", &format!("{kept}:f")]), "2");
