@@ -3,8 +3,9 @@
 //! The rooms of the house, from the top floor down; arrows go down only (`docs/architecture.md`):
 //!
 //! - [`cli`]: what can be typed. [`commands`]: one file a verb: its arguments, one call, and its result printed by [`ui`].
-//! - [`inspect`] looks and changes nothing. [`agent_sessions`]: an agent's own session drives the loop. [`install`]: what
-//!   is put outside of a loop, and taken out again. [`repository_hooks`] report what a person does.
+//! - [`report`]: what a loop came to, for the pages that [`ui`] writes. [`inspect`] looks and changes nothing.
+//!   [`agent_sessions`]: an agent's own session drives the loop. [`install`]: what is put outside of a loop, and taken
+//!   out again. [`repository_hooks`] report what a person does.
 //! - [`engine`]: the loop. It decides and orders.
 //! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.
 //! - [`agent`]: the agent's process, its output, its promise. [`stories`]: where stories come from and how they are marked
@@ -37,6 +38,7 @@ pub mod paths;
 pub mod prompt;
 pub mod protect;
 pub mod refs;
+pub mod report;
 pub mod repository_hooks;
 pub mod settings;
 pub mod signal;

@@ -65,7 +65,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Finish::Keep => Finish::Keep,
     };
     engine::finish(&mut open, choice).await?;
-    summarise(&mut open);
+    summarise(&mut open).await;
     Ok(Exit::Done)
 }
 

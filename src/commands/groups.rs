@@ -11,7 +11,7 @@ use super::Cli;
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("Begin and end", &["run", "start", "finish", "abort"]),
     ("Attempts", &["next", "retry", "skip", "revert", "restore"]),
-    ("Look", &["status", "log", "diff", "stories", "prompt"]),
+    ("Look", &["status", "log", "diff", "report", "stories", "prompt"]),
     ("Work on a story yourself", &["complete", "fail"]),
     ("Set up", &["doctor", "install", "hooks", "prune", "help", "demo"]),
 ];

@@ -27,6 +27,7 @@ mod notify;
 mod pick;
 pub mod prompt;
 pub mod prune;
+pub mod report;
 pub mod restore;
 mod retry;
 mod revert;
@@ -50,13 +51,14 @@ use crate::engine::{self, AttemptOptions, Context, Loop, Step, StepEnd, refuse_i
 use crate::error::Error;
 use crate::events::Event;
 use crate::events::What;
-use crate::events::log::{Log, attempts};
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::names::Change;
+use crate::report::{Redaction, Wanted};
 use crate::settings::{Colour, Options, Settings, parse_colour};
 use crate::stories::from_directory;
+use crate::ui::report::{JOB_PAGE, Progress, markdown};
 use crate::ui::{self, Narrator, Screen, github};
 
 /// Run a coding agent through the stories of a change, with git as the safety net.
@@ -119,6 +121,11 @@ pub enum Command {
     Prompt(prompt::Args),
     /// List the attempts of a loop, or show what one of them printed
     Log(log::Args),
+    /// Report a loop: a page, Markdown, JSON or JUnit
+    ///
+    /// Writes one HTML file without scripts, and prints its path: a timeline, every attempt, why those failed that
+    /// failed, what was changed, what happened in between, and sums.
+    Report(report::Args),
     /// Accept the work tree as the finished story: run the gates, then make the checkpoint
     Complete(cli::ManualArgs),
     /// Mark the story as failed: save the work, then undo it; the attempt counts
@@ -203,6 +210,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Stories(args) => stories::run(screen, args).await,
         Command::Prompt(args) => prompt::run(screen, args).await,
         Command::Log(args) => Box::pin(log::run(screen, args)).await,
+        Command::Report(args) => Box::pin(report::run(screen, args)).await,
         Command::Complete(args) => complete::run(with_json(&mut screen, args.json), args).await,
         Command::Fail(args) => fail::run(with_json(&mut screen, args.json), args).await,
         Command::Revert(args) => revert::run(with_json(&mut screen, args.json), args).await,
@@ -329,16 +337,30 @@ fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
     }
 }
 
-/// Adds the loop's attempts to the summary page of the CI job, if there is one.
-fn summarise(open: &mut Loop<'_>) {
-    let attempts = attempts(&open.file("events.jsonl")).unwrap_or_default();
-    let log = Log {
-        change: open.change().clone(),
-        attempts,
-    };
-    if let Err(error) = github::summarise(|| ui::log::markdown(&log)) {
-        open.tell(format!("cannot write the summary of the job: {error}"));
+/// Adds the loop's report to the summary page of the CI job, if there is one.
+async fn summarise(open: &mut Loop<'_>) {
+    if !github::has_page() {
+        return;
     }
+    let settings = &open.context.configuration.settings;
+    let wanted = Wanted {
+        redaction: Redaction::new(&settings.redact).unwrap_or_default(),
+        link: settings.link_commit.clone(),
+        ..Wanted::default()
+    };
+    let mut progress = Progress::new(Screen {
+        quiet: true,
+        ..Screen::default()
+    });
+    let made = report::report_of(&open.context, &open.state, &wanted, &mut progress).await;
+    let why = match made {
+        Ok(report) => match github::summarise(&markdown(&[report], JOB_PAGE)) {
+            Ok(()) => return,
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    open.tell(format!("cannot write the summary of the job: {why}"));
 }
 
 /// Splits words into the change and the rest: a first word that names a loop, or the first of two, is the change.

@@ -144,7 +144,7 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
             Err(error) => break Err(error),
         }
     };
-    summarise(&mut open);
+    summarise(&mut open).await;
     let exit = exit?;
     let ended_well = exit == Exit::Done || step.settings.on_failure != OnFailure::Stop;
     Ok(Ended {

@@ -21,6 +21,7 @@ pub struct Log {
 
 /// An attempt, and the ref or checkpoint that keeps its work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LogEntry {
     /// The attempt.
     #[serde(flatten)]
@@ -73,34 +74,40 @@ pub fn begun(events: &Path) -> Result<Vec<Begun>, FileError> {
 /// # Errors
 /// If the events are there but cannot be read.
 pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
+    Ok(entries_of(&read_events(events)?))
+}
+
+/// Returns the attempts since the loop was last started.
+#[must_use]
+pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
     let mut entries: Vec<LogEntry> = Vec::new();
     let mut begun = None;
-    for event in read_events(events)? {
-        match event.what {
+    for event in events {
+        match &event.what {
             What::Started { .. } => entries.clear(),
-            What::AttemptStarted { title, .. } => begun = Some(title),
+            What::AttemptStarted { title, .. } => begun = Some(title.clone()),
             What::AttemptEnded(attempt) => entries.push(LogEntry {
-                attempt,
+                attempt: attempt.clone(),
                 title: begun.take(),
                 kept: None,
                 checkpoint: None,
             }),
             What::Checkpoint { story, attempt, oid } => {
-                if let Some(entry) = find(&mut entries, story.as_deref(), attempt) {
-                    entry.checkpoint = Some(oid);
+                if let Some(entry) = find(&mut entries, story.as_deref(), *attempt) {
+                    entry.checkpoint = Some(oid.clone());
                 }
             }
             What::Reverted {
                 story, attempt, kept, ..
             } => {
-                if let Some(entry) = find(&mut entries, story.as_deref(), attempt) {
-                    entry.kept = kept;
+                if let Some(entry) = find(&mut entries, story.as_deref(), *attempt) {
+                    entry.kept.clone_from(kept);
                 }
             }
             _ => {}
         }
     }
-    Ok(entries)
+    entries
 }
 
 /// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
@@ -147,7 +154,10 @@ pub fn range_of(
 }
 
 /// Reads the events of a loop, oldest first. A line that a crash cut off is skipped.
-fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
+///
+/// # Errors
+/// When they are there but cannot be read.
+pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let error = |source| file_error("read", events, source);
     let file = match open_regular(events, Links::Refused, OpenOptions::new().read(true)) {
         Ok(file) => file,

@@ -17,17 +17,6 @@ pub struct StagedEntry {
     pub path: Vec<u8>,
 }
 
-/// The size of the difference between two trees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiffSize {
-    /// Number of files.
-    pub files: u64,
-    /// Number of added lines.
-    pub insertions: u64,
-    /// Number of removed lines.
-    pub deletions: u64,
-}
-
 impl Git {
     /// Writes the tree that an index holds.
     ///
@@ -211,33 +200,6 @@ impl Git {
                 _ => None,
             })
             .collect())
-    }
-
-    /// Counts the files and lines that differ between two trees; lines of binary files do not count.
-    ///
-    /// # Errors
-    /// If a tree is missing.
-    pub async fn diff_size(&self, from: &Oid, to: &Oid) -> Result<DiffSize, GitError> {
-        let mut size = DiffSize::default();
-        if from == to {
-            return Ok(size);
-        }
-        let args = [
-            "-r",
-            "-z",
-            "--numstat",
-            "--no-renames",
-            from.as_str(),
-            to.as_str(),
-        ];
-        for field in self.cmd("diff-tree", args).fields().await? {
-            let field = String::from_utf8_lossy(&field);
-            let mut columns = field.split('\t').map(|column| column.parse::<u64>().unwrap_or(0));
-            size.files += 1;
-            size.insertions += columns.next().unwrap_or(0);
-            size.deletions += columns.next().unwrap_or(0);
-        }
-        Ok(size)
     }
 
     /// Merges `theirs` into `ours` with the common state `base` (each a tree, or a commit that stands for its

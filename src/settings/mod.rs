@@ -24,7 +24,10 @@ use crate::names::closest;
 
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
-use values::{days, dollars, duration, finish_choice, mark, notify, number, text, truth, wait, wrong};
+use values::{
+    address, days, dollars, duration, expression, finish_choice, mark, notify, number, text, truth, wait,
+    wrong,
+};
 pub use values::{parse_colour, parse_duration, parse_on_failure, to_std};
 
 /// The choice that `run` makes at the end of the loop.
@@ -170,6 +173,12 @@ pub struct Settings {
     pub prompt: Option<String>,
     /// True if the next prompt shows the end of the output of an attempt without a promise.
     pub retry_output: bool,
+    /// The address of a commit for reports, with `{oid}` in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_commit: Option<String>,
+    /// Regular expressions whose matches are taken out of reports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub redact: Vec<String>,
     /// True if hooks guard the agent's git and refuse what would harm the loop.
     pub guard: bool,
 }
@@ -201,6 +210,8 @@ impl Default for Settings {
             mark: Mark::Auto,
             prompt: None,
             retry_output: false,
+            link_commit: None,
+            redact: Vec::new(),
             guard: true,
         }
     }
@@ -398,6 +409,9 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.mark" => settings.mark = mark(key, value)?,
         "ralph.prompt" => settings.prompt = text(value),
         "ralph.retryoutput" => settings.retry_output = truth(key, value)?,
+        "ralph.linkcommit" => settings.link_commit = address(key, value)?,
+        "ralph.redact" if value.is_empty() => settings.redact.clear(),
+        "ralph.redact" => settings.redact.push(expression(key, value)?),
         "ralph.guard" => settings.guard = truth(key, value)?,
         _ => match key
             .strip_prefix("ralph.agent.")

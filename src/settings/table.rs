@@ -115,6 +115,16 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "what happens when a run of over a minute ends or asks: bell, off, or a shell command that gets RALPH_CHANGE and RALPH_MESSAGE",
     ),
     (
+        "ralph.redact",
+        "none",
+        "a regular expression whose matches git ralph report replaces by ***; may have several values",
+    ),
+    (
+        "ralph.linkCommit",
+        "by the remote",
+        "the address of a commit in reports, such as https://example.org/c/{oid}",
+    ),
+    (
         "ralph.commandTimeout",
         "10m",
         "time limit of one git or adapter command, and of one lifecycle hook",

@@ -76,6 +76,32 @@ pub(super) fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
     }
 }
 
+/// Parses the address of a commit, with `{oid}` in it.
+pub(super) fn address(key: &str, value: &str) -> Result<Option<String>, SettingsError> {
+    let is_web = value.starts_with("https://") || value.starts_with("http://");
+    // It stands in pages and in Markdown.
+    let is_plain = |c: char| c.is_ascii_graphic() && !"<>\"'()`\\|*".contains(c);
+    if value.is_empty() {
+        Ok(None)
+    } else if is_web && value.contains("{oid}") && value.chars().all(is_plain) {
+        Ok(Some(value.to_owned()))
+    } else {
+        Err(wrong(
+            key,
+            value,
+            "an address such as https://example.org/c/{oid}",
+        ))
+    }
+}
+
+/// Parses a regular expression.
+pub(super) fn expression(key: &str, value: &str) -> Result<String, SettingsError> {
+    match regex::Regex::new(value) {
+        Ok(_) => Ok(value.to_owned()),
+        Err(_) => Err(wrong(key, value, "a regular expression")),
+    }
+}
+
 /// Parses a truth value as git does.
 pub(super) fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
     match value.to_ascii_lowercase().as_str() {

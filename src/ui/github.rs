@@ -80,19 +80,28 @@ fn inert(text: &str) -> String {
     safe
 }
 
+/// Returns the file that is shown as the page of the job.
+fn page() -> Option<PathBuf> {
+    let path = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())?;
+    Some(path.into())
+}
+
+/// Returns whether a page is shown for the job.
+#[must_use]
+pub fn has_page() -> bool {
+    page().is_some()
+}
+
 /// Adds to the page that is shown for the job; does nothing if there is none.
 ///
 /// # Errors
 /// If the file that the workflow names cannot be written.
-pub fn summarise(markdown: impl FnOnce() -> String) -> io::Result<()> {
-    let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
+pub fn summarise(markdown: &str) -> io::Result<()> {
+    let Some(path) = page() else {
         return Ok(());
     };
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(PathBuf::from(path))?;
-    file.write_all(markdown().as_bytes())
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(markdown.as_bytes())
 }
 
 /// Escapes a text for a workflow command, which is one line.

@@ -1,4 +1,4 @@
-//! The attempts of a loop, story by story, as a table for a terminal and as one for a web page.
+//! The attempts of a loop, story by story, as a table for a terminal.
 
 use std::fmt::Write;
 
@@ -38,39 +38,11 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     wrap(&text, columns)
 }
 
-/// Formats the log as a table in markdown, for the page of a job.
-#[must_use]
-pub fn markdown(log: &Log) -> String {
-    let mut text = format!("### git ralph: {}\n\n", log.change);
-    text.push_str("| story | attempt | verdict | time | cost | |\n|---|---|---|---|---|---|\n");
-    // A bar would end a column, and a tag would be one.
-    let plain = |words: &str| {
-        let words = words.replace('|', "\\|").replace('<', "&lt;");
-        words.replace(['\r', '\n'], " ")
-    };
-    for entry in &log.attempts {
-        let attempt = &entry.attempt;
-        let title = entry.title.as_deref().unwrap_or_default();
-        let reason = attempt.reason.as_deref().and_then(in_one_line);
-        let row = [
-            plain(&headed(&attempt.story, title)),
-            attempt.attempt.to_string(),
-            attempt.verdict.words().to_owned(),
-            time(attempt.duration),
-            attempt.cost_usd.map(dollars).unwrap_or_default(),
-            plain(&reason.unwrap_or_default()),
-        ];
-        let _ = writeln!(text, "| {} |", row.join(" | "));
-    }
-    let _ = writeln!(text, "\n{}\n", total(log));
-    text
-}
-
 /// The text in a reason that precedes the end of some output.
 const OUTPUT: &str = "The end of its output:";
 
 /// Returns the first line of a reason; of one that shows some output, its last line too.
-fn in_one_line(reason: &str) -> Option<String> {
+pub(super) fn in_one_line(reason: &str) -> Option<String> {
     let first = reason.lines().next()?;
     let last = reason.split_once(OUTPUT).and_then(|(_, output)| {
         let mut lines = output.lines();

@@ -12,6 +12,7 @@ mod narration;
 mod narrator;
 pub mod pager;
 pub mod preview;
+pub mod report;
 mod shown;
 pub mod status;
 pub mod stories;

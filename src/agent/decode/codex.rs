@@ -28,9 +28,9 @@ impl Dialect for Codex {
                 report.ended = true;
                 report.fault = None;
                 if let Some(usage) = event.usage.value() {
-                    report.input_tokens = usage.input_tokens.value();
-                    report.output_tokens = usage.output_tokens.value();
-                    report.cache_read_tokens = usage.cached_input_tokens.value();
+                    report.input_tokens = usage.input.value();
+                    report.output_tokens = usage.output.value();
+                    report.cache_read_tokens = usage.cached.value();
                 }
             }
             "turn.failed" => {
@@ -103,9 +103,12 @@ impl Item {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Usage {
-    input_tokens: Lenient<u64>,
-    cached_input_tokens: Lenient<u64>,
-    output_tokens: Lenient<u64>,
+    #[serde(rename = "input_tokens")]
+    input: Lenient<u64>,
+    #[serde(rename = "cached_input_tokens")]
+    cached: Lenient<u64>,
+    #[serde(rename = "output_tokens")]
+    output: Lenient<u64>,
 }
 
 #[derive(Default, Deserialize)]

@@ -20,6 +20,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("next", include_str!("../../../man/git-ralph-next.1")),
     ("prompt", include_str!("../../../man/git-ralph-prompt.1")),
     ("prune", include_str!("../../../man/git-ralph-prune.1")),
+    ("report", include_str!("../../../man/git-ralph-report.1")),
     ("restore", include_str!("../../../man/git-ralph-restore.1")),
     ("retry", include_str!("../../../man/git-ralph-retry.1")),
     ("revert", include_str!("../../../man/git-ralph-revert.1")),

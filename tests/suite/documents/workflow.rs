@@ -20,12 +20,14 @@ fn the_log_folds_and_the_page_has_the_table() {
     );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(
-        page.starts_with("### git ralph: add-login\n\n| story |"),
+        page.starts_with("### git ralph: add-login\n\n**3 of 3 stories complete · 4 attempts · "),
         "{page}"
     );
-    assert!(page.contains("| 1. Database | 1 | failed |"), "{page}");
-    assert!(page.contains(r" | a\|b |"), "{page}");
-    assert!(page.contains("4 attempts, 3 complete"), "{page}");
+    assert!(
+        page.contains("| 1. Database | @1 | failed: <code>a&#124;b</code> | "),
+        "{page}"
+    );
+    assert!(page.contains("|  | @2 | complete `"), "{page}");
 }
 
 #[test]
@@ -39,7 +41,7 @@ fn the_page_has_the_table_too_when_an_error_ends_the_run() {
         .env("GITHUB_STEP_SUMMARY", &page);
     run.run().exits(1);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("| 1. Database | 1 |"), "{page}");
+    assert!(page.contains("| 1. Database | @1 |"), "{page}");
 }
 
 #[test]

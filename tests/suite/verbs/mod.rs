@@ -13,6 +13,7 @@ mod log;
 mod next;
 mod prompt;
 mod prune;
+mod report;
 mod repository_hooks;
 mod restore;
 mod retry;

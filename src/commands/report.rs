@@ -1,0 +1,230 @@
+//! `git ralph report`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use regex::Regex;
+
+use super::context;
+use crate::cli::complete::loops;
+use crate::engine::stories::listing_of;
+use crate::engine::{Context, look};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::fs::{Durability, FileError, file_error, write_atomically};
+use crate::names::Change;
+use crate::report::{Diffs, Redaction, Report, Wanted, of_loop};
+use crate::settings::parse_duration;
+use crate::signal::Stop;
+use crate::state::{self, State, Store};
+use crate::stories::Listing;
+use crate::ui::report::{Options, PULL_REQUEST, Progress, junit, markdown, page};
+use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
+
+/// The arguments of `git ralph report`.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// Report every loop of the repository, a section each
+    #[arg(long, conflicts_with = "change")]
+    pub all: bool,
+    /// Print Markdown, for the body of a pull request
+    #[arg(long, group = "form")]
+    pub markdown: bool,
+    /// Print one JSON document
+    #[arg(long, group = "form")]
+    pub json: bool,
+    /// Print JUnit, for the page of a CI system
+    #[arg(long, group = "form")]
+    pub junit: bool,
+    /// Write to this file; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How much of what was changed to show: none, stat or full
+    #[arg(
+        long,
+        value_name = "HOW",
+        value_enum,
+        hide_possible_values = true,
+        default_value = "full",
+        hide_default_value = true
+    )]
+    pub diffs: Diffs,
+    /// Show the end of what each attempt printed, on the page
+    #[arg(long, conflicts_with = "form")]
+    pub logs: bool,
+    /// Only what ended since then: a time, a date, or how long ago, such as 2h
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<Timestamp>,
+    /// Replace what matches this regular expression by ***; repeatable (ralph.redact)
+    #[arg(long, value_name = "REGEX", value_parser = expression)]
+    pub redact: Vec<String>,
+    /// Unfold everything on the page, for paper
+    #[arg(long, conflicts_with = "form")]
+    pub print: bool,
+    /// Show the page in the browser that git would use
+    #[arg(long, conflicts_with = "form")]
+    pub open: bool,
+}
+
+fn expression(text: &str) -> Result<String, String> {
+    let read = Regex::new(text).map(|_| text.to_owned());
+    read.map_err(|error| error.to_string())
+}
+
+fn since(text: &str) -> Result<Timestamp, String> {
+    let now = Timestamp::now();
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    if let Ok(date) = text.parse::<Date>() {
+        let day = date.to_zoned(TimeZone::system());
+        return day.map(|day| day.timestamp()).map_err(|error| error.to_string());
+    }
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    let ago = match days {
+        Some(days) => Some(SignedDuration::from_hours(i64::from(days) * 24)),
+        None => parse_duration(text).ok().flatten(),
+    };
+    let time = ago.and_then(|ago| now.checked_sub(ago).ok());
+    time.ok_or_else(|| "a time is 2026-11-22T10:00:00Z, a date 2026-11-22, or 2h or 3d ago".to_owned())
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let mut context = context(&mut narrator).await?;
+    let changes = if args.all {
+        state::changes(&context.repo.common_dir)?
+    } else {
+        vec![context.resolve_change(args.change.as_deref())?]
+    };
+    let settings = &context.configuration.settings;
+    let expressions: Vec<String> = settings.redact.iter().chain(&args.redact).cloned().collect();
+    let wanted = Wanted {
+        diffs: args.diffs,
+        logs: args.logs,
+        since: args.since,
+        redaction: Redaction::new(&expressions).unwrap_or_default(),
+        link: settings.link_commit.clone(),
+    };
+    let mut progress = Progress::new(screen);
+    let mut reports = Vec::new();
+    let mut exit = Exit::Done;
+    for change in &changes {
+        // One that cannot be read must not hide the others.
+        if args.all
+            && let Err(error) = Store::new(&context.repo.common_dir, change).load()
+        {
+            screen.fail(change.as_str(), &error.into());
+            exit = Exit::Error;
+            continue;
+        }
+        let (back, state) = look(context, change).await?;
+        context = back;
+        let mut stop = context.stop.clone();
+        let made = report_of(&context, &state, &wanted, &mut progress);
+        tokio::select! {
+            signal = stopped(&mut stop) => return Ok(Exit::Signal(signal)),
+            made = made => reports.push(made?),
+        }
+    }
+    progress.doing("writing the report");
+    let (text, file) = rendered(&args, &context, &changes, &reports);
+    drop(progress);
+    let Some(file) = args
+        .output
+        .clone()
+        .or(file)
+        .filter(|file| file.as_os_str() != "-")
+    else {
+        if args.json {
+            screen.json(&text);
+        } else {
+            screen.answer_exactly(&text);
+        }
+        return Ok(exit);
+    };
+    write(&file, &text)?;
+    screen.answer(&format!("{}\n", file.display()));
+    if args.open {
+        let absolute = std::path::absolute(&file).unwrap_or(file);
+        let address = absolute.to_string_lossy();
+        context.repo.git.show(&["web--browse", &address]).await?;
+    }
+    Ok(exit)
+}
+
+/// Returns the report in the form that is asked for, and the file that it goes to where none is named.
+fn rendered(
+    args: &Args,
+    context: &Context<'_>,
+    changes: &[Change],
+    reports: &[Report],
+) -> (String, Option<PathBuf>) {
+    if args.markdown {
+        return (markdown(reports, PULL_REQUEST), None);
+    }
+    if args.junit {
+        return (junit(reports), None);
+    }
+    if args.json {
+        let json = match reports {
+            [only] if !args.all => serde_json::to_string_pretty(only),
+            all => serde_json::to_string_pretty(all),
+        };
+        return (json.unwrap_or_default() + "\n", None);
+    }
+    let common = &context.repo.common_dir;
+    let file = match changes {
+        [change] if !args.all => Store::new(common, change).file("report.html"),
+        _ => common.join("ralph/report.html"),
+    };
+    let options = Options { print: args.print };
+    (page(reports, options), Some(shortened(&file)))
+}
+
+/// Writes the report; what is no file of its own, such as a pipe or a link, is written through.
+fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        return fs::write(path, text).map_err(|error| file_error("write", path, error));
+    }
+    write_atomically(path, text.as_bytes(), 0o600, Durability::Atomic)
+}
+
+/// Returns a path as a person would write it from here.
+fn shortened(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+    below.unwrap_or(path).to_owned()
+}
+
+/// Waits for a signal that asks us to stop.
+async fn stopped(stop: &mut Stop) -> i32 {
+    stop.asked(1).await
+}
+
+/// Makes the report of a loop; its list is read while its branch is checked out here.
+pub(super) async fn report_of(
+    context: &Context<'_>,
+    state: &State,
+    wanted: &Wanted,
+    progress: &mut Progress,
+) -> Result<Report, Error> {
+    let top = &context.repo.top;
+    let branch = state.change.branch_ref();
+    let is_here = state.worktree.as_path() == top && context.head.branch.as_ref() == Some(&branch);
+    let listing: Option<Listing> = if is_here {
+        listing_of(state, top).await.ok()
+    } else {
+        None
+    };
+    let mut told = |done, total| progress.differences(done, total);
+    of_loop(&context.repo, state, listing.as_ref(), wanted, &mut told).await
+}

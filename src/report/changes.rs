@@ -1,0 +1,260 @@
+//! What attempts and edits have changed, asked of git in few processes, within bounds.
+//!
+//! Kept attempts may have been pruned: then nothing is known. A patch is asked for only while it can be shown.
+
+use super::history::History;
+use super::{FileChange, Patch, Report};
+use crate::git::{FileStat, Git, GitError};
+use crate::names::Oid;
+
+/// How much is shown of what was changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Diffs {
+    /// Nothing.
+    None,
+    /// The files, and how many lines of each.
+    Stat,
+    /// The lines too.
+    #[default]
+    Full,
+}
+
+/// How many lines of one difference are shown, and how long one may be, in characters.
+const MOST_LINES: usize = 2000;
+const LONGEST_LINE: usize = 400;
+/// How much of all differences is shown, in bytes.
+const MOST_BYTES: usize = 3 << 20;
+/// How many files of one difference are listed.
+const MOST_FILES: usize = 1000;
+/// How large the files of one process may be together, in bytes.
+const BATCH: u64 = 16 << 20;
+/// How large a file may be whose lines are shown where they do not all fit, in bytes; and how many such files.
+const LARGE: u64 = 1 << 20;
+const MOST_PATHS: usize = 500;
+/// How many pairs one process compares.
+const PAIRS: usize = 50;
+
+/// Where a difference belongs.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The attempt: its story, and its number in it.
+    Attempt(usize, usize),
+    /// What happened in between.
+    Happening(usize),
+}
+
+struct Pending {
+    place: Place,
+    pair: (Oid, Oid),
+}
+
+/// Adds to a report what was changed; `progress` hears how many of how many are done.
+pub(super) async fn add(
+    report: &mut Report,
+    history_bases: &History,
+    git: &Git,
+    diffs: Diffs,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(), GitError> {
+    if diffs == Diffs::None {
+        return Ok(());
+    }
+    let pending = pending(report, history_bases, git).await?;
+    let (mut left, mut without) = (MOST_BYTES, 0);
+    let total = pending.len();
+    for (number, batch) in pending.chunks(PAIRS).enumerate() {
+        progress(number * PAIRS, total);
+        let pairs: Vec<_> = batch.iter().map(|one| one.pair.clone()).collect();
+        let stats = git.changed_files(&pairs).await?;
+        let patches = if diffs == Diffs::Full && left > 0 {
+            patches(git, &pairs, &stats).await?
+        } else {
+            vec![None; pairs.len()]
+        };
+        for ((one, files), patch) in batch.iter().zip(&stats).zip(patches) {
+            if files.len() > MOST_FILES {
+                let rest = files.len() - MOST_FILES;
+                report.dropped.push(format!("{rest} files of one difference"));
+            }
+            let shown = files.iter().take(MOST_FILES).map(change_of).collect();
+            let patch = patch.and_then(|(bytes, lacks_files)| {
+                let mut patch = patch_of(&bytes, left)?;
+                patch.is_cut |= lacks_files;
+                left = left.saturating_sub(patch.text.len());
+                Some(patch)
+            });
+            without += usize::from(patch.is_none() && !files.is_empty());
+            match one.place {
+                Place::Attempt(story, attempt) => {
+                    let attempt = &mut report.stories[story].attempts[attempt];
+                    (attempt.diff, attempt.patch) = (Some(shown), patch);
+                }
+                Place::Happening(event) => {
+                    let event = &mut report.events[event];
+                    (event.diff, event.patch) = (Some(shown), patch);
+                }
+            }
+        }
+    }
+    if without > 0 && diffs == Diffs::Full {
+        report
+            .dropped
+            .push(format!("the lines of {without} of {total} differences"));
+    }
+    Ok(())
+}
+
+/// Finds the trees to compare; checkpoints come first, and the newest failures next.
+async fn pending(report: &Report, history: &History, git: &Git) -> Result<Vec<Pending>, GitError> {
+    let mut wanted = Vec::new();
+    for (s, story) in report.stories.iter().enumerate() {
+        for (a, attempt) in story.attempts.iter().enumerate() {
+            let entry = &attempt.entry;
+            let oid = entry.checkpoint.as_ref().map(ToString::to_string);
+            let rank = (oid.is_none(), std::cmp::Reverse(entry.attempt.started));
+            if let Some(end) = oid.or_else(|| entry.kept.clone()) {
+                wanted.push((rank, Place::Attempt(s, a), end));
+            }
+        }
+    }
+    for (e, event) in report.events.iter().enumerate() {
+        if let Some(oid) = &event.checkpoint {
+            let rank = (false, std::cmp::Reverse(event.t));
+            wanted.push((rank, Place::Happening(e), oid.to_string()));
+        }
+    }
+    wanted.sort_by_key(|(rank, ..)| *rank);
+    let known = wanted.into_iter().filter_map(|(_, place, end)| {
+        let base = history.bases.get(&end)?.to_string();
+        Some((place, base, end))
+    });
+    let known: Vec<_> = known.collect();
+    let names: Vec<String> = known
+        .iter()
+        .flat_map(|(_, base, end)| [base.clone(), end.clone()])
+        .collect();
+    let mut trees = git.trees_of(&names).await?.into_iter();
+    let pending = known.into_iter().filter_map(|(place, ..)| {
+        let pair = (trees.next()?, trees.next()?);
+        Some(Pending {
+            place,
+            pair: pair.0.zip(pair.1)?,
+        })
+    });
+    Ok(pending.collect())
+}
+
+/// Returns the patch of each pair, and whether large files are left out of it; `None` where all are too large.
+async fn patches(
+    git: &Git,
+    pairs: &[(Oid, Oid)],
+    stats: &[Vec<FileStat>],
+) -> Result<Vec<Option<(Vec<u8>, bool)>>, GitError> {
+    let blobs = stats.iter().flatten().flat_map(|file| &file.blobs);
+    let sizes = git.sizes_of(blobs).await?;
+    let mut sizes = sizes.chunks_exact(2).map(|two| two.iter().sum::<u64>());
+    let sizes: Vec<Vec<u64>> = stats
+        .iter()
+        .map(|files| sizes.by_ref().take(files.len()).collect())
+        .collect();
+    let mut patches = vec![None; pairs.len()];
+    let mut together = Vec::new();
+    let mut size = 0;
+    for (number, pair) in pairs.iter().enumerate() {
+        let whole: u64 = sizes[number].iter().sum();
+        if whole > BATCH / 4 {
+            let small = stats[number].iter().zip(&sizes[number]);
+            let small = small.filter(|(_, size)| **size <= LARGE).take(MOST_PATHS);
+            let paths = small.flat_map(|(file, _)| file.old_path.iter().chain([&file.path]));
+            let paths: Vec<&[u8]> = paths.map(Vec::as_slice).collect();
+            if !paths.is_empty() {
+                patches[number] = Some((git.patch_of(pair, &paths).await?, true));
+            }
+            continue;
+        }
+        if size + whole > BATCH {
+            together_into(git, pairs, &mut together, &mut patches).await?;
+            size = 0;
+        }
+        together.push(number);
+        size += whole;
+    }
+    together_into(git, pairs, &mut together, &mut patches).await?;
+    Ok(patches)
+}
+
+/// Compares the pairs with these numbers by one process.
+async fn together_into(
+    git: &Git,
+    pairs: &[(Oid, Oid)],
+    numbers: &mut Vec<usize>,
+    patches: &mut [Option<(Vec<u8>, bool)>],
+) -> Result<(), GitError> {
+    let some: Vec<_> = numbers.iter().map(|number| pairs[*number].clone()).collect();
+    if !some.is_empty() {
+        let found = git.patches(&some).await?;
+        for (number, patch) in numbers.drain(..).zip(found) {
+            patches[number] = Some((patch, false));
+        }
+    }
+    Ok(())
+}
+
+/// Cuts a patch to what is shown of it; `None` when there is no room for any.
+fn patch_of(bytes: &[u8], room: usize) -> Option<Patch> {
+    let mut patch = Patch::default();
+    for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        // Characters are at most four bytes; a longer line is not read to its end.
+        let begin = &line[..line.len().min(4 * LONGEST_LINE)];
+        let begin = String::from_utf8_lossy(begin);
+        let mut shown: String = begin.chars().take(LONGEST_LINE).collect();
+        if shown.len() < line.len() {
+            shown.push('…');
+            patch.is_cut = true;
+        }
+        if number >= MOST_LINES || patch.text.len() + shown.len() >= room {
+            patch.is_cut = true;
+            break;
+        }
+        patch.text.push_str(&shown);
+        patch.text.push('\n');
+    }
+    (bytes.is_empty() || !patch.text.is_empty()).then_some(patch)
+}
+
+fn change_of(file: &FileStat) -> FileChange {
+    let text = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
+    FileChange {
+        path: text(&file.path),
+        old_path: file.old_path.as_ref().map(text),
+        status: match file.status {
+            b'A' => "added",
+            b'D' => "deleted",
+            b'R' => "renamed",
+            b'C' => "copied",
+            b'T' => "retyped",
+            _ => "modified",
+        },
+        insertions: file.lines.map(|(added, _)| added),
+        deletions: file.lines.map(|(_, removed)| removed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_cut_to_what_is_shown() {
+        let long = format!("+{}\n", "é".repeat(10 << 20));
+        let patch = patch_of(long.as_bytes(), 1 << 20).unwrap();
+        assert!(patch.is_cut && patch.text.chars().count() == LONGEST_LINE + 2);
+        let many = "+x\n".repeat(MOST_LINES + 1);
+        let patch = patch_of(many.as_bytes(), 1 << 20).unwrap();
+        assert_eq!((patch.text.lines().count(), patch.is_cut), (MOST_LINES, true));
+        let all = patch_of(b"+\xff\0\n-y", 100).unwrap();
+        assert_eq!((all.text.as_str(), all.is_cut), ("+\u{fffd}\0\n-y\n", false));
+        assert_eq!(patch_of(b"+x\n", 1), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! A loop's events, read into stories with attempts and what happened in between. Pure.
+//!
+//! The attempts are those of `git ralph log`: of one loop, the last that was started. Lines that a crash cut off are
+//! not among the events.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{AttemptReport, Gate, Happening, Kind, StoryReport, StoryState, words};
+use crate::events::log::entries_of;
+use crate::events::{Event, What};
+use crate::names::Oid;
+
+/// What the events say.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub stories: Vec<StoryReport>,
+    pub gates: Vec<Gate>,
+    pub events: Vec<Happening>,
+    /// What each checkpoint and each kept attempt is compared with: the checkpoint before it.
+    pub bases: BTreeMap<String, Oid>,
+}
+
+/// What is known of an attempt besides its entry in the log.
+#[derive(Default)]
+struct Beside {
+    agent: Option<String>,
+    gates: Vec<Gate>,
+    told: Option<String>,
+    begun: Option<Timestamp>,
+}
+
+type Name = (String, u32);
+
+/// Reads the events of the loop that was started last.
+pub(super) fn of_events(all: &[Event]) -> History {
+    let is_start = |event: &Event| matches!(event.what, What::Started { .. });
+    let first = all.iter().rposition(is_start).unwrap_or(0);
+    let events = &all[first..];
+    let mut history = History {
+        started: events.iter().map(|event| event.t).min(),
+        ended: events.iter().map(|event| event.t).max(),
+        ..History::default()
+    };
+    let mut beside: BTreeMap<Name, Beside> = BTreeMap::new();
+    let mut base = None;
+    for (number, event) in events.iter().enumerate() {
+        let next = events.get(number + 1).map(|next| next.t);
+        history.take(event, next, &mut beside, &mut base);
+    }
+    for entry in entries_of(all) {
+        let name = (entry.attempt.story.clone(), entry.attempt.attempt);
+        let Beside {
+            agent, gates, told, ..
+        } = beside.remove(&name).unwrap_or_default();
+        let title = entry.title.clone();
+        let report = AttemptReport {
+            entry,
+            agent,
+            gates,
+            told,
+            diff: None,
+            url: None,
+            patch: None,
+            log: None,
+        };
+        let story = story_of(&mut history.stories, &name.0, title.as_deref());
+        story.attempts.push(report);
+    }
+    for ((story, attempt), beside) in beside {
+        history.gates.extend(beside.gates);
+        if let Some(t) = beside.begun {
+            let text = format!("{story}@{attempt} began; its end is not recorded");
+            history.events.push(happening(t, Kind::Unended, text));
+        }
+    }
+    history.events.sort_by_key(|event| event.t);
+    for story in &mut history.stories {
+        story.state = if story.attempts.iter().any(AttemptReport::is_complete) {
+            StoryState::Complete
+        } else {
+            StoryState::Failed
+        };
+    }
+    history
+}
+
+impl History {
+    fn take(
+        &mut self,
+        event: &Event,
+        next: Option<Timestamp>,
+        beside: &mut BTreeMap<Name, Beside>,
+        base: &mut Option<Oid>,
+    ) {
+        match &event.what {
+            What::Started { checkpoint, .. } => *base = Some(checkpoint.clone()),
+            What::AttemptStarted {
+                story,
+                attempt,
+                agent,
+                ..
+            } => {
+                let begun = beside.entry((story.clone(), *attempt)).or_default();
+                begun.agent.clone_from(agent);
+                begun.begun = Some(event.t);
+            }
+            What::Gate {
+                story,
+                attempt,
+                command,
+                passed,
+                reason,
+                duration,
+            } => {
+                let gate = Gate {
+                    command: command.clone(),
+                    passed: *passed,
+                    reason: reason.clone(),
+                    ended: event.t,
+                    duration: *duration,
+                };
+                match story.clone().zip(*attempt) {
+                    Some(name) => beside.entry(name).or_default().gates.push(gate),
+                    None => self.gates.push(gate),
+                }
+            }
+            What::Retry { story, reason, .. } => {
+                // It follows the attempt that failed.
+                let of_story = beside.iter_mut().filter(|((id, _), _)| id == story);
+                let last = of_story.max_by_key(|(_, beside)| beside.begun);
+                if let Some((_, last)) = last {
+                    last.told.clone_from(reason);
+                }
+            }
+            What::Checkpoint { oid, .. } => {
+                let before = base.replace(oid.clone());
+                if let Some(before) = before {
+                    self.bases.insert(oid.to_string(), before);
+                }
+            }
+            What::Reverted {
+                oid,
+                kept: Some(kept),
+                ..
+            } => drop(self.bases.insert(kept.clone(), oid.clone())),
+            _ => {}
+        }
+        let Some((kind, text)) = words::of(&event.what) else {
+            return;
+        };
+        let mut happened = happening(event.t, kind, text);
+        match &event.what {
+            What::Waiting { until, .. } => {
+                // Whoever goes on earlier has not waited until then.
+                let end = next.map_or(*until, |next| next.min(*until));
+                happened.duration = Some(end.duration_since(event.t).as_secs_f64().max(0.0));
+            }
+            What::Checkpoint { oid, .. } => happened.checkpoint = Some(oid.clone()),
+            _ => {}
+        }
+        self.events.push(happened);
+    }
+}
+
+fn happening(t: Timestamp, kind: Kind, text: String) -> Happening {
+    Happening {
+        t,
+        kind,
+        text,
+        duration: None,
+        checkpoint: None,
+        diff: None,
+        patch: None,
+    }
+}
+
+/// Finds a story by its id, or adds it.
+pub(super) fn story_of<'a>(
+    stories: &'a mut Vec<StoryReport>,
+    id: &str,
+    title: Option<&str>,
+) -> &'a mut StoryReport {
+    let at = stories
+        .iter()
+        .position(|story| story.id == id)
+        .unwrap_or_else(|| {
+            stories.push(StoryReport {
+                id: id.to_owned(),
+                title: String::new(),
+                state: StoryState::Open,
+                attempts: Vec::new(),
+            });
+            stories.len() - 1
+        });
+    let story = &mut stories[at];
+    if let Some(title) = title.filter(|title| !title.is_empty()) {
+        title.clone_into(&mut story.title);
+    }
+    story
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::log::{attempts, read_events};
+    use crate::report::samples;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sums_are_those_of_the_log(events in samples::events(), torn in 0_usize..40) {
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join("events.jsonl");
+            let text: String = events.iter().map(Event::line).collect();
+            let end = text.len().saturating_sub(torn);
+            std::fs::write(&file, &text.as_bytes()[..end]).unwrap();
+            let logged = attempts(&file).unwrap();
+            let report = samples::report_of(&read_events(&file).unwrap());
+            let mut mine: Vec<_> = report.stories.iter().flat_map(|story| &story.attempts).map(|one| &one.entry).collect();
+            prop_assert_eq!(mine.len(), logged.len());
+            for entry in &logged {
+                let at = mine.iter().position(|one| *one == entry);
+                prop_assert!(at.is_some(), "{:?} is missing", entry);
+                mine.remove(at.unwrap());
+            }
+            let totals = &report.totals;
+            let all = || logged.iter().map(|entry| &entry.attempt);
+            prop_assert_eq!(totals.attempts, logged.len());
+            prop_assert_eq!(totals.cost_unknown, all().filter(|one| one.cost_usd.is_none()).count());
+            prop_assert_eq!(totals.cost_usd.is_some(), all().any(|one| one.cost_usd.is_some()));
+            let cost: f64 = all().filter_map(|one| one.cost_usd).sum();
+            prop_assert!((totals.cost_usd.unwrap_or(0.0) - cost).abs() < 1e-6);
+            let time: f64 = all().map(|one| one.duration).sum();
+            prop_assert!((totals.agent_duration - time).abs() < 1e-6);
+            let tokens = |of: fn(&crate::events::Attempt) -> Option<u64>| all().filter_map(of).reduce(|one, two| one + two);
+            prop_assert_eq!(totals.input_tokens, tokens(|one| one.input_tokens));
+            prop_assert_eq!(totals.cache_read_tokens, tokens(|one| one.cache_read_tokens));
+            prop_assert_eq!(totals.output_tokens, tokens(|one| one.output_tokens));
+            prop_assert!(totals.waiting >= 0.0 && totals.duration >= 0.0);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Puts a report together: events, state, the story list, git.
+
+use jiff::Timestamp;
+
+use super::history::{History, of_events, story_of};
+use super::links::Links;
+use super::{Diffs, Redaction, Report, StoryReport, StoryState, Totals, VERSION, changes};
+use crate::agent::decode::Format;
+use crate::error::Error;
+use crate::events::log::{Begun, begun, read_events};
+use crate::git::Repo;
+use crate::inspect::attempt_output::AttemptOutput;
+use crate::state::{State, Store};
+use crate::stories::Listing;
+
+/// How much of the end of what an attempt printed is shown, in bytes.
+const LOG_END: usize = 32 * 1024;
+
+/// What a report is to have.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// How much of what was changed.
+    pub diffs: Diffs,
+    /// Whether the end of what each attempt printed.
+    pub logs: bool,
+    /// Only attempts that ended, and events that happened, since then.
+    pub since: Option<Timestamp>,
+    /// What is taken out.
+    pub redaction: Redaction,
+    /// The address of a commit, with `{oid}` in it.
+    pub link: Option<String>,
+}
+
+/// Makes the report of a loop; `listing` is its story list where that can be read. `progress` hears how many
+/// differences of how many are read.
+///
+/// # Errors
+/// When the events or git cannot be read.
+pub async fn of_loop(
+    repo: &Repo,
+    state: &State,
+    listing: Option<&Listing>,
+    wanted: &Wanted,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Report, Error> {
+    let store = Store::new(&repo.common_dir, &state.change);
+    let events_file = store.file("events.jsonl");
+    let mut history = of_events(&read_events(&events_file)?);
+    let mut dropped = Vec::new();
+    if let Some(since) = wanted.since {
+        leave_out_before(&mut history, since, &mut dropped);
+    }
+    let mut stories = stories_of(state, listing, std::mem::take(&mut history.stories));
+    for story in &mut stories {
+        let last = story.attempts.last();
+        let is_done = state.progress.completed.iter().any(|done| done.id == story.id);
+        if is_done || story.state == StoryState::Complete {
+            story.state = StoryState::Complete;
+        } else if state.progress.skipped.contains(&story.id) {
+            story.state = StoryState::Skipped;
+        } else if last.is_some() {
+            story.state = StoryState::Failed;
+        }
+    }
+    let mut report = Report {
+        v: VERSION,
+        change: state.change.clone(),
+        made_by: env!("CARGO_PKG_VERSION").to_owned(),
+        made: Timestamp::now(),
+        phase: state.progress.phase,
+        branch: state.branch.clone(),
+        original_branch: state.original_branch.clone(),
+        original_head: state.original_head.clone(),
+        tip: state.checkpoint.clone(),
+        agents: Vec::new(),
+        started: history.started,
+        ended: history.ended,
+        totals: Totals::default(),
+        gates: std::mem::take(&mut history.gates),
+        events: std::mem::take(&mut history.events),
+        stories,
+        compare_url: None,
+        dropped,
+    };
+    report.agents = agents_of(&report);
+    let git = &repo.git;
+    // Pruned objects are no reason to report nothing.
+    if let Ok(size) = git.diff_size(&state.before.initial, &state.checkpoint).await {
+        report.totals.files = Some(size.files);
+        report.totals.insertions = Some(size.insertions);
+        report.totals.deletions = Some(size.deletions);
+    }
+    let listed = state.listed.as_ref();
+    let seen = report.stories.len();
+    let complete = report.stories.iter();
+    let complete = complete
+        .filter(|story| story.state == StoryState::Complete)
+        .count();
+    // Without the list, the loop remembers how many there were.
+    let known = listed.filter(|_| listing.is_none());
+    let total = known.map_or(seen, |listed| listed.total.max(seen));
+    let complete = known.map_or(complete, |listed| listed.done.max(complete));
+    report.sum_up(complete, total);
+    changes::add(&mut report, &history, git, wanted.diffs, progress).await?;
+    add_links(&mut report, repo, state, wanted).await;
+    if wanted.logs {
+        add_logs(&mut report, &store, &begun(&events_file)?);
+    }
+    wanted.redaction.redact(&mut report);
+    Ok(report)
+}
+
+/// Returns the stories of the list in its order, then those that were attempted and are not in it.
+fn stories_of(state: &State, listing: Option<&Listing>, attempted: Vec<StoryReport>) -> Vec<StoryReport> {
+    let mut stories = Vec::new();
+    let listed = listing.map_or(&[][..], |listing| &listing.stories);
+    for story in listed.iter().filter(|story| story.done || !story.optional) {
+        let report = story_of(&mut stories, &story.id, Some(&story.title));
+        if story.done {
+            report.state = StoryState::Complete;
+        }
+    }
+    if listing.is_none() {
+        for done in &state.progress.completed {
+            story_of(&mut stories, &done.id, Some(&done.title));
+        }
+    }
+    for story in attempted {
+        let report = story_of(&mut stories, &story.id, None);
+        if report.title.is_empty() {
+            report.title = story.title;
+        }
+        if report.state == StoryState::Open {
+            report.state = story.state;
+        }
+        report.attempts = story.attempts;
+    }
+    for id in &state.progress.skipped {
+        story_of(&mut stories, id, None);
+    }
+    stories
+}
+
+fn agents_of(report: &Report) -> Vec<String> {
+    let mut agents = Vec::new();
+    for (_, attempt) in report.attempts() {
+        if let Some(agent) = attempt.agent.as_ref().filter(|agent| !agents.contains(*agent)) {
+            agents.push(agent.clone());
+        }
+    }
+    agents
+}
+
+/// Leaves out what ended before a time.
+fn leave_out_before(history: &mut History, since: Timestamp, dropped: &mut Vec<String>) {
+    let mut left_out = 0;
+    for story in &mut history.stories {
+        let before = story.attempts.len();
+        story.attempts.retain(|report| {
+            let attempt = &report.entry.attempt;
+            let took = jiff::SignedDuration::try_from_secs_f64(attempt.duration).unwrap_or_default();
+            attempt.started.saturating_add(took).is_ok_and(|end| end >= since)
+        });
+        left_out += before - story.attempts.len();
+    }
+    history.gates.retain(|gate| gate.ended >= since);
+    history.events.retain(|event| event.t >= since);
+    history.started = history.started.map(|started| started.max(since));
+    history.ended = history.ended.map(|ended| ended.max(since));
+    if left_out > 0 {
+        dropped.push(format!("{left_out} attempts that ended before {since}"));
+    }
+}
+
+async fn add_links(report: &mut Report, repo: &Repo, state: &State, wanted: &Wanted) {
+    let begin = state.original_head.as_ref();
+    let set = wanted.link.as_deref();
+    let links = Links::of(&repo.git, &state.branch, set, begin, &state.checkpoint).await;
+    let Some(links) = links else {
+        return;
+    };
+    report.compare_url = begin.and_then(|begin| links.compare(begin, &state.checkpoint));
+    for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
+        let oid = attempt.entry.checkpoint.as_ref();
+        attempt.url = oid.and_then(|oid| links.commit(oid));
+    }
+}
+
+/// Adds the end of what each attempt printed; one whose log is gone has none.
+fn add_logs(report: &mut Report, store: &Store, begun: &[Begun]) {
+    for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
+        let (story, number) = (&attempt.entry.attempt.story, attempt.entry.attempt.attempt);
+        let of_it = |begun: &&Begun| begun.story == *story && begun.attempt == number;
+        let format = begun.iter().rfind(of_it).and_then(|begun| begun.format.clone());
+        let format = format
+            .and_then(|format| format.parse().ok())
+            .unwrap_or(Format::Auto);
+        attempt.log = end_of_log(&store.attempt_log(story, number), format);
+    }
+}
+
+fn end_of_log(path: &std::path::Path, format: Format) -> Option<String> {
+    let mut output = AttemptOutput::open(path, Some(format)).ok()?;
+    let mut end = Vec::new();
+    while let Ok(Some(piece)) = output.read() {
+        end.extend_from_slice(&piece);
+        end.drain(..end.len().saturating_sub(LOG_END));
+    }
+    end.extend_from_slice(&output.rest());
+    Some(String::from_utf8_lossy(&end).into_owned())
+}

@@ -1,0 +1,88 @@
+//! What must not be in a report, by regular expressions.
+
+use regex::{NoExpand, Regex};
+
+use super::{Gate, Happening, Patch, Report};
+
+/// What stands in the place of what is taken out.
+const TAKEN_OUT: &str = "***";
+
+/// Expressions whose matches are taken out of a report.
+#[derive(Clone, Debug, Default)]
+pub struct Redaction(Vec<Regex>);
+
+impl Redaction {
+    /// Reads expressions.
+    ///
+    /// # Errors
+    /// When one of them cannot be understood.
+    pub fn new(expressions: &[String]) -> Result<Self, regex::Error> {
+        let read = expressions.iter().map(|expression| Regex::new(expression));
+        Ok(Self(read.collect::<Result<_, _>>()?))
+    }
+
+    fn apply(&self, text: &mut String) {
+        for expression in &self.0 {
+            if expression.is_match(text) {
+                *text = expression.replace_all(text, NoExpand(TAKEN_OUT)).into_owned();
+            }
+        }
+    }
+
+    fn apply_to<const N: usize>(&self, texts: [&mut Option<String>; N]) {
+        for text in texts.into_iter().flatten() {
+            self.apply(text);
+        }
+    }
+
+    /// Takes the matches out of everything that others wrote.
+    pub(super) fn redact(&self, report: &mut Report) {
+        if self.0.is_empty() {
+            return;
+        }
+        report.agents.iter_mut().for_each(|agent| self.apply(agent));
+        self.apply_to([&mut report.compare_url]);
+        report.gates.iter_mut().for_each(|gate| self.gate(gate));
+        report.events.iter_mut().for_each(|event| self.event(event));
+        for story in &mut report.stories {
+            self.apply(&mut story.id);
+            self.apply(&mut story.title);
+            for attempt in &mut story.attempts {
+                let entry = &mut attempt.entry;
+                self.apply(&mut entry.attempt.story);
+                self.apply_to([
+                    &mut entry.attempt.reason,
+                    &mut entry.attempt.model,
+                    &mut entry.title,
+                    &mut entry.kept,
+                    &mut attempt.agent,
+                    &mut attempt.told,
+                    &mut attempt.url,
+                    &mut attempt.log,
+                ]);
+                attempt.gates.iter_mut().for_each(|gate| self.gate(gate));
+                self.difference(attempt.diff.as_mut(), attempt.patch.as_mut());
+            }
+        }
+    }
+
+    fn gate(&self, gate: &mut Gate) {
+        self.apply(&mut gate.command);
+        self.apply_to([&mut gate.reason]);
+    }
+
+    fn event(&self, event: &mut Happening) {
+        self.apply(&mut event.text);
+        self.difference(event.diff.as_mut(), event.patch.as_mut());
+    }
+
+    fn difference(&self, files: Option<&mut Vec<super::FileChange>>, patch: Option<&mut Patch>) {
+        for file in files.into_iter().flatten() {
+            self.apply(&mut file.path);
+            self.apply_to([&mut file.old_path]);
+        }
+        if let Some(patch) = patch {
+            self.apply(&mut patch.text);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Reports for tests: of any events, and large ones.
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::history::of_events;
+use super::{FileChange, Patch, Report, Totals, VERSION};
+use crate::events::{Attempt, Event, What};
+use crate::names::{Change, Oid};
+use crate::state::{Phase, Verdict};
+
+/// Words that others might write.
+const HOSTILE: &str = "</pre><script>alert(1)</script>`|@x\u{202e}\0";
+
+fn oid(digit: u8) -> Oid {
+    Oid::parse(&format!("{digit:x}").repeat(40)[..40]).unwrap()
+}
+
+/// Makes the end of an attempt.
+pub(crate) fn attempt(story: &str, number: u32, verdict: Verdict, reason: Option<String>) -> Attempt {
+    Attempt {
+        story: story.to_owned(),
+        attempt: number,
+        verdict,
+        reason,
+        started: Timestamp::UNIX_EPOCH,
+        duration: 1.0,
+        exit_code: Some(0),
+        cost_usd: None,
+        input_tokens: None,
+        cache_read_tokens: None,
+        cache_write_tokens: None,
+        output_tokens: None,
+        model: None,
+        turns: None,
+        files: None,
+        insertions: None,
+        deletions: None,
+    }
+}
+
+fn verdicts() -> impl Strategy<Value = Verdict> {
+    prop::sample::select(vec![
+        Verdict::Complete,
+        Verdict::Failed,
+        Verdict::GateFailed,
+        Verdict::RateLimited,
+        Verdict::Interrupted,
+    ])
+}
+
+/// Makes one thing that happens.
+fn what() -> impl Strategy<Value = What> {
+    let story = || prop::sample::select(vec!["1", "2", "a b", HOSTILE]).prop_map(str::to_owned);
+    let number = || 1_u32..5;
+    let reason = || {
+        prop::option::of(prop::sample::select(vec!["red", "red\nvery", "", HOSTILE]).prop_map(str::to_owned))
+    };
+    let ended = (
+        story(),
+        number(),
+        verdicts(),
+        reason(),
+        -5.0..5000.0_f64,
+        prop::option::of(0.0..3.0_f64),
+        prop::option::of(0_u64..1_000_000),
+        prop::option::of(0_u64..1000),
+        -1000_i64..1000,
+    );
+    prop_oneof![
+        1 => (0_u8..16).prop_map(|digit| What::Started {
+            branch: "ralph/c".to_owned(),
+            original_branch: None,
+            original_head: None,
+            checkpoint: oid(digit),
+            source: "tasks.md".to_owned(),
+        }),
+        8 => (story(), number()).prop_map(|(story, attempt)| What::AttemptStarted {
+            title: format!("{story}. Title"),
+            story,
+            attempt,
+            retries: 0,
+            max_retries: 3,
+            done: 0,
+            total: 2,
+            agent: Some("claude".to_owned()),
+            format: None,
+            log: None,
+        }),
+        12 => ended.prop_map(|(story, number, verdict, reason, duration, cost, input, output, started)| {
+            What::AttemptEnded(Attempt {
+                started: Timestamp::from_second(started).unwrap(),
+                duration,
+                cost_usd: cost,
+                input_tokens: input,
+                cache_read_tokens: output,
+                output_tokens: output,
+                ..attempt(&story, number, verdict, reason)
+            })
+        }),
+        4 => (prop::option::of(story()), number(), any::<bool>(), 0.0..100.0_f64).prop_map(|(story, number, passed, duration)| What::Gate {
+            attempt: story.is_some().then_some(number),
+            story,
+            command: "make test".to_owned(),
+            passed,
+            reason: None,
+            duration,
+        }),
+        4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
+            story,
+            attempt: Some(number),
+            oid: oid(digit),
+        }),
+        4 => (story(), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Reverted {
+            kept: Some(format!("refs/ralph/c/attempts/x/{number}")),
+            story: Some(story),
+            attempt: Some(number),
+            oid: oid(digit),
+            changed: true,
+        }),
+        2 => (0_u64..1000, -1000_i64..1000).prop_map(|(seconds, until)| What::Waiting {
+            reason: HOSTILE.to_owned(),
+            seconds,
+            until: Timestamp::from_second(until).unwrap(),
+        }),
+        1 => Just(What::Notice { message: HOSTILE.to_owned() }),
+        1 => (story(), reason()).prop_map(|(story, reason)| What::Retry { story, retries: 1, max_retries: 3, reason }),
+    ]
+}
+
+/// Makes the events of loops, with clocks that may go back.
+pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = (what(), -1000_i64..1000).prop_map(|(what, t)| Event {
+        v: 1,
+        t: Timestamp::from_second(t).unwrap(),
+        what,
+        change: "c".to_owned(),
+    });
+    prop::collection::vec(event, 0..60)
+}
+
+/// Makes the report of events, without a repository.
+pub(crate) fn report_of(events: &[Event]) -> Report {
+    let history = of_events(events);
+    let mut report = Report {
+        v: VERSION,
+        change: Change::new("c").unwrap(),
+        made_by: String::new(),
+        made: Timestamp::UNIX_EPOCH,
+        phase: Phase::Ready,
+        branch: "ralph/c".to_owned(),
+        original_branch: Some("main".to_owned()),
+        original_head: None,
+        tip: oid(1),
+        agents: Vec::new(),
+        started: history.started,
+        ended: history.ended,
+        totals: Totals::default(),
+        stories: history.stories,
+        gates: history.gates,
+        events: history.events,
+        compare_url: None,
+        dropped: Vec::new(),
+    };
+    let stories = report.stories.len();
+    report.sum_up(0, stories);
+    report
+}
+
+/// Makes the report of a loop with so many attempts, each with so long a reason and patch, in bytes.
+pub(crate) fn large(attempts: u32, length: usize) -> Report {
+    let line = format!("+{}\n", &HOSTILE.repeat(20)[..100]);
+    let text = line.repeat(length / line.len());
+    let mut events = Vec::new();
+    for number in 0..attempts {
+        let verdict = if number % 3 == 0 {
+            Verdict::Failed
+        } else {
+            Verdict::Complete
+        };
+        let story = format!("{}", number / 3);
+        let mut ended = attempt(&story, number % 3 + 1, verdict, Some(text.clone()));
+        ended.started = Timestamp::from_second(i64::from(number) * 10).unwrap();
+        events.push(Event {
+            v: 1,
+            t: ended.started,
+            what: What::AttemptEnded(ended),
+            change: "c".to_owned(),
+        });
+    }
+    let mut report = report_of(&events);
+    let change = FileChange {
+        path: HOSTILE.to_owned(),
+        old_path: None,
+        status: "modified",
+        insertions: Some(1),
+        deletions: None,
+    };
+    for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
+        attempt.diff = Some(vec![change.clone(); 3]);
+        attempt.patch = Some(Patch {
+            text: text.clone(),
+            is_cut: false,
+        });
+    }
+    report
+}

@@ -1,0 +1,57 @@
+//! Events that are no attempts, in words.
+
+use super::Kind;
+use crate::events::What;
+use crate::names::counted;
+use crate::state::Verdict;
+
+/// Returns what a report says of an event; `None` for those that it tells elsewhere.
+pub(super) fn of(what: &What) -> Option<(Kind, String)> {
+    Some(match what {
+        What::Waiting { reason, .. } => (Kind::Waiting, reason.clone()),
+        What::Checkpoint { story: None, .. } => (Kind::Edits, "edits by a person".to_owned()),
+        What::Committed { oid, commits } => {
+            let commits = counted(*commits, "commit", "commits");
+            (
+                Kind::Edits,
+                format!("{commits} by a person, up to {}", oid.short()),
+            )
+        }
+        What::RefMoved {
+            story,
+            attempt,
+            name,
+            new,
+            refused,
+            ..
+        } => {
+            let did = match (new, refused) {
+                (Some(_), true) => "tried to move",
+                (None, true) => "tried to delete",
+                (Some(_), false) => "moved",
+                (None, false) => "deleted",
+            };
+            let kind = if *refused { Kind::Refused } else { Kind::Moved };
+            (kind, format!("the agent of {story}@{attempt} {did} {name}"))
+        }
+        What::Left { to } => (Kind::Moved, format!("HEAD left the loop's branch for {to}")),
+        What::Returned { branch } => (Kind::Moved, format!("HEAD is on {branch} again")),
+        What::Notice { message } => (Kind::Notice, message.clone()),
+        What::AttemptEnded(attempt) if attempt.verdict == Verdict::Interrupted => {
+            let why = attempt.reason.as_deref().and_then(|why| why.lines().next());
+            let why = why.unwrap_or("no reason is known");
+            (
+                Kind::Interrupted,
+                format!("{}@{}: {why}", attempt.story, attempt.attempt),
+            )
+        }
+        What::MaxRetriesExceeded { story, .. } => {
+            (Kind::Notice, format!("story {story} failed, no retries left"))
+        }
+        What::Finished { how, branch, kept } => {
+            let on = branch.as_deref().unwrap_or("a detached HEAD");
+            (Kind::Finished, format!("{how}, on {on}; kept as {kept}"))
+        }
+        _ => return None,
+    })
+}

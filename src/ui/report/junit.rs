@@ -1,0 +1,102 @@
+//! The report as JUnit, as CI systems show it: a suite a change, a test a story. Attempts before the one that completed
+//! a story are reruns.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite};
+
+use super::{first_line, headed, took};
+use crate::report::{AttemptReport, Report, StoryReport, StoryState};
+use crate::ui::shown::plain;
+
+/// How much of a reason is told, in characters.
+const LONGEST: usize = 10_000;
+
+/// Returns the reports as a JUnit document.
+#[must_use]
+pub fn junit(reports: &[Report]) -> String {
+    let mut document = Document::new("git-ralph");
+    for report in reports {
+        let mut suite = TestSuite::new(report.change.to_string());
+        for story in &report.stories {
+            let mut case = case_of(story);
+            case.set_classname(report.change.to_string());
+            suite.add_test_case(case);
+        }
+        let all = report.stories.iter().flat_map(|story| &story.attempts);
+        suite.set_time(duration(all.map(took).sum()));
+        document.add_test_suite(suite);
+    }
+    // Nothing but memory is written to.
+    let mut text = document.to_string().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn case_of(story: &StoryReport) -> TestCase {
+    let failed: Vec<&AttemptReport> = story
+        .attempts
+        .iter()
+        .filter(|attempt| !attempt.is_complete())
+        .collect();
+    let status = match (story.state, failed.split_last()) {
+        (StoryState::Complete, _) => {
+            let mut status = TestCaseStatus::success();
+            status.add_reruns(failed.into_iter().map(rerun));
+            status
+        }
+        (StoryState::Failed, Some((last, earlier))) => {
+            let mut status = TestCaseStatus::non_success(kind_of(last));
+            let (message, text) = said(last);
+            status
+                .set_message(message)
+                .set_type(last.entry.attempt.verdict.words());
+            status.set_description(text);
+            status.add_reruns(earlier.iter().copied().map(rerun));
+            status
+        }
+        (state, _) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(if state == StoryState::Skipped {
+                "the loop skips it"
+            } else {
+                "not attempted"
+            });
+            status
+        }
+    };
+    let mut case = TestCase::new(plain(&headed(story)), status);
+    case.set_time(duration(story.attempts.iter().map(took).sum()));
+    case
+}
+
+fn rerun(attempt: &AttemptReport) -> TestRerun {
+    let mut rerun = TestRerun::new(kind_of(attempt));
+    let (message, text) = said(attempt);
+    rerun
+        .set_message(message)
+        .set_type(attempt.entry.attempt.verdict.words());
+    rerun.set_description(text).set_time(duration(took(attempt)));
+    rerun
+}
+
+/// What the attempt's own work came to is a failure; everything else is an error.
+fn kind_of(attempt: &AttemptReport) -> NonSuccessKind {
+    use crate::state::Verdict::{Failed, GateFailed, NoSignal};
+    match attempt.entry.attempt.verdict {
+        Failed | GateFailed | NoSignal => NonSuccessKind::Failure,
+        _ => NonSuccessKind::Error,
+    }
+}
+
+/// The reason in a line, and in full.
+fn said(attempt: &AttemptReport) -> (String, String) {
+    let reason = attempt.entry.attempt.reason.as_deref().unwrap_or_default();
+    let text: String = plain(reason).chars().take(LONGEST).collect();
+    let line = format!("{}: {}", attempt.name(), first_line(&text));
+    (plain(&line).into_owned(), text)
+}
+
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default()
+}

@@ -1,0 +1,426 @@
+//! The report as Markdown, for the body of a pull request or the page of a job.
+//!
+//! Invariants: it is never longer than its limit, and says what it left out; no text of others is markup, a link, a
+//! mention or a reference in it.
+
+use std::fmt::Write;
+
+use super::timeline::{self, Scale};
+use super::{cost, first_line, headed, how_far, moment, origin, short, size, some_time, took};
+use crate::async_cmd::quoted;
+use crate::names::counted;
+use crate::report::{AttemptReport, FileChange, Patch, Report, StoryReport, StoryState};
+use crate::ui::log::in_one_line;
+use crate::ui::narration::{dollars, time};
+use crate::ui::shown::plain;
+
+/// What fits into the body of a pull request of any host, in characters.
+pub const PULL_REQUEST: usize = 60_000;
+/// What fits on the page of a job, in bytes: characters are counted as if each had four.
+pub const JOB_PAGE: usize = 900 * 1024 / 4;
+
+/// How many characters a timeline has.
+const COLUMNS: usize = 20;
+/// How long a title, a reason's line and a reason may be, in characters.
+const TITLE: usize = 120;
+const LINE: usize = 200;
+const REASON: usize = 4000;
+/// How many lines of one difference are shown.
+const DIFF_LINES: usize = 300;
+/// How many files of one difference are listed.
+const FILES: usize = 50;
+
+/// How much is left out, more and more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Brevity {
+    Whole,
+    /// Without diffs.
+    NoDiffs,
+    /// With the first line of each reason alone.
+    ShortReasons,
+    /// With stories that are complete in one line.
+    Folded,
+    /// With so many rows alone, the last ones.
+    Rows(usize),
+}
+
+/// Returns the reports in at most so many characters.
+#[must_use]
+pub fn markdown(reports: &[Report], limit: usize) -> String {
+    let all = |brevity| {
+        let texts = reports.iter().map(|report| one(report, brevity));
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    let fits = |text: &String| text.chars().count() <= limit;
+    let levels = [
+        Brevity::Whole,
+        Brevity::NoDiffs,
+        Brevity::ShortReasons,
+        Brevity::Folded,
+    ];
+    let rows = [1000, 300, 100, 30, 10, 3, 0].map(Brevity::Rows);
+    let shortest = levels.into_iter().chain(rows).map(all).find(fits);
+    shortest.unwrap_or_else(|| {
+        let mut text = format!("{}\n", counted(reports.len(), "loop", "loops"));
+        for report in reports {
+            let line = format!("- {}: {}\n", report.change, how_far(&report.totals));
+            if text.chars().count() + line.chars().count() > limit.saturating_sub(100) {
+                text.push_str("- more; see them with: `git ralph report --all`\n");
+                break;
+            }
+            text.push_str(&line);
+        }
+        text.chars().take(limit).collect()
+    })
+}
+
+fn one(report: &Report, brevity: Brevity) -> String {
+    let mut text = format!("### git ralph: {}\n\n", report.change);
+    let _ = writeln!(text, "{}\n", summary(report));
+    let _ = writeln!(text, "{}\n", inline(&origin(report), 300));
+    if let Some(url) = &report.compare_url {
+        let _ = writeln!(text, "[What the loop changed]({url})\n");
+    }
+    let mut left_out = report.dropped.clone();
+    if report.totals.attempts > 0 {
+        text.push_str(&table(report, brevity, &mut left_out));
+    } else {
+        text.push_str("No attempt was made.\n");
+    }
+    if !matches!(brevity, Brevity::Rows(_)) {
+        failures(&mut text, report, brevity);
+        happenings(&mut text, report);
+        changes(&mut text, report, brevity);
+    } else if !report.events.is_empty() {
+        left_out.push("what happened in between".to_owned());
+    }
+    if brevity >= Brevity::NoDiffs && report.attempts().iter().any(|(_, a)| a.patch.is_some()) {
+        left_out.push("the differences".to_owned());
+    }
+    if brevity >= Brevity::ShortReasons {
+        left_out.push("reasons beyond their first line".to_owned());
+    }
+    if !left_out.is_empty() {
+        let left_out: Vec<_> = left_out.iter().map(|what| inline(what, LINE)).collect();
+        let _ = writeln!(
+            text,
+            "\nLeft out: {}. All of it: `git ralph report {}`",
+            left_out.join("; "),
+            report.change
+        );
+    }
+    text
+}
+
+fn summary(report: &Report) -> String {
+    let totals = &report.totals;
+    let parts = [
+        Some(how_far(totals)),
+        Some(counted(totals.attempts, "attempt", "attempts")),
+        Some(time(totals.duration)),
+        cost(totals),
+        size(totals.files, totals.insertions, totals.deletions),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("**{}**", parts.join(" · "))
+}
+
+fn table(report: &Report, brevity: Brevity, left_out: &mut Vec<String>) -> String {
+    let scale = Scale::of(report);
+    let mut rows = Vec::new();
+    for story in &report.stories {
+        let is_complete = story.state == StoryState::Complete;
+        if brevity >= Brevity::Folded && is_complete && story.attempts.len() > 1 {
+            rows.push(folded(story, &scale));
+            continue;
+        }
+        for (number, attempt) in story.attempts.iter().enumerate() {
+            let title = if number == 0 { headed(story) } else { String::new() };
+            rows.push(row(&title, attempt, &scale));
+        }
+        if story.attempts.is_empty() && !is_complete {
+            let state = if story.state == StoryState::Skipped {
+                "skipped"
+            } else {
+                "open"
+            };
+            rows.push(format!(
+                "| {} | | {state} | | | |\n",
+                inline(&headed(story), TITLE)
+            ));
+        }
+    }
+    if let Brevity::Rows(most) = brevity
+        && rows.len() > most
+    {
+        left_out.push(format!("{} rows", rows.len() - most));
+        rows.drain(..rows.len() - most);
+    }
+    let waits = timeline::of_waits(report);
+    if !waits.is_empty() {
+        let mut cells = ['·'; COLUMNS];
+        for wait in waits {
+            scale.draw(&mut cells, wait, '░');
+        }
+        let waited = some_time(report.totals.waiting).unwrap_or_default();
+        rows.push(format!("| waiting | | | {waited} | | {} |\n", blocks(&cells)));
+    }
+    let head = "| story | try | verdict | time | cost | timeline |\n|---|---|---|---|---|---|\n";
+    format!("{head}{}", rows.concat())
+}
+
+fn blocks(cells: &[char]) -> String {
+    format!("`{}`", cells.iter().collect::<String>())
+}
+
+fn row(title: &str, attempt: &AttemptReport, scale: &Scale) -> String {
+    let entry = &attempt.entry;
+    let verdict = match (&entry.checkpoint, &entry.attempt.reason) {
+        (Some(oid), _) => match &attempt.url {
+            Some(url) => format!("complete [`{}`]({url})", oid.short()),
+            None => format!("complete `{}`", oid.short()),
+        },
+        (None, Some(reason)) => {
+            let reason = inline(&in_one_line(reason).unwrap_or_default(), LINE);
+            format!("{}: {reason}", entry.attempt.verdict.words())
+        }
+        (None, None) => entry.attempt.verdict.words().to_owned(),
+    };
+    let mut cells = ['·'; COLUMNS];
+    let with = if attempt.is_complete() { '█' } else { '▒' };
+    scale.draw(&mut cells, timeline::of_agent(attempt), with);
+    for gate in timeline::of_gates(attempt) {
+        scale.draw(&mut cells, gate, with);
+    }
+    format!(
+        "| {} | @{} | {verdict} | {} | {} | {} |\n",
+        inline(title, TITLE),
+        entry.attempt.attempt,
+        time(took(attempt)),
+        entry.attempt.cost_usd.map(dollars).unwrap_or_default(),
+        blocks(&cells)
+    )
+}
+
+/// A complete story in one line.
+fn folded(story: &StoryReport, scale: &Scale) -> String {
+    let mut cells = ['·'; COLUMNS];
+    for attempt in &story.attempts {
+        let with = if attempt.is_complete() { '█' } else { '▒' };
+        scale.draw(&mut cells, timeline::of_agent(attempt), with);
+    }
+    let costs: Vec<f64> = story
+        .attempts
+        .iter()
+        .filter_map(|attempt| attempt.entry.attempt.cost_usd)
+        .collect();
+    let cost = if costs.is_empty() {
+        String::new()
+    } else {
+        dollars(costs.iter().sum())
+    };
+    format!(
+        "| {} | {} | complete | {} | {cost} | {} |\n",
+        inline(&headed(story), TITLE),
+        story.attempts.len(),
+        time(story.attempts.iter().map(took).sum()),
+        blocks(&cells)
+    )
+}
+
+fn failures(text: &mut String, report: &Report, brevity: Brevity) {
+    let all = report.attempts();
+    let failed = all.iter().filter(|(_, attempt)| !attempt.is_complete());
+    let failed = failed.filter(|(_, attempt)| {
+        let reason = attempt.entry.attempt.reason.as_deref().unwrap_or_default();
+        // Its first line is in the table.
+        let is_kept = attempt.entry.kept.is_some() && attempt.entry.attempt.verdict.counts();
+        reason.trim().lines().count() > 1 || is_kept
+    });
+    let failed: Vec<_> = failed.collect();
+    if failed.is_empty() || brevity >= Brevity::ShortReasons {
+        return;
+    }
+    text.push_str("\n#### Failed attempts\n\n");
+    for (_, attempt) in failed {
+        let entry = &attempt.entry;
+        let reason = entry.attempt.reason.as_deref().unwrap_or_default();
+        let name = inline(&attempt.name(), TITLE);
+        let line = inline(&in_one_line(reason).unwrap_or_default(), LINE);
+        let _ = writeln!(
+            text,
+            "<details><summary>{name} {}: {line}</summary>\n",
+            entry.attempt.verdict.words()
+        );
+        text.push_str(&fenced("", &short(reason, REASON)));
+        if let Some(files) = attempt.diff.as_ref().filter(|files| !files.is_empty()) {
+            text.push_str(&fenced("", &stat(files)));
+        }
+        if entry.kept.is_some() {
+            let command = format!("git ralph diff {} {}", report.change, quoted(&attempt.name()));
+            let _ = writeln!(text, "What it left: {}\n", inline(&command, LINE));
+        }
+        text.push_str("</details>\n");
+    }
+}
+
+fn happenings(text: &mut String, report: &Report) {
+    if report.events.is_empty() {
+        return;
+    }
+    text.push_str("\n#### What happened in between\n\n");
+    let skipped = report.events.len().saturating_sub(100);
+    if skipped > 0 {
+        let _ = writeln!(text, "- {skipped} earlier events");
+    }
+    for event in report.events.iter().skip(skipped) {
+        let took = event.duration.and_then(some_time);
+        let took = took.map_or_else(String::new, |took| format!(" ({took})"));
+        let said = inline(first_line(&event.text), LINE);
+        let _ = writeln!(text, "- {} {}{took}: {said}", moment(event.t), event.kind.words());
+    }
+}
+
+fn changes(text: &mut String, report: &Report, brevity: Brevity) {
+    let all = report.attempts();
+    let complete = all.iter().filter(|(_, attempt)| attempt.is_complete());
+    let complete =
+        complete.map(|(story, attempt)| (headed(story), attempt.diff.as_ref(), attempt.patch.as_ref()));
+    let edits = report.events.iter().filter(|event| event.checkpoint.is_some());
+    let edits = edits.map(|event| (event.text.clone(), event.diff.as_ref(), event.patch.as_ref()));
+    let mut some = complete
+        .chain(edits)
+        .filter(|(_, files, _)| files.is_some_and(|files| !files.is_empty()));
+    let mut is_first = true;
+    while let Some((title, Some(files), patch)) = some.next() {
+        if std::mem::take(&mut is_first) {
+            text.push_str("\n#### Changes\n\n");
+        }
+        let insertions = files.iter().filter_map(|file| file.insertions).sum();
+        let deletions = files.iter().filter_map(|file| file.deletions).sum();
+        let count = u64::try_from(files.len()).ok();
+        let size = size(count, Some(insertions), Some(deletions)).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "<details><summary>{}: {size}</summary>\n",
+            inline(&title, TITLE)
+        );
+        match patch.filter(|_| brevity == Brevity::Whole) {
+            Some(patch) => text.push_str(&fenced("diff", &lines_of(patch))),
+            None => text.push_str(&fenced("", &stat(files))),
+        }
+        text.push_str("</details>\n");
+    }
+}
+
+fn lines_of(patch: &Patch) -> String {
+    let mut lines: Vec<&str> = patch.text.lines().take(DIFF_LINES).collect();
+    if patch.is_cut || patch.text.lines().count() > DIFF_LINES {
+        lines.push("… the rest is left out");
+    }
+    plain(&lines.join("\n")).into_owned()
+}
+
+/// The files of a difference, a line each.
+fn stat(files: &[FileChange]) -> String {
+    let mut text = String::new();
+    for file in files.iter().take(FILES) {
+        let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+        let path = short(&file.path, LINE).replace('\n', "^J");
+        let _ = writeln!(
+            text,
+            "{:8} +{} -{}  {path}",
+            file.status,
+            number(file.insertions),
+            number(file.deletions)
+        );
+    }
+    if files.len() > FILES {
+        let _ = writeln!(text, "and {} more", files.len() - FILES);
+    }
+    text
+}
+
+/// A block of text in which nothing is markup.
+fn fenced(kind: &str, text: &str) -> String {
+    let text = plain(text);
+    let runs = text.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
+    format!("{fence}{kind}\n{}\n{fence}\n\n", text.trim_end())
+}
+
+/// Words of others within a line: as they are where nothing in them could be markup, a link or a mention, else as code
+/// in which all punctuation is spelled out.
+fn inline(text: &str, most: usize) -> String {
+    let text = short(&text.replace(['\n', '\r', '\t'], " "), most);
+    let is_plain = |c: char| c.is_alphanumeric() || " ,;:()/'%=?".contains(c);
+    let is_dot = |at: usize| {
+        // A dot within a word may make it an address.
+        let after = text[at + 1..].chars().next();
+        after.is_none_or(|c| c == ' ' || c.is_ascii_digit())
+    };
+    let mut chars = text.char_indices();
+    let is_safe =
+        chars.all(|(at, c)| is_plain(c) || c == '…' || c == '.' && is_dot(at) || c == '-' && at > 0);
+    if is_safe && !text.contains("://") && !text.starts_with(' ') {
+        return text;
+    }
+    let mut code = "<code>".to_owned();
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            let _ = write!(code, "&#{};", u32::from(c));
+        } else {
+            code.push(c);
+        }
+    }
+    code.push_str("</code>");
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn plain_words_stay_and_others_are_code() {
+        for text in [
+            "2. Check the password",
+            "3 tests failed in 2.5 s",
+            "a well-known thing",
+            "",
+            "Prüfen",
+        ] {
+            assert_eq!(inline(text, 100), text);
+        }
+        for (text, code) in [
+            ("@all", "<code>&#64;all</code>"),
+            ("fix #1", "<code>fix &#35;1</code>"),
+            ("a.example", "<code>a&#46;example</code>"),
+            ("<b>|`", "<code>&#60;b&#62;&#124;&#96;</code>"),
+            ("- x", "<code>&#45; x</code>"),
+            ("\u{202e}x", "<code>&#60;U&#43;202E&#62;x</code>"),
+        ] {
+            assert_eq!(inline(text, 100), code);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_of_others_is_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y){0,40}") {
+            use pulldown_cmark::{Event, Options, Parser, Tag};
+
+            let all = format!("- {}\n\n{}", inline(&text, 1000), fenced("diff", &text));
+            let mut blocks = 0;
+            for event in Parser::new_ext(&all, Options::all()) {
+                match event {
+                    Event::Start(Tag::CodeBlock(_)) => blocks += 1,
+                    Event::Start(Tag::List(_) | Tag::Item | Tag::Paragraph) | Event::End(_) | Event::Text(_) => {}
+                    Event::InlineHtml(tag) => prop_assert!(matches!(&*tag, "<code>" | "</code>")),
+                    other => prop_assert!(false, "{other:?} in {all:?}"),
+                }
+            }
+            prop_assert_eq!(blocks, 1);
+        }
+    }
+}

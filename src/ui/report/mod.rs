@@ -1,0 +1,157 @@
+//! The report of a loop as others read it: a page, Markdown, JUnit. All that others wrote is shown with its control
+//! characters visible, and is nothing but text in each of the forms.
+
+mod junit;
+mod markdown;
+mod page;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::Screen;
+use super::live::Live;
+use super::narration::{dollars, time};
+use super::shown::plain;
+use crate::names::{counted, heading};
+use crate::report::{AttemptReport, Report, StoryReport, Totals};
+
+pub use junit::junit;
+pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
+pub use page::{Options, page};
+
+/// Tells on a terminal how far a long report is, in a line that is gone at the end.
+#[derive(Debug)]
+pub struct Progress(Live);
+
+impl Progress {
+    /// Tells nothing yet.
+    #[must_use]
+    pub fn new(screen: Screen) -> Self {
+        Self(Live::new(!screen.quiet && !screen.verbose))
+    }
+
+    /// Tells that so many differences of so many are read.
+    pub fn differences(&mut self, done: usize, total: usize) {
+        self.0
+            .draw(&format!("reading what was changed, {done} of {total}"));
+    }
+
+    /// Tells what is done now.
+    pub fn doing(&mut self, what: &str) {
+        self.0.draw(what);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// A text in so many characters, with an ellipsis where something was cut off.
+fn short(text: &str, most: usize) -> String {
+    let text = plain(text);
+    if text.chars().count() <= most {
+        return text.into_owned();
+    }
+    let mut cut: String = text.chars().take(most.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// The id and the title of a story.
+fn headed(story: &StoryReport) -> String {
+    if story.title.is_empty() {
+        story.id.clone()
+    } else {
+        heading(&story.id, &story.title)
+    }
+}
+
+/// A moment, in UTC.
+fn moment(t: Timestamp) -> String {
+    let zoned = t.to_zoned(TimeZone::UTC);
+    zoned.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// Where the loop came from, and when: `ralph/add-login, from main 1b2c3d4e5f`.
+fn origin(report: &Report) -> String {
+    let from = report.original_branch.as_deref().unwrap_or("a detached HEAD");
+    let head = report
+        .original_head
+        .as_ref()
+        .map_or("no commit", |oid| oid.short());
+    let when = report
+        .started
+        .zip(report.ended)
+        .map_or_else(String::new, |(from, to)| {
+            let (from, to) = (moment(from), moment(to));
+            let (day, of_day) = to.split_at(11);
+            let to = if from.starts_with(day) { of_day } else { &to };
+            format!("; {} to {to}", from.trim_end_matches(" UTC"))
+        });
+    plain(&format!("{}, from {from} ({head}){when}", report.branch)).into_owned()
+}
+
+/// How many stories are complete.
+fn how_far(totals: &Totals) -> String {
+    let stories = counted(totals.stories, "story", "stories");
+    format!("{} of {stories} complete", totals.complete)
+}
+
+/// What the attempts cost, and of how many that is not known; nothing where there was none.
+fn cost(totals: &Totals) -> Option<String> {
+    let unknown = match totals.cost_unknown {
+        0 => String::new(),
+        some => format!(
+            "{some} of {} without a price",
+            counted(totals.attempts, "attempt", "attempts")
+        ),
+    };
+    match totals.cost_usd {
+        _ if totals.attempts == 0 => None,
+        None => Some("cost not known".to_owned()),
+        Some(cost) if unknown.is_empty() => Some(dollars(cost)),
+        Some(cost) => Some(format!("{} known, {unknown}", dollars(cost))),
+    }
+}
+
+/// How much was changed: `14 files +412 -77`.
+fn size(files: Option<u64>, insertions: Option<u64>, deletions: Option<u64>) -> Option<String> {
+    if files == Some(0) {
+        return Some("nothing".to_owned());
+    }
+    let files = counted(files?, "file", "files");
+    Some(format!("{files} +{} -{}", insertions?, deletions?))
+}
+
+/// The time of an attempt with its gates.
+fn took(attempt: &AttemptReport) -> f64 {
+    let gates: f64 = attempt.gates.iter().map(|gate| gate.duration).sum();
+    attempt.entry.attempt.duration + gates
+}
+
+/// So many seconds; nothing where that is none.
+fn some_time(seconds: f64) -> Option<String> {
+    (seconds > 0.0).then(|| time(seconds))
+}
+
+/// A number of tokens: `950`, `12.3k`, `4.5M`.
+#[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
+fn tokens(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        1000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
+/// The first line of a text that is not blank.
+fn first_line(text: &str) -> &str {
+    text.lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+}

@@ -1,0 +1,703 @@
+//! The report as one HTML file without scripts: `page.html`, filled in.
+//!
+//! Invariants: the template escapes every text; the page is at most a few megabytes, whatever the loop was, and says
+//! what it leaves out.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use super::timeline::{self, Scale};
+use super::{cost, headed, how_far, moment, origin, short, size, some_time, tokens, took};
+use crate::async_cmd::quoted;
+use crate::names::counted;
+use crate::report::{AttemptReport, FileChange, Gate, Patch, Report, StoryState, Totals};
+use crate::ui::log::in_one_line;
+use crate::ui::narration::{dollars, time};
+use crate::ui::shown::plain;
+
+/// The template.
+const TEMPLATE: &str = include_str!("page.html");
+
+/// How large a page may be, in bytes.
+const MOST: usize = 5 << 20;
+/// How long a title, a line, a line in a row of the table, and a reason may be, in characters.
+const TITLE: usize = 160;
+const LINE: usize = 300;
+const ROW_LINE: usize = 200;
+const REASON: usize = 6000;
+
+/// How much a page has: less of it, where the page would be too large.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Changes, and the last attempts and events of each.
+    changes: usize,
+    attempts: usize,
+    events: usize,
+    /// Files of one difference.
+    files: usize,
+    /// All reasons, logs and lines of differences, in bytes of the page.
+    reasons: usize,
+    logs: usize,
+    lines: usize,
+}
+
+const LIMITS: [Limits; 3] = [
+    Limits {
+        changes: 1000,
+        attempts: 1500,
+        events: 1000,
+        files: 200,
+        reasons: 700_000,
+        logs: 700_000,
+        lines: 2_300_000,
+    },
+    Limits {
+        changes: 200,
+        attempts: 1000,
+        events: 300,
+        files: 20,
+        reasons: 300_000,
+        logs: 300_000,
+        lines: 800_000,
+    },
+    Limits {
+        changes: 50,
+        attempts: 60,
+        events: 30,
+        files: 3,
+        reasons: 100_000,
+        logs: 50_000,
+        lines: 0,
+    },
+];
+
+/// The width of the timeline, where its bars begin, and the height of a row, in the units of the drawing.
+const WIDTH: f64 = 800.0;
+const LEFT: f64 = 190.0;
+const ROW: f64 = 24.0;
+
+/// What is asked of the page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Everything that could be folded is open, for paper.
+    pub print: bool,
+}
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    version: &'static str,
+    print: bool,
+    made: String,
+    several: bool,
+    bars: Vec<ChangeBar>,
+    changes: Vec<Change>,
+}
+
+/// A bar for a change among several.
+#[derive(Serialize)]
+struct ChangeBar {
+    title: String,
+    target: String,
+    width: f64,
+    words: String,
+}
+
+#[derive(Serialize)]
+struct Change {
+    id: String,
+    name: String,
+    origin: String,
+    compare_url: Option<String>,
+    cards: Vec<(&'static str, String)>,
+    timeline: Option<Timeline>,
+    rows: Vec<Row>,
+    other_stories: Vec<(String, &'static str)>,
+    changes: Vec<Difference>,
+    failures: Vec<Failure>,
+    logs: Vec<(String, String)>,
+    gates: Vec<GateRow>,
+    events: Vec<EventRow>,
+    left_out: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Timeline {
+    height: f64,
+    bottom: f64,
+    rows: Vec<TimelineRow>,
+    gaps: Vec<(f64, String)>,
+    start: String,
+    end: String,
+    has_waits: bool,
+}
+
+#[derive(Serialize)]
+struct TimelineRow {
+    y: f64,
+    label: String,
+    full: String,
+    bars: Vec<Bar>,
+}
+
+#[derive(Serialize)]
+struct Bar {
+    x: f64,
+    width: f64,
+    kind: &'static str,
+    title: String,
+    target: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    story: String,
+    attempt: u32,
+    kind: &'static str,
+    verdict: &'static str,
+    reason: String,
+    failure: Option<String>,
+    time: String,
+    parts: String,
+    agent: String,
+    tokens: String,
+    cached: Option<String>,
+    cost: String,
+    size: String,
+    kept: Option<String>,
+    short: Option<String>,
+    url: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Difference {
+    id: String,
+    more: usize,
+    title: String,
+    size: String,
+    files: Vec<FileRow>,
+    lines: Vec<(&'static str, String)>,
+    note: Option<String>,
+    command: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FileRow {
+    path: String,
+    status: &'static str,
+    lines: String,
+}
+
+#[derive(Serialize)]
+struct Failure {
+    id: String,
+    title: String,
+    reason: String,
+    told: Option<String>,
+    told_this: bool,
+    commands: Vec<String>,
+    difference: Option<String>,
+}
+
+#[derive(Serialize)]
+struct GateRow {
+    command: String,
+    words: String,
+}
+
+#[derive(Serialize)]
+struct EventRow {
+    t: String,
+    kind: &'static str,
+    took: String,
+    text: String,
+}
+
+/// What is left of the room on the page.
+struct Room {
+    limits: Limits,
+    reasons: usize,
+    logs: usize,
+    lines: usize,
+}
+
+/// Returns the reports as a page.
+#[must_use]
+pub fn page(reports: &[Report], options: Options) -> String {
+    let pages = LIMITS.iter().map(|limits| page_within(reports, options, *limits));
+    let mut pages = pages.skip_while(|page| page.len() > MOST);
+    // The last of the limits always fit.
+    pages.next().unwrap_or_default()
+}
+
+fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
+    let mut room = Room {
+        limits,
+        reasons: limits.reasons,
+        logs: limits.logs,
+        lines: limits.lines,
+    };
+    let skipped = reports.len().saturating_sub(limits.changes);
+    let reports = &reports[skipped..];
+    let mut changes: Vec<Change> = reports
+        .iter()
+        .enumerate()
+        .map(|(number, report)| change_of(report, number, &mut room))
+        .collect();
+    if let Some(last) = changes.last_mut().filter(|_| skipped > 0) {
+        let loops = counted(skipped, "loop", "loops");
+        last.left_out
+            .push(format!("{loops} before the first on this page"));
+    }
+    let title = match reports {
+        [only] => only.change.to_string(),
+        several => counted(several.len(), "change", "changes"),
+    };
+    let longest = reports
+        .iter()
+        .map(|report| report.totals.duration)
+        .fold(1.0, f64::max);
+    let bars = reports.iter().zip(&changes).map(|(report, change)| ChangeBar {
+        title: change.name.clone(),
+        target: change.id.clone(),
+        width: (report.totals.duration / longest * 100.0).clamp(0.5, 100.0),
+        words: format!("{}, {}", how_far(&report.totals), time(report.totals.duration)),
+    });
+    let page = Page {
+        title,
+        version: env!("CARGO_PKG_VERSION"),
+        print: options.print,
+        made: reports
+            .first()
+            .map_or_else(String::new, |report| moment(report.made)),
+        several: reports.len() != 1,
+        bars: bars.collect(),
+        changes,
+    };
+    // The template is ours, and the tests render it.
+    render(&page).unwrap_or_default()
+}
+
+fn render(page: &Page) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).build()?);
+    // The name decides that texts are escaped.
+    environment.add_template("page.html", TEMPLATE)?;
+    environment.get_template("page.html")?.render(Serde(page))
+}
+
+fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
+    let id = format!("c{number}");
+    let mut left_out: Vec<String> = report.dropped.iter().map(|what| short(what, LINE)).collect();
+    let all = report.attempts();
+    let skipped = all.len().saturating_sub(room.limits.attempts);
+    if skipped > 0 {
+        left_out.push(format!("{skipped} earlier attempts"));
+    }
+    let shown = &all[skipped..];
+    let row_id = |attempt: &AttemptReport| {
+        let is_it = |(_, other): &&(_, &AttemptReport)| std::ptr::eq(*other, attempt);
+        let at = shown.iter().position(|other| is_it(&other));
+        format!("{id}t{}", at.unwrap_or_default())
+    };
+    let scale = Scale::of(report);
+    let mut change = Change {
+        name: plain(report.change.as_str()).into_owned(),
+        origin: origin(report),
+        compare_url: report.compare_url.clone(),
+        cards: cards(&report.totals),
+        timeline: None,
+        rows: Vec::new(),
+        other_stories: Vec::new(),
+        changes: Vec::new(),
+        failures: Vec::new(),
+        logs: Vec::new(),
+        gates: report.gates.iter().map(gate_row).collect(),
+        events: Vec::new(),
+        left_out: Vec::new(),
+        id: id.clone(),
+    };
+    let mut lines = Vec::new();
+    for story in &report.stories {
+        let title = short(&headed(story), TITLE);
+        if story.attempts.is_empty() {
+            let state = match story.state {
+                StoryState::Complete => "complete before",
+                StoryState::Skipped => "skipped",
+                StoryState::Failed | StoryState::Open => "not attempted",
+            };
+            change.other_stories.push((title.clone(), state));
+        }
+        let of_story = shown.iter().filter(|(other, _)| std::ptr::eq(*other, story));
+        let of_story: Vec<&AttemptReport> = of_story.map(|(_, attempt)| *attempt).collect();
+        let mut bars = Vec::new();
+        for (at, attempt) in of_story.iter().enumerate() {
+            let target = row_id(attempt);
+            bars.extend(bars_of(attempt, &scale, &target));
+            let mut row = row_of(attempt, target.clone());
+            if at == 0 {
+                row.story.clone_from(&title);
+            }
+            let difference = format!("{target}d");
+            let files = attempt.diff.as_ref().filter(|files| !files.is_empty());
+            if !attempt.is_complete() {
+                let mut failure = failure_of(report, attempt, format!("{target}f"), room);
+                failure.difference = files.map(|_| difference.clone());
+                row.failure = Some(failure.id.clone());
+                change.failures.push(failure);
+            }
+            if let Some(files) = files {
+                let undone = if attempt.is_complete() { "" } else { ", undone" };
+                let title = format!("{title} ({}{undone})", plain(&attempt.name()));
+                let one = difference_of(difference, title, files, attempt.patch.as_ref(), room);
+                change.changes.push(Difference {
+                    command: Some(command(report, "diff", attempt)),
+                    ..one
+                });
+            }
+            if let Some(log) = &attempt.log {
+                let end = last_chars(log, room.logs);
+                room.logs = room.logs.saturating_sub(weight(&end));
+                change.logs.push((plain(&attempt.name()).into_owned(), end));
+            }
+            change.rows.push(row);
+        }
+        if !bars.is_empty() {
+            lines.push((title, bars));
+        }
+    }
+    let events = &report.events[report.events.len().saturating_sub(room.limits.events)..];
+    if events.len() < report.events.len() {
+        left_out.push(format!("{} earlier events", report.events.len() - events.len()));
+    }
+    for (at, event) in events.iter().enumerate() {
+        change.events.push(EventRow {
+            t: moment(event.t),
+            kind: event.kind.words(),
+            took: event.duration.and_then(some_time).unwrap_or_default(),
+            text: short(&event.text, LINE),
+        });
+        if let Some(files) = event.diff.as_ref().filter(|files| !files.is_empty()) {
+            let title = format!("{}, {}", short(&event.text, LINE), moment(event.t));
+            let id = format!("{id}e{at}");
+            let mut difference = difference_of(id, title, files, event.patch.as_ref(), room);
+            difference.command = event
+                .checkpoint
+                .as_ref()
+                .map(|oid| format!("git show {}", oid.short()));
+            change.changes.push(difference);
+        }
+    }
+    change.timeline = timeline_of(report, lines, &scale);
+    change.left_out = left_out;
+    change
+}
+
+fn cards(totals: &Totals) -> Vec<(&'static str, String)> {
+    let of = |part: Option<u64>, what: &str| part.map(|part| format!(", {} {what}", tokens(part)));
+    let read = totals.input_tokens.map(|read| {
+        let cached = of(totals.cache_read_tokens, "from a cache").unwrap_or_default();
+        format!("{}{cached}", tokens(read))
+    });
+    let parts = [
+        (
+            "Stories",
+            Some(format!("{} of {} complete", totals.complete, totals.stories)),
+        ),
+        ("Attempts", Some(totals.attempts.to_string())),
+        ("Time", Some(time(totals.duration))),
+        ("Agents", some_time(totals.agent_duration)),
+        ("Gates", some_time(totals.gate_duration)),
+        ("Waiting", some_time(totals.waiting)),
+        ("Cost", cost(totals)),
+        ("Tokens read", read),
+        ("Tokens written", totals.output_tokens.map(tokens)),
+        ("Changed", size(totals.files, totals.insertions, totals.deletions)),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
+
+fn timeline_of(report: &Report, lines: Vec<(String, Vec<Bar>)>, scale: &Scale) -> Option<Timeline> {
+    let (start, end) = report.started.zip(report.ended)?;
+    if lines.is_empty() {
+        return None;
+    }
+    let mut rows: Vec<TimelineRow> = Vec::new();
+    let mut y = 26.0;
+    let mut add = |label: String, bars: Vec<Bar>| {
+        rows.push(TimelineRow {
+            y,
+            full: label.clone(),
+            label: short(&label, 26),
+            bars,
+        });
+        y += ROW;
+    };
+    for (label, bars) in lines {
+        add(label, bars);
+    }
+    let waits = timeline::of_waits(report);
+    let has_waits = !waits.is_empty();
+    if has_waits {
+        let bars = waits.into_iter().map(|(from, to)| {
+            let title = format!("waiting, {}", time(to - from));
+            bar(scale, (from, to), "wait", title, None)
+        });
+        add("waiting".to_owned(), bars.collect());
+    }
+    let gaps = scale.gaps.iter();
+    let gaps = gaps.map(|(at, long)| (place(*at), format!("{} in which nothing ran", time(*long))));
+    Some(Timeline {
+        height: y + 6.0,
+        bottom: y,
+        rows,
+        gaps: gaps.collect(),
+        start: moment(start),
+        end: moment(end),
+        has_waits,
+    })
+}
+
+/// A place on the timeline, in tenths of a unit.
+fn place(at: f64) -> f64 {
+    ((LEFT + at * (WIDTH - LEFT - 10.0)) * 10.0).round() / 10.0
+}
+
+fn bar(scale: &Scale, span: timeline::Span, kind: &'static str, title: String, target: Option<&str>) -> Bar {
+    let (from, to) = scale.span(span);
+    let x = place(from);
+    let width = ((place(to) - x).max(3.0) * 10.0).round() / 10.0;
+    Bar {
+        // What is at the very end stays on the page.
+        x: x.min(WIDTH - 10.0 - width),
+        width,
+        kind,
+        title,
+        target: target.map(str::to_owned),
+    }
+}
+
+fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Bar> {
+    let entry = &attempt.entry.attempt;
+    let title = format!(
+        "{} {}, {}",
+        plain(&attempt.name()),
+        entry.verdict.words(),
+        time(entry.duration)
+    );
+    let mut bars = vec![bar(
+        scale,
+        timeline::of_agent(attempt),
+        kind_of(attempt),
+        title,
+        Some(target),
+    )];
+    for (gate, span) in attempt.gates.iter().zip(timeline::of_gates(attempt)) {
+        let words = if gate.passed { "passed" } else { "failed" };
+        let title = format!(
+            "gate {words}, {}: {}",
+            time(gate.duration),
+            short(&gate.command, 80)
+        );
+        bars.push(bar(
+            scale,
+            span,
+            if gate.passed { "gate" } else { "red-gate" },
+            title,
+            Some(target),
+        ));
+    }
+    bars
+}
+
+fn kind_of(attempt: &AttemptReport) -> &'static str {
+    if attempt.is_complete() {
+        "complete"
+    } else if attempt.entry.attempt.verdict.counts() {
+        "failed"
+    } else {
+        "other"
+    }
+}
+
+fn row_of(attempt: &AttemptReport, id: String) -> Row {
+    let entry = &attempt.entry;
+    let done = &entry.attempt;
+    let gates: f64 = attempt.gates.iter().map(|gate| gate.duration).sum();
+    let read = done.input_tokens.map(tokens);
+    let written = done.output_tokens.map(tokens);
+    let agent = attempt
+        .agent
+        .iter()
+        .chain(&done.model)
+        .cloned()
+        .collect::<Vec<_>>();
+    Row {
+        id,
+        story: String::new(),
+        attempt: done.attempt,
+        kind: kind_of(attempt),
+        verdict: done.verdict.words(),
+        reason: short(
+            &in_one_line(done.reason.as_deref().unwrap_or_default()).unwrap_or_default(),
+            ROW_LINE,
+        ),
+        failure: None,
+        time: time(took(attempt)),
+        parts: some_time(gates).map_or_else(String::new, |gates| format!("gates {gates}")),
+        agent: short(&agent.join(", "), 80),
+        tokens: match (read, written) {
+            (None, None) => String::new(),
+            (read, written) => format!(
+                "{} / {}",
+                read.unwrap_or("?".into()),
+                written.unwrap_or("?".into())
+            ),
+        },
+        cached: done.cache_read_tokens.map(tokens),
+        cost: done.cost_usd.map(dollars).unwrap_or_default(),
+        size: size(done.files, done.insertions, done.deletions).unwrap_or_default(),
+        kept: entry.kept.as_ref().map(|_| plain(&attempt.name()).into_owned()),
+        short: entry.checkpoint.as_ref().map(|oid| oid.short().to_owned()),
+        url: attempt.url.clone(),
+    }
+}
+
+fn command(report: &Report, verb: &str, attempt: &AttemptReport) -> String {
+    let name = plain(&attempt.name()).into_owned();
+    match verb {
+        "diff" => format!("git ralph diff {} {}", report.change, quoted(&name)),
+        verb => format!("git ralph {verb} {}", quoted(&name)),
+    }
+}
+
+fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut Room) -> Failure {
+    let done = &attempt.entry.attempt;
+    let reason = done.reason.as_deref().unwrap_or_default();
+    let most = REASON.min(room.reasons.max(LINE));
+    let text = short(reason, most);
+    room.reasons = room.reasons.saturating_sub(weight(&text));
+    let told_this = attempt.told.as_deref() == Some(reason);
+    let told = attempt.told.as_deref().filter(|_| !told_this);
+    let told = told.map(|told| short(told, most));
+    room.reasons = room.reasons.saturating_sub(told.as_deref().map_or(0, weight));
+    let is_kept = attempt.entry.kept.is_some();
+    let mut commands = Vec::new();
+    if is_kept {
+        commands.push(command(report, "diff", attempt));
+        if report.phase != crate::state::Phase::Finished {
+            commands.push(command(report, "restore", attempt));
+        }
+    }
+    Failure {
+        id,
+        title: format!("{}: {}", plain(&attempt.name()), done.verdict.words()),
+        reason: text,
+        told,
+        told_this,
+        commands,
+        difference: None,
+    }
+}
+
+fn difference_of(
+    id: String,
+    title: String,
+    files: &[FileChange],
+    patch: Option<&Patch>,
+    room: &mut Room,
+) -> Difference {
+    let insertions = files.iter().filter_map(|file| file.insertions).sum();
+    let deletions = files.iter().filter_map(|file| file.deletions).sum();
+    let count = u64::try_from(files.len()).ok();
+    let more = files.len().saturating_sub(room.limits.files);
+    let rows = files.iter().take(room.limits.files).map(|file| FileRow {
+        path: match &file.old_path {
+            Some(old) => format!("{} → {}", short(old, LINE), short(&file.path, LINE)),
+            None => short(&file.path, LINE),
+        },
+        status: file.status,
+        lines: match (file.insertions, file.deletions) {
+            (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+            _ => "binary".to_owned(),
+        },
+    });
+    let fitting = patch.filter(|patch| weight(&patch.text) <= room.lines);
+    let note = match (patch, fitting) {
+        (Some(_), Some(patch)) if patch.is_cut => Some("Long lines, or lines at the end, are left out."),
+        (Some(_), None) => Some("The lines are left out: there are too many on this page."),
+        _ => None,
+    };
+    room.lines -= fitting.map_or(0, |patch| weight(&patch.text));
+    Difference {
+        id,
+        more,
+        title,
+        size: size(count, Some(insertions), Some(deletions)).unwrap_or_default(),
+        files: rows.collect(),
+        lines: fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
+        note: note.map(str::to_owned),
+        command: None,
+    }
+}
+
+/// How much room a text takes on the page, in bytes.
+fn weight(text: &str) -> usize {
+    let of = |c: char| match c {
+        '<' | '>' | '&' | '"' | '\'' | '/' => 6,
+        c if c.is_control() => 8,
+        c => c.len_utf8(),
+    };
+    text.chars().map(of).sum()
+}
+
+/// Puts neighbouring lines of one kind together: a page with fewer pieces is drawn sooner.
+fn blocks_of(patch: &str) -> Vec<(&'static str, String)> {
+    let mut blocks: Vec<(&'static str, String)> = Vec::new();
+    let mut is_head = false;
+    for line in patch.lines() {
+        if line.starts_with("diff --git ") {
+            is_head = true;
+        } else if line.starts_with("@@") {
+            is_head = false;
+        }
+        let kind = match line.as_bytes().first() {
+            _ if line.starts_with("diff --git ") => "file",
+            _ if is_head => "head",
+            Some(b'+') => "add",
+            Some(b'-') => "del",
+            Some(b'@') => "hunk",
+            _ => "same",
+        };
+        let line = plain(line);
+        match blocks.last_mut() {
+            Some((last, text)) if *last == kind && kind != "file" => {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            _ => blocks.push((kind, format!("{line}\n"))),
+        }
+    }
+    blocks
+}
+
+fn gate_row(gate: &Gate) -> GateRow {
+    let words = if gate.passed { "passed" } else { "failed" };
+    GateRow {
+        command: short(&gate.command, LINE),
+        words: format!("{words} after {}", time(gate.duration)),
+    }
+}
+
+fn last_chars(text: &str, most: usize) -> String {
+    let text = plain(text);
+    let skipped = text.chars().count().saturating_sub(most);
+    text.chars().skip(skipped).collect()
+}

@@ -1,0 +1,61 @@
+//! The forms of a report, whatever the loop was: their sizes, and that the words of others are only text.
+
+use proptest::prelude::*;
+
+use super::{JOB_PAGE, Options, PULL_REQUEST, junit, markdown, page};
+use crate::report::{Report, samples};
+
+/// What a host takes as the page of a job, and what a browser opens soon, in bytes.
+const MOST_OF_JOB: usize = 900 * 1024;
+const MOST_OF_PAGE: usize = 5 << 20;
+
+fn fits(reports: &[Report]) {
+    let body = markdown(reports, PULL_REQUEST);
+    assert!(body.chars().count() <= PULL_REQUEST, "{}", body.len());
+    let job = markdown(reports, JOB_PAGE);
+    assert!(job.len() <= MOST_OF_JOB, "{}", job.len());
+    let page = page(reports, Options::default());
+    assert!(!page.is_empty() && page.len() <= MOST_OF_PAGE, "{}", page.len());
+}
+
+#[test]
+fn large_loops_fit() {
+    for (attempts, length) in [(0, 0), (3, 300_000), (1000, 5_000), (2500, 200)] {
+        let report = samples::large(attempts, length);
+        fits(std::slice::from_ref(&report));
+        let body = markdown(std::slice::from_ref(&report), PULL_REQUEST);
+        assert_eq!(
+            body.contains("Left out: "),
+            attempts > 0,
+            "{attempts} of {length}"
+        );
+    }
+    let several = vec![samples::large(200, 2000); 30];
+    fits(&several);
+    fits(&vec![samples::large(1, 10); 1200]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_form_can_be_made_of_any_events(events in samples::events()) {
+        let report = samples::report_of(&events);
+        let reports = [report];
+        fits(&reports);
+        let page = page(&reports, Options { print: true });
+        for bad in ["<script", "\0", "\u{202e}", "javascript:"] {
+            prop_assert!(!page.contains(bad));
+        }
+        prop_assert!(page.ends_with("</html>"), "{}", &page[page.len().saturating_sub(100)..]);
+        // Each link within the page leads somewhere.
+        for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let id = format!("id=\"{target}\"");
+            prop_assert_eq!(page.matches(&id).count(), 1, "{}", target);
+        }
+        let xml = junit(&reports);
+        let read = quick_junit::Report::deserialize_from_str(&xml);
+        let read = read.map_err(|error| TestCaseError::fail(format!("{error} in {xml}")))?;
+        prop_assert_eq!(read.test_suites.len(), 1);
+        prop_assert_eq!(read.test_suites[0].test_cases.len(), reports[0].stories.len());
+    }
+}

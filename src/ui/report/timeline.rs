@@ -1,0 +1,181 @@
+//! The time of a loop on a line: where on it each attempt, gate and wait is.
+//!
+//! Time in which nothing ran is shortened, so that a night does not hide an hour of work. A clock that went back makes
+//! bars without length, not bars outside of the line.
+
+use jiff::Timestamp;
+
+use crate::report::{AttemptReport, Kind, Report};
+
+/// How much of the time that was worked a stretch of nothing may take on the line.
+const MOST_IDLE: f64 = 0.05;
+
+/// From time to places between 0 and 1.
+#[derive(Debug, Default)]
+pub(super) struct Scale {
+    /// Where stretches begin: in seconds, and on the line.
+    points: Vec<(f64, f64)>,
+    /// The shortened stretches: their places, and their seconds.
+    pub gaps: Vec<(f64, f64)>,
+}
+
+/// A stretch of time, in seconds of the Unix clock.
+pub(super) type Span = (f64, f64);
+
+fn seconds(t: Timestamp) -> f64 {
+    t.as_duration().as_secs_f64()
+}
+
+fn from(start: f64, duration: f64) -> Span {
+    let duration = if duration.is_finite() {
+        duration.max(0.0)
+    } else {
+        0.0
+    };
+    (start, start + duration)
+}
+
+/// The time of the agent.
+pub(super) fn of_agent(attempt: &AttemptReport) -> Span {
+    let attempt = &attempt.entry.attempt;
+    from(seconds(attempt.started), attempt.duration)
+}
+
+/// The times of the gates of an attempt.
+pub(super) fn of_gates(attempt: &AttemptReport) -> Vec<Span> {
+    let gates = attempt.gates.iter();
+    let gates = gates.map(|gate| from(seconds(gate.ended) - gate.duration.max(0.0), gate.duration));
+    gates.collect()
+}
+
+/// The times in which the loop waited.
+pub(super) fn of_waits(report: &Report) -> Vec<Span> {
+    let waits = report.events.iter().filter(|event| event.kind == Kind::Waiting);
+    waits
+        .map(|wait| from(seconds(wait.t), wait.duration.unwrap_or(0.0)))
+        .collect()
+}
+
+impl Scale {
+    /// Makes the line for everything that takes time in a report.
+    pub fn of(report: &Report) -> Self {
+        let mut spans = of_waits(report);
+        for (_, attempt) in report.attempts() {
+            spans.push(of_agent(attempt));
+            spans.extend(of_gates(attempt));
+        }
+        Self::over(spans)
+    }
+
+    fn over(mut spans: Vec<Span>) -> Self {
+        spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mut busy: Vec<Span> = Vec::new();
+        for span in spans {
+            match busy.last_mut() {
+                Some(last) if span.0 <= last.1 => last.1 = last.1.max(span.1),
+                _ => busy.push(span),
+            }
+        }
+        let worked: f64 = busy.iter().map(|(from, to)| to - from).sum();
+        let most = worked * MOST_IDLE;
+        // Stretches as (seconds at the beginning, how long it is shown, how long it is).
+        let mut stretches = Vec::new();
+        for (number, (begin, end)) in busy.iter().enumerate() {
+            stretches.push((*begin, end - begin, None));
+            if let Some((next, _)) = busy.get(number + 1) {
+                let idle = next - end;
+                stretches.push((*end, idle.min(most), (idle > most).then_some(idle)));
+            }
+        }
+        let shown: f64 = stretches.iter().map(|(_, shown, _)| shown).sum();
+        let mut scale = Self::default();
+        let mut at = 0.0;
+        for (begin, long, idle) in stretches {
+            let long = if shown > 0.0 { long / shown } else { 0.0 };
+            scale.points.push((begin, at));
+            if let Some(idle) = idle {
+                scale.gaps.push((at + long / 2.0, idle));
+            }
+            at += long;
+        }
+        if let Some((_, end)) = busy.last() {
+            scale.points.push((*end, 1.0));
+        }
+        scale
+    }
+
+    /// Returns where a time is on the line.
+    fn at(&self, time: f64) -> f64 {
+        let next = self.points.partition_point(|(begin, _)| *begin <= time);
+        let (before, after) = (
+            next.checked_sub(1).map(|at| self.points[at]),
+            self.points.get(next),
+        );
+        match (before, after) {
+            (None, _) => 0.0,
+            (Some(_), None) => 1.0,
+            (Some((begin, from)), Some((end, to))) => {
+                let part = (time - begin) / (end - begin);
+                (from + part * (to - from)).clamp(0.0, 1.0)
+            }
+        }
+    }
+
+    /// Returns where a stretch of time is on the line.
+    pub fn span(&self, (from, to): Span) -> (f64, f64) {
+        let begin = self.at(from);
+        (begin, self.at(to).max(begin))
+    }
+
+    /// Draws a stretch over a row of characters; the shortest one is a character.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "places between 0 and the length of a short row"
+    )]
+    pub fn draw(&self, row: &mut [char], span: Span, with: char) {
+        let (from, to) = self.span(span);
+        let length = row.len();
+        let place = |at: f64| ((at * length as f64) as usize).min(length.saturating_sub(1));
+        let end = (to * length as f64).ceil() as usize;
+        let begin = place(from);
+        for cell in &mut row[begin..end.clamp(begin + 1, length.max(begin + 1)).min(length)] {
+            *cell = with;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_night_is_short() {
+        let scale = Scale::over(vec![(0.0, 100.0), (40_000.0, 40_100.0)]);
+        assert_eq!(scale.gaps.len(), 1);
+        assert!((scale.gaps[0].1 - 39_900.0).abs() < 1e-9);
+        let (from, to) = scale.span((0.0, 100.0));
+        assert!(from.abs() < 1e-9 && to > 0.45, "{to}");
+        let mut row = ['·'; 10];
+        scale.draw(&mut row, (40_000.0, 40_100.0), '█');
+        assert_eq!(row.iter().collect::<String>(), "·····█████");
+        assert_eq!(Scale::default().span((1.0, 2.0)), (0.0, 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn everything_is_on_the_line(spans in prop::collection::vec((-1e9..1e9_f64, -10.0..1e7_f64), 0..20), width in 1_usize..30) {
+            let spans: Vec<Span> = spans.into_iter().map(|(at, long)| from(at, long)).collect();
+            let scale = Scale::over(spans.clone());
+            for span in spans {
+                let (from, to) = scale.span(span);
+                prop_assert!((0.0..=1.0).contains(&from) && from <= to && to <= 1.0);
+                let mut row = vec![' '; width];
+                scale.draw(&mut row, span, 'x');
+                prop_assert!(row.contains(&'x'));
+            }
+        }
+    }
+}

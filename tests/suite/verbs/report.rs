@@ -1,0 +1,338 @@
+//! `git ralph report`: what a loop came to, in each form.
+
+use std::fs;
+
+use serde_json::Value;
+use snapbox::{Data, assert_data_eq};
+
+use crate::support::{CHANGE, Sandbox};
+
+/// A loop with a failure, a red gate, a person's edit and a wait, of which times, ids and tokens are always the same.
+fn looped() -> Sandbox {
+    let sandbox = Sandbox::started();
+    sandbox.configure(
+        "ralph.verify",
+        "test ! -e red || { echo 1 of 2 tests failed; exit 1; }",
+    );
+    let result = |text: &str, rest: &str| {
+        format!(
+            r#"echo '{{"type":"result","subtype":"success","is_error":false,{rest}"result":"{text}","usage":{{"input_tokens":20,"cache_read_input_tokens":900,"output_tokens":30}}}}'"#
+        )
+    };
+    let complete = result("<promise>COMPLETE</promise>", r#""total_cost_usd":0.5,"#);
+    let failed = result(r"<promise>FAILED: no table <b>\\nand more|of it</promise>", "");
+    let limited = r#"echo '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1}}'; echo '{"type":"assistant","message":{},"error":"rate_limit"}'; echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"wait"}'"#;
+    let agent = sandbox.agent(&format!(
+        r#"count
+echo '{{"type":"system","subtype":"init","session_id":"s","model":"m-1"}}'
+case $n in
+1) echo one >one; {complete} ;;
+2) echo two >two; {failed} ;;
+3) echo two >two; echo x >red; {complete} ;;
+4) echo 2 >two; {complete} ;;
+5) {limited} ;;
+*) mv one three; {complete} ;;
+esac"#
+    ));
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(3);
+    sandbox.step("retry", &agent).exits(3);
+    sandbox.write("by-hand", "mine\n");
+    sandbox.step("retry", &agent).exits(0);
+    sandbox.step("next", &agent).exits(0);
+    fix_times(&sandbox);
+    sandbox
+}
+
+fn events_of(sandbox: &Sandbox) -> Vec<Value> {
+    let text = sandbox.read(&format!(".git/ralph/{CHANGE}/events.jsonl"));
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Sets the times of the events: a minute from each to the next.
+fn fix_times(sandbox: &Sandbox) {
+    let mut text = String::new();
+    let at = |minute: usize| format!("2026-11-22T10:{minute:02}:00Z");
+    let mut begun = 0;
+    for (minute, mut event) in events_of(sandbox).into_iter().enumerate() {
+        event["t"] = at(minute).into();
+        match event["event"].as_str().unwrap() {
+            "attempt_started" => begun = minute,
+            "attempt_ended" => {
+                event["started"] = at(begun).into();
+                event["duration"] = 45.into();
+            }
+            "gate" => event["duration"] = 15.into(),
+            "waiting" => {
+                event["seconds"] = 60.into();
+                event["until"] = at(minute + 1).into();
+            }
+            _ => {}
+        }
+        text.push_str(&format!("{event}\n"));
+    }
+    sandbox.write(&format!(".git/ralph/{CHANGE}/events.jsonl"), &text);
+}
+
+/// A text with what differs from run to run replaced: object ids by numbers, the time of the report.
+fn settled(sandbox: &Sandbox, text: &str) -> String {
+    let mut text = text.to_owned();
+    let made = text.match_indices("made").filter_map(|(at, _)| {
+        let rest = &text[at..];
+        let begin = rest.find("20").filter(|begin| *begin < 12)?;
+        let end = rest[begin..].find(|c: char| !c.is_ascii_digit() && !"-:.TZ UC".contains(c))?;
+        Some(rest[begin..begin + end].trim_end().to_owned())
+    });
+    for made in made.collect::<Vec<_>>() {
+        text = text.replace(&made, "[MADE]");
+    }
+    let log = sandbox.git(&[
+        "log",
+        "--all",
+        "--reflog",
+        "--topo-order",
+        "--format=%H",
+        "--date-order",
+    ]);
+    let mut ids: Vec<&str> = log.lines().collect();
+    ids.sort_by_key(|id| text.find(&id[..10]).unwrap_or(usize::MAX));
+    for (number, id) in ids.into_iter().enumerate() {
+        text = text.replace(id, &format!("[OID {number}]"));
+        text = text.replace(&id[..10], &format!("[OID {number}]"));
+    }
+    let agent = sandbox.git(&["rev-parse", "--show-toplevel"]);
+    text.replace(&agent, "[TOP]")
+}
+
+#[test]
+fn a_loop_is_reported_in_all_forms() {
+    let sandbox = looped();
+    let fixture = |name: &str| {
+        let path = format!("{}/tests/fixtures/report/{name}", env!("CARGO_MANIFEST_DIR"));
+        Data::read_from(path.as_ref(), Some(snapbox::data::DataFormat::Text)).raw()
+    };
+    for (args, name) in [
+        (&["--markdown"][..], "report.md"),
+        (&["--json"], "report.json"),
+        (&["--junit"], "report.xml"),
+        (&["-o", "-"], "report.html"),
+    ] {
+        let args = [&["report"], args].concat();
+        let text = sandbox.ralph(&args).exits(0).stdout;
+        assert_data_eq!(settled(&sandbox, &text), fixture(name));
+    }
+    let answer = sandbox.ralph(&["report"]).exits(0).stdout;
+    assert_eq!(answer, format!(".git/ralph/{CHANGE}/report.html\n"));
+    assert!(sandbox.read(answer.trim()).starts_with("<!doctype html>"));
+    sandbox.ralph(&["status"]).exits(0);
+}
+
+#[test]
+fn the_sums_are_those_of_the_log_and_the_schema_holds() {
+    let sandbox = looped();
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let schema: Value = serde_json::from_str(include_str!("../../../src/report/report.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<_> = validator
+        .iter_errors(&report)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let attempts = sandbox.attempts();
+    let sum = |field: &str| attempts.iter().filter_map(|one| one[field].as_f64()).sum::<f64>();
+    let totals = &report["totals"];
+    assert_eq!(totals["attempts"], attempts.len());
+    for (total, field) in [
+        ("agent_duration", "duration"),
+        ("cost_usd", "cost_usd"),
+        ("input_tokens", "input_tokens"),
+        ("cache_read_tokens", "cache_read_tokens"),
+        ("output_tokens", "output_tokens"),
+    ] {
+        assert_eq!(totals[total].as_f64(), Some(sum(field)), "{total}");
+    }
+    let unknown = attempts.iter().filter(|one| one["cost_usd"].is_null()).count();
+    assert_eq!(totals["cost_unknown"], unknown);
+    assert!(totals["cache_write_tokens"].is_null());
+    let mut in_report: Vec<Value> = report["stories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|story| story["attempts"].as_array().unwrap().clone())
+        .collect();
+    for (mine, logged) in in_report.iter_mut().zip(&attempts) {
+        let mine = mine.as_object_mut().unwrap();
+        mine.retain(|field, _| logged.get(field).is_some());
+        assert_eq!(&Value::Object(mine.clone()), logged);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_not_reported() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .ralph(&["report"])
+        .exits(1)
+        .says("there is no loop")
+        .answers_nothing();
+    sandbox.start();
+    for form in ["--markdown", "--json", "--junit"] {
+        sandbox.ralph(&["report", form]).exits(0);
+    }
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert!(page.contains("No attempt was made."), "{page}");
+    let agent = sandbox.failing("echo x >x");
+    sandbox.step("next", &agent).exits(3);
+    // What was kept is gone, and a line is torn.
+    let kept = format!("refs/ralph/{CHANGE}/attempts/1/1");
+    sandbox.git(&["update-ref", "-d", &kept]);
+    let events = sandbox.top.join(format!(".git/ralph/{CHANGE}/events.jsonl"));
+    let mut text = fs::read_to_string(&events).unwrap();
+    text.push_str("{\"v\":1,\"t\":\"20\0\n\u{202e}");
+    fs::write(&events, text).unwrap();
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let attempt = &report["stories"][0]["attempts"][0];
+    assert_eq!(attempt["verdict"], "failed");
+    assert!(
+        attempt["diff"].is_null() && attempt["cost_usd"].is_null(),
+        "{attempt}"
+    );
+    assert!(report["totals"]["cost_usd"].is_null());
+    fs::remove_file(&events).unwrap();
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    assert_eq!(report["totals"]["attempts"], 0);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .ralph(&["report", "-o", "nowhere/report.html"])
+        .exits(1)
+        .says("nowhere/report.html")
+        .answers_nothing();
+    if fs::metadata("/dev/full").is_ok() {
+        let out = sandbox.ralph(&["report", "-o", "/dev/full"]);
+        out.exits(1).says("No space left on device").answers_nothing();
+        let full = fs::metadata("/dev/full").unwrap();
+        assert!(!full.is_file(), "it was replaced");
+    }
+    let answer = sandbox
+        .ralph(&["report", "--markdown", "-o", "body.md"])
+        .exits(0)
+        .stdout;
+    assert_eq!(answer, "body.md\n");
+    assert!(sandbox.read("body.md").starts_with("### git ralph: add-login"));
+    for wrong in [
+        &["report", "--redact", "("][..],
+        &["report", "--since", "yesterdayish"],
+        &["report", "--markdown", "--json"],
+        &["report", "--diffs", "some"],
+        &["report", CHANGE, "--all"],
+    ] {
+        sandbox.ralph(wrong).exits(2).answers_nothing();
+    }
+    sandbox.configure("ralph.linkCommit", "javascript:alert('{oid}')");
+    sandbox.ralph(&["report"]).exits(1).says("ralph.linkCommit");
+}
+
+#[test]
+fn hostile_words_are_nothing_but_text() {
+    let sandbox = Sandbox::started();
+    let hostile =
+        "</pre><script>alert(1)</script><img src=x onerror=alert(1)> ]]> --> \" ' `x` @all \\u202e\\u0007";
+    let reason = format!("<promise>FAILED: {}</promise>", hostile.replace('"', "\\\""));
+    let long = "x".repeat(200_000);
+    let agent = sandbox.agent(&format!(
+        r#"cat <<'END' >'</script><b>'
+{hostile}
+{long}
+END
+printf 'a\0\377b\r\n' >bytes
+cat <<'END'
+{{"type":"result","subtype":"success","is_error":false,"result":"{reason}"}}
+END"#
+    ));
+    sandbox.step("next", &agent).exits(3);
+    let page = sandbox.ralph(&["report", "--logs", "-o", "-"]).exits(0).stdout;
+    for bad in ["<script", "<img", "<b>", "javascript:", "\u{202e}", "\0", "\u{7}"] {
+        assert!(!page.contains(bad), "{bad:?}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+    assert!(page.contains("&lt;U+202E&gt;^G"), "{page}");
+    assert!(page.len() < 100_000, "{}", page.len());
+    let markdown = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(
+        markdown.contains("alert&#40;1&#41;&#60;&#47;script&#62;"),
+        "{markdown}"
+    );
+    let junit = sandbox.ralph(&["report", "--junit"]).exits(0).stdout;
+    assert!(
+        junit.contains("&lt;script&gt;") && !junit.contains('\u{7}'),
+        "{junit}"
+    );
+}
+
+#[test]
+fn what_is_to_be_taken_out_is_nowhere() {
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.redact", "hunter[0-9]");
+    let agent = sandbox.failing("echo hunter2 tok-77 >hunter3; echo hunter4 tok-78");
+    sandbox.step("next", &agent).exits(3);
+    for form in ["--markdown", "--json", "--junit", "--logs"] {
+        let text = sandbox
+            .ralph(&["report", form, "--redact", "tok-[0-9]+", "-o", "-"])
+            .exits(0)
+            .stdout;
+        assert!(!text.contains("hunter") && !text.contains("tok-"), "{text}");
+        assert!(form == "--junit" || text.contains("***"), "{text}");
+    }
+}
+
+#[test]
+fn commits_link_to_the_host_that_has_them() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.step("next", &agent).exits(0);
+    let pushed = sandbox.git(&["rev-parse", "HEAD"]);
+    sandbox.step("next", &agent).exits(0);
+    let urls = |sandbox: &Sandbox| -> Vec<Value> {
+        let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+        let stories = report["stories"].as_array().unwrap().clone();
+        let attempts = stories
+            .iter()
+            .flat_map(|story| story["attempts"].as_array().unwrap().clone());
+        attempts.map(|attempt| attempt["url"].clone()).collect()
+    };
+    assert_eq!(urls(&sandbox), [Value::Null, Value::Null]);
+    sandbox.git(&["remote", "add", "origin", "git@github.com:acme/shop.git"]);
+    assert_eq!(urls(&sandbox), [Value::Null, Value::Null]);
+    sandbox.git(&["update-ref", "refs/remotes/origin/ralph/add-login", &pushed]);
+    let url = format!("https://github.com/acme/shop/commit/{pushed}");
+    assert_eq!(urls(&sandbox), [Value::from(url), Value::Null]);
+    sandbox.configure("ralph.linkCommit", "https://git.example.org/c/{oid}");
+    let url = format!("https://git.example.org/c/{pushed}");
+    assert_eq!(urls(&sandbox), [Value::from(url), Value::Null]);
+}
+
+#[test]
+fn several_loops_are_on_one_page() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    sandbox.write("TODO.md", "- [ ] one\n- [ ] two\n");
+    sandbox
+        .ralph(&["start", "other", "--stories", "TODO.md"])
+        .exits(0);
+    let answer = sandbox.ralph(&["report", "--all"]).exits(0).stdout;
+    assert_eq!(answer, ".git/ralph/report.html\n");
+    let page = sandbox.read(answer.trim());
+    for name in [CHANGE, "other"] {
+        assert!(page.contains(&format!("<h2>{name}</h2>")), "{page}");
+    }
+    let all = sandbox.ralph(&["report", "--all", "--json"]).exits(0).json();
+    assert_eq!(all.as_array().unwrap().len(), 2);
+    let later = sandbox.ralph(&["report", "other", "--json", "--since", "2099-01-01"]);
+    assert_eq!(later.exits(0).json()["events"], Value::Array(Vec::new()));
+}
