@@ -179,24 +179,11 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     let now = jiff::Timestamp::now();
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
+    let began = since.unwrap_or(now);
+    let cut_off = Some(reason.clone());
     let ended = Attempt {
-        story: story.id.clone(),
-        attempt: story.attempt,
-        verdict: Verdict::Interrupted,
-        reason: Some(reason.clone()),
-        started: since.unwrap_or(now),
-        duration: since.map_or(0.0, |since| now.duration_since(since).as_secs_f64()),
-        exit_code: None,
-        cost_usd: None,
-        input_tokens: None,
-        cache_read_tokens: None,
-        cache_write_tokens: None,
-        output_tokens: None,
-        model: None,
-        turns: None,
-        files: None,
-        insertions: None,
-        deletions: None,
+        duration: now.duration_since(began).as_secs_f64(),
+        ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, cut_off, began)
     };
     let size = open.size_of(&left.tree).await;
     open.emit(What::AttemptEnded(ended.with_size(size)));

@@ -291,6 +291,36 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Returns an attempt that ended, of which no more is known.
+    #[must_use]
+    pub fn ended(
+        story: &str,
+        attempt: u32,
+        verdict: Verdict,
+        reason: Option<String>,
+        started: Timestamp,
+    ) -> Self {
+        Self {
+            story: story.to_owned(),
+            attempt,
+            verdict,
+            reason,
+            started,
+            duration: 0.0,
+            exit_code: None,
+            cost_usd: None,
+            input_tokens: None,
+            cache_read_tokens: None,
+            cache_write_tokens: None,
+            output_tokens: None,
+            model: None,
+            turns: None,
+            files: None,
+            insertions: None,
+            deletions: None,
+        }
+    }
+
     /// Adds how much the attempt changed, if that was counted.
     #[must_use]
     pub fn with_size(mut self, size: Option<DiffSize>) -> Self {

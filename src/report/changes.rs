@@ -24,6 +24,8 @@ const MOST_LINES: usize = 2000;
 const LONGEST_LINE: usize = 400;
 /// How much of all differences is shown, in bytes.
 const MOST_BYTES: usize = 3 << 20;
+/// What is left of it when no more is asked for, in bytes.
+const LITTLE: usize = 16 << 10;
 /// How many files of one difference are listed.
 const MOST_FILES: usize = 1000;
 /// How large the files of one process may be together, in bytes.
@@ -66,7 +68,7 @@ pub(super) async fn add(
         progress(number * PAIRS, total);
         let pairs: Vec<_> = batch.iter().map(|one| one.pair.clone()).collect();
         let stats = git.changed_files(&pairs).await?;
-        let patches = if diffs == Diffs::Full && left > 0 {
+        let patches = if diffs == Diffs::Full && left > LITTLE {
             patches(git, &pairs, &stats).await?
         } else {
             vec![None; pairs.len()]

@@ -16,29 +16,6 @@ fn oid(digit: u8) -> Oid {
     Oid::parse(&format!("{digit:x}").repeat(40)[..40]).unwrap()
 }
 
-/// Makes the end of an attempt.
-pub(crate) fn attempt(story: &str, number: u32, verdict: Verdict, reason: Option<String>) -> Attempt {
-    Attempt {
-        story: story.to_owned(),
-        attempt: number,
-        verdict,
-        reason,
-        started: Timestamp::UNIX_EPOCH,
-        duration: 1.0,
-        exit_code: Some(0),
-        cost_usd: None,
-        input_tokens: None,
-        cache_read_tokens: None,
-        cache_write_tokens: None,
-        output_tokens: None,
-        model: None,
-        turns: None,
-        files: None,
-        insertions: None,
-        deletions: None,
-    }
-}
-
 fn verdicts() -> impl Strategy<Value = Verdict> {
     prop::sample::select(vec![
         Verdict::Complete,
@@ -95,7 +72,7 @@ fn what() -> impl Strategy<Value = What> {
                 input_tokens: input,
                 cache_read_tokens: output,
                 output_tokens: output,
-                ..attempt(&story, number, verdict, reason)
+                ..Attempt::ended(&story, number, verdict, reason, Timestamp::UNIX_EPOCH)
             })
         }),
         4 => (prop::option::of(story()), number(), any::<bool>(), 0.0..100.0_f64).prop_map(|(story, number, passed, duration)| What::Gate {
@@ -179,11 +156,11 @@ pub(crate) fn large(attempts: u32, length: usize) -> Report {
             Verdict::Complete
         };
         let story = format!("{}", number / 3);
-        let mut ended = attempt(&story, number % 3 + 1, verdict, Some(text.clone()));
-        ended.started = Timestamp::from_second(i64::from(number) * 10).unwrap();
+        let started = Timestamp::from_second(i64::from(number) * 10).unwrap();
+        let ended = Attempt::ended(&story, number % 3 + 1, verdict, Some(text.clone()), started);
         events.push(Event {
             v: 1,
-            t: ended.started,
+            t: started,
             what: What::AttemptEnded(ended),
             change: "c".to_owned(),
         });

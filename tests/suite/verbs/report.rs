@@ -1,6 +1,7 @@
 //! `git ralph report`: what a loop came to, in each form.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
@@ -236,6 +237,36 @@ fn a_place_that_cannot_be_written_is_told() {
     }
     sandbox.configure("ralph.linkCommit", "javascript:alert('{oid}')");
     sandbox.ralph(&["report"]).exits(1).says("ralph.linkCommit");
+}
+
+#[test]
+fn junit_is_what_ci_systems_read() {
+    let sandbox = looped();
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/report/junit.rng");
+    let agent = sandbox.failing("echo x >x");
+    sandbox.write(
+        "TODO.md",
+        "- [ ] one \u{1b} \u{fffe} <b>\n- [ ] two\n- [ ] three\n",
+    );
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox
+        .ralph(&["start", "other", "--stories", "TODO.md"])
+        .exits(0);
+    sandbox.step("next", &agent).exits(3);
+    sandbox.step("retry", &agent).exits(3);
+    sandbox
+        .ralph(&["report", "--all", "--junit", "-o", "junit.xml"])
+        .exits(0);
+    if !crate::installed("xmllint") {
+        return;
+    }
+    #[expect(clippy::disallowed_methods, reason = "a test runs such programs as it likes")]
+    let check = Command::new("xmllint")
+        .args(["--noout", "--nonet", "--relaxng", schema])
+        .arg(sandbox.top.join("junit.xml"))
+        .output()
+        .unwrap();
+    assert!(check.status.success(), "{check:?} {}", sandbox.read("junit.xml"));
 }
 
 #[test]
