@@ -7,6 +7,7 @@ mod page;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod views;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

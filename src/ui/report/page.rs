@@ -6,9 +6,11 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
-use serde::Serialize;
 
 use super::timeline::{self, Scale};
+use super::views::{
+    Bar, Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row, Timeline, TimelineRow,
+};
 use super::{cost, headed, how_far, moment, origin, short, size, some_time, tokens, took};
 use crate::async_cmd::quoted;
 use crate::names::counted;
@@ -83,137 +85,6 @@ const ROW: f64 = 24.0;
 pub struct Options {
     /// Everything that could be folded is open, for paper.
     pub print: bool,
-}
-
-#[derive(Serialize)]
-struct Page {
-    title: String,
-    version: &'static str,
-    print: bool,
-    made: String,
-    several: bool,
-    bars: Vec<ChangeBar>,
-    changes: Vec<Change>,
-}
-
-/// A bar for a change among several.
-#[derive(Serialize)]
-struct ChangeBar {
-    title: String,
-    target: String,
-    width: f64,
-    words: String,
-}
-
-#[derive(Serialize)]
-struct Change {
-    id: String,
-    name: String,
-    origin: String,
-    compare_url: Option<String>,
-    cards: Vec<(&'static str, String)>,
-    timeline: Option<Timeline>,
-    rows: Vec<Row>,
-    other_stories: Vec<(String, &'static str)>,
-    changes: Vec<Difference>,
-    failures: Vec<Failure>,
-    logs: Vec<(String, String)>,
-    gates: Vec<GateRow>,
-    events: Vec<EventRow>,
-    left_out: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Timeline {
-    height: f64,
-    bottom: f64,
-    rows: Vec<TimelineRow>,
-    gaps: Vec<(f64, String)>,
-    start: String,
-    end: String,
-    has_waits: bool,
-}
-
-#[derive(Serialize)]
-struct TimelineRow {
-    y: f64,
-    label: String,
-    full: String,
-    bars: Vec<Bar>,
-}
-
-#[derive(Serialize)]
-struct Bar {
-    x: f64,
-    width: f64,
-    kind: &'static str,
-    title: String,
-    target: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    id: String,
-    story: String,
-    attempt: u32,
-    kind: &'static str,
-    verdict: &'static str,
-    reason: String,
-    failure: Option<String>,
-    time: String,
-    parts: String,
-    agent: String,
-    tokens: String,
-    cached: Option<String>,
-    cost: String,
-    size: String,
-    kept: Option<String>,
-    short: Option<String>,
-    url: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Difference {
-    id: String,
-    more: usize,
-    title: String,
-    size: String,
-    files: Vec<FileRow>,
-    lines: Vec<(&'static str, String)>,
-    note: Option<String>,
-    command: Option<String>,
-}
-
-#[derive(Serialize)]
-struct FileRow {
-    path: String,
-    status: &'static str,
-    lines: String,
-}
-
-#[derive(Serialize)]
-struct Failure {
-    id: String,
-    title: String,
-    reason: String,
-    told: Option<String>,
-    told_this: bool,
-    commands: Vec<String>,
-    difference: Option<String>,
-}
-
-#[derive(Serialize)]
-struct GateRow {
-    command: String,
-    words: String,
-}
-
-#[derive(Serialize)]
-struct EventRow {
-    t: String,
-    kind: &'static str,
-    took: String,
-    text: String,
 }
 
 /// What is left of the room on the page.
