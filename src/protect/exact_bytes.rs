@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::records::make_room;
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Site};
 use crate::events::Notices;

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use super::records::{IGNORES_MODES, Records};
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::stat_changes::directories;
 use crate::fs::{FileError, file_error, umask_now};
 

@@ -13,7 +13,7 @@ use super::file_modes::{Modes, mode_of, set_mode};
 use super::inner_repositories;
 use super::inventory::{Inventory, Kind, holds_no_file};
 use super::records::{Records, make_room};
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
 use crate::events::Notices;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::records::{Paths, Records};
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;

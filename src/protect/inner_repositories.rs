@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::Site;
 use super::records::Records;
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::stat_changes::tracked_directories;
 use super::trash::put_away;
 use crate::events::Notices;

@@ -26,6 +26,7 @@ mod inventory;
 mod leftovers;
 mod linked_work_trees;
 mod locks;
+mod moment;
 mod own_directory;
 mod own_position;
 mod permissions;
@@ -58,7 +59,8 @@ pub(crate) use index_flags::hide_again;
 pub(crate) use locks::{Holder, is_locked, remove_stale as remove_stale_locks};
 pub(crate) use own_position::OwnPosition;
 pub(crate) use repo_link::RepoLink;
-pub(crate) use savepoint::{Moment, Return, Savepoint};
+pub(crate) use moment::Moment;
+pub(crate) use savepoint::{Return, Savepoint};
 pub(crate) use user_refs::{RefChange, UserRefs};
 
 /// A repository, and the directory of a loop in it.

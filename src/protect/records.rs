@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use super::Site;
 use super::file_modes::MODES;
 use super::inventory::{Inventory, Kind};
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::scan::scan;
 use super::stat_changes::parents;
 use crate::fs::{

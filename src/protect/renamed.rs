@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::inventory::{Identity, Inventory};
 use super::records::Records;
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
 use crate::paths::first_few;

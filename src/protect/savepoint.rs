@@ -12,6 +12,7 @@ use super::exact_bytes::{self, ExactBytes};
 use super::fresh_times::Times;
 use super::ignored_files::Gone;
 use super::inner_repositories;
+use super::moment::Moment;
 use super::records::Records;
 use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
 use super::trash::put_away;
@@ -31,25 +32,6 @@ type Changes = Vec<(u8, Vec<u8>)>;
 
 /// Number of times that the work tree may change while it is being restored.
 const TURNS: usize = 4;
-
-/// The kind of a savepoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// The beginning of the loop.
-    Start,
-    /// The last checkpoint.
-    Checkpoint,
-}
-
-impl Moment {
-    /// Returns the name of a record of that moment.
-    pub fn name(self, record: &str) -> String {
-        match self {
-            Self::Start => format!("{record}.start"),
-            Self::Checkpoint => record.to_owned(),
-        }
-    }
-}
 
 /// A state that the work tree can be restored to.
 #[derive(Clone, Debug)]

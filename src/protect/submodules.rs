@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::leftovers::untracked_beside_ignored;
-use super::savepoint::Moment;
+use super::moment::Moment;
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
