@@ -23,6 +23,7 @@ use nix::unistd::Pid;
 use crate::error::{Advice, Advise, hint};
 use crate::held;
 use crate::names::counted;
+pub use crate::names::quoted;
 
 /// The time that a child has to end once it was asked to, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -231,17 +232,6 @@ pub fn find_program(program: &OsStr, dir: &Path) -> Option<PathBuf> {
         file.metadata()
             .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     })
-}
-
-/// Quotes a word for a POSIX shell where it needs it.
-#[must_use]
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^{}".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// Runs a command to its end, off the runtime's thread.

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 
 /// The longest change name, in bytes: with suffixes it still fits a file name.
@@ -242,6 +241,17 @@ pub(crate) fn counted<N: fmt::Display + Copy + PartialEq + From<u8>>(
 ) -> String {
     let noun = if number == N::from(1) { one } else { several };
     format!("{number} {noun}")
+}
+
+/// Quotes a word for a POSIX shell where it needs it.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^{}".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What the steps of a loop cost against the plain git commands that they stand for: `cargo bench --bench
 //! steps -- [what …]`. Not a test: it prints ratios of medians, measured in turns on this machine.
 //!
-//! What can be asked for: a number of files (`100`), with ignored ones (`10000+100000`), `startup` and
-//! `stream`. Without anything: `100 10000 startup stream`.
+//! What can be asked for: a number of files (`100`), with ignored ones (`10000+100000`), `agent` (the agent's own git),
+//! `startup` and `stream`. Without anything: `100 10000 agent startup stream`.
 
 #![expect(
     clippy::print_stdout,
@@ -10,6 +10,7 @@
     reason = "a benchmark prints, and one that cannot go on stops"
 )]
 
+mod agent;
 mod measure;
 mod repository;
 mod small;
@@ -17,7 +18,7 @@ mod steps;
 
 use std::env;
 
-const DEFAULT: [&str; 4] = ["100", "10000", "startup", "stream"];
+const DEFAULT: [&str; 5] = ["100", "10000", "agent", "startup", "stream"];
 
 fn main() {
     // Cargo itself adds `--bench`.
@@ -30,8 +31,9 @@ fn main() {
         match (word.as_str(), files.parse(), ignored.parse()) {
             ("startup", ..) => small::startup(),
             ("stream", ..) => small::stream(),
+            ("agent", ..) => agent::table(),
             (_, Ok(files), Ok(ignored)) if files >= 100 => steps::table(files, ignored),
-            _ => println!("not known here: {word} (a number of files from 100 on, startup, stream)"),
+            _ => println!("not known here: {word} (a number of files from 100 on, agent, startup, stream)"),
         }
     }
 }

@@ -35,8 +35,8 @@ impl Line {
 pub struct Counts {
     /// Git processes, children of git included.
     pub processes: usize,
-    /// Looks at a file (`lstat` and its kin); `None` without strace.
-    pub looks: Option<usize>,
+    /// Looks at a file (`lstat` and its kin), and syncs; `None` without strace.
+    pub calls: Option<(usize, usize)>,
 }
 
 /// A command in a repository, with an environment of its own.
@@ -87,12 +87,18 @@ pub fn counted(dir: &Path, lines: &[Line]) -> Counts {
     let has_strace = ["/usr/bin/strace", "/bin/strace"]
         .iter()
         .any(|path| Path::new(path).exists());
-    let mut looks = 0;
+    let (mut looks, mut syncs) = (0, 0);
     for line in lines {
         let mut traced = if has_strace {
             let mut strace = command("strace", dir);
             strace
-                .args(["-f", "-qq", "-e", "trace=lstat,newfstatat,statx", "-o"])
+                .args([
+                    "-f",
+                    "-qq",
+                    "-e",
+                    "trace=lstat,newfstatat,statx,fsync,fdatasync",
+                    "-o",
+                ])
                 .arg(&calls)
                 .args(&line.argv);
             strace
@@ -103,16 +109,17 @@ pub fn counted(dir: &Path, lines: &[Line]) -> Counts {
         };
         finish(traced.env("GIT_TRACE2_EVENT", &events), line.code);
         let listed = fs::read(&calls).unwrap_or_default();
-        looks += String::from_utf8_lossy(&listed)
-            .lines()
-            .filter(|call| call.contains("AT_SYMLINK_NOFOLLOW") || call.contains(" lstat("))
-            .count();
+        let listed = String::from_utf8_lossy(&listed);
+        let is_look = |call: &&str| call.contains("AT_SYMLINK_NOFOLLOW") || call.contains(" lstat(");
+        let is_sync = |call: &&str| call.contains("sync(");
+        looks += listed.lines().filter(is_look).count();
+        syncs += listed.lines().filter(is_sync).count();
     }
     let processes = fs::read_dir(&events).unwrap().count();
     fs::remove_dir_all(&events).unwrap();
     Counts {
         processes,
-        looks: has_strace.then_some(looks),
+        calls: has_strace.then_some((looks, syncs)),
     }
 }
 

@@ -58,6 +58,12 @@ impl Repository {
         this
     }
 
+    /// Makes this repository's git write as durably as git-ralph's does.
+    pub fn make_durable(&self) {
+        self.git(&["config", "core.fsync", "committed,reference"]);
+        self.git(&["config", "core.fsyncMethod", "batch"]);
+    }
+
     /// Back to the state before the first loop; nothing of any loop is left.
     pub fn reset(&self) {
         self.git(&["checkout", "-q", "-f", "-B", "main", "base"]);

@@ -25,23 +25,29 @@ const STEPS: [(Step, &str); 5] = [
     (Step::FinishMoved, "finish --cleanup, moved"),
 ];
 
-/// Who does the steps: the plain commands, or git-ralph.
+/// Who does the steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
+    /// The plain commands, as people type them.
     Plain,
+    /// Plain commands that do the same work as durably: the revert keeps the attempt, too.
+    Same,
+    /// git-ralph.
     Ralph,
 }
 
+const SIDES: [Side; 3] = [Side::Plain, Side::Same, Side::Ralph];
+
 struct Taken {
     step: Step,
-    plain: Duration,
-    ralph: Duration,
+    times: [Duration; 3],
 }
 
 pub fn table(files: usize, ignored: usize) {
     let home = tempfile::tempdir().unwrap();
-    let plain = Repository::make(home.path(), "plain", files, ignored);
-    let ralph = Repository::make(home.path(), "ralph", files, ignored);
+    let repositories =
+        ["plain", "same", "ralph"].map(|name| Repository::make(home.path(), name, files, ignored));
+    repositories[Side::Same as usize].make_durable();
     let rounds = match files {
         ..1_000 => 15,
         1_000..50_000 => 7,
@@ -51,38 +57,32 @@ pub fn table(files: usize, ignored: usize) {
     let mut taken = Vec::new();
     let mut done = 0;
     while done < rounds && begun.elapsed() < ENOUGH {
-        round(&plain, &ralph, |step| {
-            let first = done % 2 == 0;
-            let mut times = [Duration::ZERO; 2];
-            for turn in [first, !first] {
-                let (repository, side) = if turn {
-                    (&plain, Side::Plain)
-                } else {
-                    (&ralph, Side::Ralph)
-                };
-                times[usize::from(turn)] = timed(&repository.dir, &lines(repository, side, step));
+        round(&repositories, |step| {
+            let mut times = [Duration::ZERO; 3];
+            for turn in 0..SIDES.len() {
+                let side = SIDES[(turn + done) % SIDES.len()];
+                let repository = &repositories[side as usize];
+                times[side as usize] = timed(&repository.dir, &lines(repository, side, step));
             }
-            taken.push(Taken {
-                step,
-                plain: times[1],
-                ralph: times[0],
-            });
+            taken.push(Taken { step, times });
         });
         done += 1;
     }
-    let mut counts: Vec<(Step, Counts, Counts)> = Vec::new();
-    round(&plain, &ralph, |step| {
-        let of_plain = counted(&plain.dir, &lines(&plain, Side::Plain, step));
-        let of_ralph = counted(&ralph.dir, &lines(&ralph, Side::Ralph, step));
-        counts.push((step, of_plain, of_ralph));
+    let mut counts: Vec<(Step, [Counts; 3])> = Vec::new();
+    round(&repositories, |step| {
+        let of_side = |side: Side| {
+            let repository = &repositories[side as usize];
+            counted(&repository.dir, &lines(repository, side, step))
+        };
+        counts.push((step, SIDES.map(of_side)));
     });
     print(files, ignored, done, &taken, &counts);
 }
 
-/// One loop in both repositories, then a short one whose original branch moves on.
-fn round(plain: &Repository, ralph: &Repository, mut step: impl FnMut(Step)) {
-    let both = |what: &dyn Fn(&Repository)| [plain, ralph].into_iter().for_each(what);
-    both(&|repository| {
+/// One loop in all repositories, then a short one whose original branch moves on.
+fn round(repositories: &[Repository; 3], mut step: impl FnMut(Step)) {
+    let all = |what: &dyn Fn(&Repository)| repositories.iter().for_each(what);
+    all(&|repository| {
         repository.reset();
         repository.work(0);
     });
@@ -93,22 +93,17 @@ fn round(plain: &Repository, ralph: &Repository, mut step: impl FnMut(Step)) {
         (3, Step::Revert),
         (4, Step::Revert),
     ] {
-        both(&|repository| repository.work(story));
+        all(&|repository| repository.work(story));
         step(kind);
     }
     step(Step::Finish);
-    both(&|repository| {
+    for (repository, side) in repositories.iter().zip(SIDES) {
         repository.reset();
-        let side = if std::ptr::eq(repository, plain) {
-            Side::Plain
-        } else {
-            Side::Ralph
-        };
         timed(&repository.dir, &lines(repository, side, Step::Start));
         repository.work(5);
         timed(&repository.dir, &lines(repository, side, Step::Checkpoint));
         repository.move_main();
-    });
+    }
     step(Step::FinishMoved);
 }
 
@@ -121,6 +116,13 @@ fn lines(repository: &Repository, side: Side, step: Step) -> Vec<Line> {
             &["git", "commit", "--allow-empty", "-m", "initial state"],
         ],
         Step::Checkpoint => &[&["git", "add", "-A"], &["git", "commit", "-m", "checkpoint: 1"]],
+        Step::Revert if side == Side::Same => &[
+            &["git", "add", "-A"],
+            &["git", "commit", "-m", "attempt"],
+            &["git", "update-ref", "refs/kept/attempt", "HEAD"],
+            &["git", "reset", "--hard", &checkpoint],
+            &["git", "clean", "-fd"],
+        ],
         Step::Revert => &[&["git", "reset", "--hard", &checkpoint], &["git", "clean", "-fd"]],
         Step::Finish | Step::FinishMoved => &[
             &["git", "checkout", "main"],
@@ -129,7 +131,7 @@ fn lines(repository: &Repository, side: Side, step: Step) -> Vec<Line> {
             &["git", "branch", "-D", "ralph/bench"],
         ],
     };
-    if side == Side::Plain {
+    if side != Side::Ralph {
         return plain.iter().map(|argv| Line::new(argv)).collect();
     }
     let ralph = match step {
@@ -141,29 +143,38 @@ fn lines(repository: &Repository, side: Side, step: Step) -> Vec<Line> {
     vec![ralph]
 }
 
-fn print(files: usize, ignored: usize, rounds: usize, taken: &[Taken], counts: &[(Step, Counts, Counts)]) {
+fn print(files: usize, ignored: usize, rounds: usize, taken: &[Taken], counts: &[(Step, [Counts; 3])]) {
     println!("\n{files} files, {ignored} ignored; medians of {rounds} rounds; git-ralph / plain commands");
-    println!("| step | ratio | ms | git processes | looks at a file |");
-    println!("|---|---:|---:|---:|---:|");
+    println!(
+        "| step | same work, as durably | as people type them | ms | git processes | looks at a file | syncs |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|");
     for (step, name) in STEPS {
-        let all = |of: fn(&Taken) -> Duration| {
-            median(taken.iter().filter(|taken| taken.step == step).map(of).collect())
+        let of = |side: Side| {
+            let taken = taken.iter().filter(|taken| taken.step == step);
+            median(taken.map(|taken| taken.times[side as usize]).collect())
         };
-        let (ours, theirs) = (all(|taken| taken.ralph), all(|taken| taken.plain));
-        let Some((_, plain, ralph)) = counts.iter().find(|(counted, ..)| *counted == step) else {
+        let [plain, same, ours] = SIDES.map(of);
+        let Some((_, counts)) = counts.iter().find(|(counted, ..)| *counted == step) else {
             continue;
         };
-        let looks = match (ralph.looks, plain.looks) {
-            (Some(ours), Some(theirs)) => format!("{ours} / {theirs}"),
-            _ => "?".to_owned(),
+        let [_, same_counts, our_counts] = counts;
+        let (looks, syncs) = match (our_counts.calls, same_counts.calls) {
+            (Some(ours), Some(theirs)) => (
+                format!("{} / {}", ours.0, theirs.0),
+                format!("{} / {}", ours.1, theirs.1),
+            ),
+            _ => ("?".to_owned(), "?".to_owned()),
         };
         println!(
-            "| {name} | {:.2} | {:.1} / {:.1} | {} / {} | {looks} |",
-            ratio(ours, theirs),
+            "| {name} | {:.2} | {:.2} | {:.1} / {:.1} / {:.1} | {} / {} | {looks} | {syncs} |",
+            ratio(ours, same),
+            ratio(ours, plain),
             ours.as_secs_f64() * 1e3,
-            theirs.as_secs_f64() * 1e3,
-            ralph.processes,
-            plain.processes,
+            same.as_secs_f64() * 1e3,
+            plain.as_secs_f64() * 1e3,
+            our_counts.processes,
+            same_counts.processes,
         );
     }
 }

@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::records::make_room;
 use super::moment::Moment;
+use super::records::make_room;
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Site};
 use crate::events::Notices;

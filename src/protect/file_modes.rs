@@ -7,13 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use super::records::{IGNORES_MODES, Records};
 use super::moment::Moment;
+use super::records::{IGNORES_MODES, MODES, Records};
 use super::stat_changes::directories;
 use crate::fs::{FileError, file_error, umask_now};
-
-/// Name of the record of unusual permissions; that of the start of the loop is beside it.
-pub(super) const MODES: &str = "modes";
 
 /// Permissions by path; for files including the set-id and sticky bits.
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::records::{Paths, Records};
 use super::moment::Moment;
+use super::records::{Paths, Records};
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::Site;
-use super::records::Records;
 use super::moment::Moment;
+use super::records::Records;
 use super::stat_changes::tracked_directories;
 use super::trash::put_away;
 use crate::events::Notices;

@@ -11,22 +11,20 @@ use std::path::{Path, PathBuf};
 use std::ffi::OsStr;
 
 use super::Site;
-use super::file_modes::MODES;
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
-use super::scan::scan;
 use super::stat_changes::parents;
-use crate::fs::{
-    Durability, FileError, Links, file_error, read_regular, remove, remove_dir, write_atomically,
-};
+use crate::fs::{Durability, FileError, Links, file_error, read_regular, remove, write_atomically};
 use crate::git::GitError;
-use crate::git::index::Entries;
 
 /// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
 const INVENTORY: &str = "inventory";
 
 /// Name of a file that exists if git ignored executable bits at the start: then each one that is set is recorded.
 pub(super) const IGNORES_MODES: &str = "ignores-modes";
+
+/// Name of the record of unusual permissions.
+pub(super) const MODES: &str = "modes";
 
 /// Paths relative to the top.
 pub(super) type Paths = BTreeSet<Vec<u8>>;
@@ -45,42 +43,6 @@ impl Records {
             dir: site.file("unversioned"),
             top: site.repo.top.clone(),
         }
-    }
-
-    /// Begins the records anew with everything that git need not read the work tree for: ignored files, unusual
-    /// permissions, empty directories, and the paths that the user's index hides. One scan of the directories and one
-    /// `lstat` for each file, in addition to git's own.
-    pub async fn begin(
-        &self,
-        site: Site<'_>,
-        index: &Path,
-        entries: &Entries,
-    ) -> Result<(), super::ProtectError> {
-        remove_dir(&self.dir)?;
-        let mut inventory = self.take_inventory(site, index).await?;
-        // The snapshot contains them.
-        inventory.retain(|_, kind| kind != Kind::Untracked);
-        self.record_flags(entries)?;
-        let top = self.top.clone();
-        if site.repo.ignores_modes {
-            self.write(IGNORES_MODES, b"")?;
-        }
-        let usual = self.usual();
-        let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory, &usual), inventory));
-        let (found, mut inventory) = walk
-            .await
-            .map_err(|lost| file_error("look at", &self.top, io::Error::other(lost)))?;
-        for (paths, kind) in [
-            (&found.empty, Kind::EmptyDirectory),
-            (&found.special, Kind::Special),
-        ] {
-            for path in paths {
-                inventory.insert(&self.top, path, kind);
-            }
-        }
-        self.save_inventory(Moment::Start, &inventory)?;
-        self.save_modes(Moment::Start, &found.modes)?;
-        Ok(self.save_modes(Moment::Checkpoint, &found.modes)?)
     }
 
     /// Returns whether a path no longer exists.
@@ -203,7 +165,7 @@ impl Records {
         }
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
         write_atomically(&self.dir.join(name), bytes, 0o600, Durability::Atomic)
     }

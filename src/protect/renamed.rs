@@ -8,8 +8,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::inventory::{Identity, Inventory};
-use super::records::Records;
 use super::moment::Moment;
+use super::records::Records;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
 use crate::paths::first_few;

@@ -14,6 +14,7 @@ use super::ignored_files::Gone;
 use super::inner_repositories;
 use super::moment::Moment;
 use super::records::Records;
+use super::scan;
 use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
 use super::trash::put_away;
 use super::{
@@ -74,7 +75,7 @@ impl Savepoint {
     /// # Errors
     /// If something cannot be read or written.
     pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
-        Records::of(site).begin(site, index, entries).await?;
+        scan::begin(site, index, entries).await?;
         Ok(inner_repositories::record(site, Moment::Start, index)?)
     }
 

@@ -3,27 +3,63 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::file_modes::{Modes, Usual};
 use super::inventory::{Inventory, Kind};
-use super::records::Paths;
+use super::moment::Moment;
+use super::records::{IGNORES_MODES, Paths, Records};
+use super::{ProtectError, Site};
+use crate::fs::{file_error, remove_dir};
+use crate::git::index::Entries;
+
+/// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
+/// permissions, empty directories, and the paths that the user's index hides. One scan of the directories and one `lstat`
+/// for each file, in addition to git's own.
+pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
+    let records = Records::of(site);
+    remove_dir(&records.dir)?;
+    let mut inventory = records.take_inventory(site, index).await?;
+    // The snapshot contains them.
+    inventory.retain(|_, kind| kind != Kind::Untracked);
+    records.record_flags(entries)?;
+    if site.repo.ignores_modes {
+        records.write(IGNORES_MODES, b"")?;
+    }
+    let (top, usual) = (records.top.clone(), records.usual());
+    let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory, &usual), inventory));
+    let (found, mut inventory) = walk
+        .await
+        .map_err(|lost| file_error("look at", &records.top, io::Error::other(lost)))?;
+    for (paths, kind) in [
+        (&found.empty, Kind::EmptyDirectory),
+        (&found.special, Kind::Special),
+    ] {
+        for path in paths {
+            inventory.insert(&records.top, path, kind);
+        }
+    }
+    records.save_inventory(Moment::Start, &inventory)?;
+    records.save_modes(Moment::Start, &found.modes)?;
+    Ok(records.save_modes(Moment::Checkpoint, &found.modes)?)
+}
 
 /// The result of the walk; paths relative to the top.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+struct Found {
     /// Permissions that git would not give.
-    pub modes: Modes,
+    modes: Modes,
     /// Directories without entries, with a final `/`.
-    pub empty: Paths,
+    empty: Paths,
     /// Paths that are neither a file nor a directory nor a symlink.
-    pub special: Paths,
+    special: Paths,
 }
 
 /// Walks over everything below `top` except for `ignored` paths, nested repositories and git's own directory.
 /// Unreadable directories are skipped.
-pub(super) fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
+fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
     let mut found = Found::default();
     let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);
     let mut open = vec![Vec::new()];

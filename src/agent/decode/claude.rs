@@ -8,6 +8,7 @@ use super::{
     lines::{self, Lenient, parse},
     qwen,
     report_builder::{ReportBuilder, ToolInput},
+    tokens::Tokens,
     wait::seconds_until,
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -209,27 +210,6 @@ struct StreamResult {
 #[derive(Deserialize)]
 struct Denial {
     tool_name: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Tokens {
-    /// The input tokens, those of the cache excluded.
-    #[serde(alias = "input_tokens", alias = "inputTokens")]
-    input: Lenient<u64>,
-    #[serde(alias = "cache_read_input_tokens", alias = "cacheReadInputTokens")]
-    cache_read: Lenient<u64>,
-    #[serde(alias = "cache_creation_input_tokens", alias = "cacheCreationInputTokens")]
-    cache_written: Lenient<u64>,
-    #[serde(alias = "output_tokens", alias = "outputTokens")]
-    output: Lenient<u64>,
-}
-
-impl Tokens {
-    pub(super) fn spend(self, report: &mut ReportBuilder) {
-        report.spend(self.input.value(), self.output.value(), None);
-        report.spend_cached(self.cache_read.value(), self.cache_written.value());
-    }
 }
 
 #[cfg(test)]

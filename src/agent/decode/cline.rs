@@ -34,10 +34,7 @@ impl Dialect for Cline {
                 let message = event.agent.message.value().unwrap_or_default();
                 report.fails(Fault::new(class.as_deref(), None, &message));
             }
-            "error" => {
-                let message = event.message.value().unwrap_or_default();
-                report.fails(Fault::new(None, None, &message));
-            }
+            "error" => report.fails(Fault::of_message(event.message)),
             _ => {}
         }
     }

@@ -36,20 +36,16 @@ impl Dialect for Codex {
             "turn.failed" => {
                 let error = event.error.value().unwrap_or_default();
                 report.ended = true;
-                report.fault = Some(fault(error.message));
+                report.fault = Some(Fault::of_message(error.message));
             }
             "error" => {
-                let fault = fault(event.message);
+                let fault = Fault::of_message(event.message);
                 report.note(&fault.message);
                 report.fails(fault);
             }
             _ => {}
         }
     }
-}
-
-fn fault(message: Lenient<String>) -> Fault {
-    Fault::new(None, None, &message.value().unwrap_or_default())
 }
 
 #[derive(Default, Deserialize)]

@@ -5,9 +5,9 @@
 
 use super::{
     Fault,
-    claude::Tokens,
     lines::{Lenient, parse},
     report_builder::{ReportBuilder, ToolInput},
+    tokens::Tokens,
 };
 use serde::Deserialize;
 
@@ -37,10 +37,7 @@ pub(super) fn line(kind: &str, line: &str, report: &mut ReportBuilder) {
             report.count_tokens_anew();
             event.usage.value().unwrap_or_default().spend(report);
         }
-        "error" => {
-            let message = event.message.value().unwrap_or_default();
-            report.fails(Fault::new(None, None, &message));
-        }
+        "error" => report.fails(Fault::of_message(event.message)),
         _ => {}
     }
 }

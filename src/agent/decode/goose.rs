@@ -54,10 +54,7 @@ impl Dialect for Goose {
         match event.r#type.as_str() {
             "message" => self.message(event.message, report),
             "complete" => report.ended = true,
-            "error" => {
-                let message = event.error.value().unwrap_or_default();
-                report.fails(Fault::new(None, None, &message));
-            }
+            "error" => report.fails(Fault::of_message(event.error)),
             _ => {}
         }
     }

@@ -26,6 +26,7 @@ mod pi;
 mod qwen;
 mod report_builder;
 mod text;
+mod tokens;
 mod wait;
 
 pub use fault::{Fault, FaultKind};

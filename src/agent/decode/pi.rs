@@ -81,8 +81,7 @@ impl Message {
             }
         }
         if reason == "error" {
-            let message = self.error.value().unwrap_or_default();
-            report.fault = Some(Fault::new(None, None, &message));
+            report.fault = Some(Fault::of_message(self.error));
         }
         let usage = self.usage.value().unwrap_or_default();
         let cost = usage.cost.value().and_then(|cost| cost.total.value());

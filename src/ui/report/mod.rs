@@ -1,6 +1,7 @@
 //! The report of a loop as others read it: a page, Markdown, JUnit. All that others wrote is shown with its control
 //! characters visible, and is nothing but text in each of the forms.
 
+mod drawing;
 mod junit;
 mod markdown;
 mod page;

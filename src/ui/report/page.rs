@@ -7,10 +7,9 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
-use super::timeline::{self, Scale};
-use super::views::{
-    Bar, Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row, Timeline, TimelineRow,
-};
+use super::drawing::{bars_of, kind_of, timeline_of};
+use super::timeline::Scale;
+use super::views::{Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row};
 use super::{cost, headed, how_far, moment, origin, short, size, some_time, tokens, took};
 use crate::async_cmd::quoted;
 use crate::names::counted;
@@ -74,11 +73,6 @@ const LIMITS: [Limits; 3] = [
         lines: 0,
     },
 ];
-
-/// The width of the timeline, where its bars begin, and the height of a row, in the units of the drawing.
-const WIDTH: f64 = 800.0;
-const LEFT: f64 = 190.0;
-const ROW: f64 = 24.0;
 
 /// What is asked of the page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -293,109 +287,6 @@ fn cards(totals: &Totals) -> Vec<(&'static str, String)> {
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
-}
-
-fn timeline_of(report: &Report, lines: Vec<(String, Vec<Bar>)>, scale: &Scale) -> Option<Timeline> {
-    let (start, end) = report.started.zip(report.ended)?;
-    if lines.is_empty() {
-        return None;
-    }
-    let mut rows: Vec<TimelineRow> = Vec::new();
-    let mut y = 26.0;
-    let mut add = |label: String, bars: Vec<Bar>| {
-        rows.push(TimelineRow {
-            y,
-            full: label.clone(),
-            label: short(&label, 26),
-            bars,
-        });
-        y += ROW;
-    };
-    for (label, bars) in lines {
-        add(label, bars);
-    }
-    let waits = timeline::of_waits(report);
-    let has_waits = !waits.is_empty();
-    if has_waits {
-        let bars = waits.into_iter().map(|(from, to)| {
-            let title = format!("waiting, {}", time(to - from));
-            bar(scale, (from, to), "wait", title, None)
-        });
-        add("waiting".to_owned(), bars.collect());
-    }
-    let gaps = scale.gaps.iter();
-    let gaps = gaps.map(|(at, long)| (place(*at), format!("{} in which nothing ran", time(*long))));
-    Some(Timeline {
-        height: y + 6.0,
-        bottom: y,
-        rows,
-        gaps: gaps.collect(),
-        start: moment(start),
-        end: moment(end),
-        has_waits,
-    })
-}
-
-/// A place on the timeline, in tenths of a unit.
-fn place(at: f64) -> f64 {
-    ((LEFT + at * (WIDTH - LEFT - 10.0)) * 10.0).round() / 10.0
-}
-
-fn bar(scale: &Scale, span: timeline::Span, kind: &'static str, title: String, target: Option<&str>) -> Bar {
-    let (from, to) = scale.span(span);
-    let x = place(from);
-    let width = ((place(to) - x).max(3.0) * 10.0).round() / 10.0;
-    Bar {
-        // What is at the very end stays on the page.
-        x: x.min(WIDTH - 10.0 - width),
-        width,
-        kind,
-        title,
-        target: target.map(str::to_owned),
-    }
-}
-
-fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Bar> {
-    let entry = &attempt.entry.attempt;
-    let title = format!(
-        "{} {}, {}",
-        plain(&attempt.name()),
-        entry.verdict.words(),
-        time(entry.duration)
-    );
-    let mut bars = vec![bar(
-        scale,
-        timeline::of_agent(attempt),
-        kind_of(attempt),
-        title,
-        Some(target),
-    )];
-    for (gate, span) in attempt.gates.iter().zip(timeline::of_gates(attempt)) {
-        let words = if gate.passed { "passed" } else { "failed" };
-        let title = format!(
-            "gate {words}, {}: {}",
-            time(gate.duration),
-            short(&gate.command, 80)
-        );
-        bars.push(bar(
-            scale,
-            span,
-            if gate.passed { "gate" } else { "red-gate" },
-            title,
-            Some(target),
-        ));
-    }
-    bars
-}
-
-fn kind_of(attempt: &AttemptReport) -> &'static str {
-    if attempt.is_complete() {
-        "complete"
-    } else if attempt.entry.attempt.verdict.counts() {
-        "failed"
-    } else {
-        "other"
-    }
 }
 
 fn row_of(attempt: &AttemptReport, id: String) -> Row {

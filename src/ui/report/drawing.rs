@@ -1,0 +1,124 @@
+//! The timeline as a drawing: places and sizes of its bars.
+
+use super::timeline::{self, Scale};
+use super::views::{Bar, Timeline, TimelineRow};
+use super::{moment, short};
+use crate::report::{AttemptReport, Report};
+use crate::ui::narration::time;
+use crate::ui::shown::plain;
+
+/// The width of the timeline, where its bars begin, and the height of a row, in the units of the drawing.
+const WIDTH: f64 = 800.0;
+const LEFT: f64 = 190.0;
+const ROW: f64 = 24.0;
+
+/// Draws the timeline of a loop; `None` if nothing ran.
+pub(super) fn timeline_of(
+    report: &Report,
+    lines: Vec<(String, Vec<Bar>)>,
+    scale: &Scale,
+) -> Option<Timeline> {
+    let (start, end) = report.started.zip(report.ended)?;
+    if lines.is_empty() {
+        return None;
+    }
+    let mut rows: Vec<TimelineRow> = Vec::new();
+    let mut y = 26.0;
+    let mut add = |label: String, bars: Vec<Bar>| {
+        rows.push(TimelineRow {
+            y,
+            full: label.clone(),
+            label: short(&label, 26),
+            bars,
+        });
+        y += ROW;
+    };
+    for (label, bars) in lines {
+        add(label, bars);
+    }
+    let waits = timeline::of_waits(report);
+    let has_waits = !waits.is_empty();
+    if has_waits {
+        let bars = waits.into_iter().map(|(from, to)| {
+            let title = format!("waiting, {}", time(to - from));
+            bar(scale, (from, to), "wait", title, None)
+        });
+        add("waiting".to_owned(), bars.collect());
+    }
+    let gaps = scale.gaps.iter();
+    let gaps = gaps.map(|(at, long)| (place(*at), format!("{} in which nothing ran", time(*long))));
+    Some(Timeline {
+        height: y + 6.0,
+        bottom: y,
+        rows,
+        gaps: gaps.collect(),
+        start: moment(start),
+        end: moment(end),
+        has_waits,
+    })
+}
+
+/// Returns a place on the timeline, in tenths of a unit.
+fn place(at: f64) -> f64 {
+    ((LEFT + at * (WIDTH - LEFT - 10.0)) * 10.0).round() / 10.0
+}
+
+/// Draws a bar for a span of time.
+fn bar(scale: &Scale, span: timeline::Span, kind: &'static str, title: String, target: Option<&str>) -> Bar {
+    let (from, to) = scale.span(span);
+    let x = place(from);
+    let width = ((place(to) - x).max(3.0) * 10.0).round() / 10.0;
+    Bar {
+        // What is at the very end stays on the page.
+        x: x.min(WIDTH - 10.0 - width),
+        width,
+        kind,
+        title,
+        target: target.map(str::to_owned),
+    }
+}
+
+/// Draws the bars of an attempt: the agent, then its gates.
+pub(super) fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Bar> {
+    let entry = &attempt.entry.attempt;
+    let title = format!(
+        "{} {}, {}",
+        plain(&attempt.name()),
+        entry.verdict.words(),
+        time(entry.duration)
+    );
+    let mut bars = vec![bar(
+        scale,
+        timeline::of_agent(attempt),
+        kind_of(attempt),
+        title,
+        Some(target),
+    )];
+    for (gate, span) in attempt.gates.iter().zip(timeline::of_gates(attempt)) {
+        let words = if gate.passed { "passed" } else { "failed" };
+        let title = format!(
+            "gate {words}, {}: {}",
+            time(gate.duration),
+            short(&gate.command, 80)
+        );
+        bars.push(bar(
+            scale,
+            span,
+            if gate.passed { "gate" } else { "red-gate" },
+            title,
+            Some(target),
+        ));
+    }
+    bars
+}
+
+/// Returns the class of an attempt's bar.
+pub(super) fn kind_of(attempt: &AttemptReport) -> &'static str {
+    if attempt.is_complete() {
+        "complete"
+    } else if attempt.entry.attempt.verdict.counts() {
+        "failed"
+    } else {
+        "other"
+    }
+}
