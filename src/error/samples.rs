@@ -274,6 +274,9 @@ fn protect() -> Vec<ProtectError> {
         ProtectError::Git(git().remove(0)),
         ProtectError::WorkTree(work_tree().remove(1)),
         ProtectError::RepositoryGone(path("/r/.git")),
+        ProtectError::Blocked(
+            "git checkout-index failed: unable to unlink old 'a': Operation not permitted".to_owned(),
+        ),
         ProtectError::Restless(words(&["a.txt"])),
     ]
 }

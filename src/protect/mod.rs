@@ -104,6 +104,9 @@ pub enum ProtectError {
     /// The git directory is no longer in its place.
     #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
     RepositoryGone(PathBuf),
+    /// Git cannot write a file, whatever its permissions.
+    #[error("the work tree cannot be put back: {0}")]
+    Blocked(String),
     /// The work tree changes while it is being restored.
     #[error("the work tree keeps changing{}: is something still writing to it?", named(.0))]
     Restless(Vec<String>),
@@ -116,6 +119,9 @@ impl Advise for ProtectError {
             Self::Git(error) => error.advice(),
             Self::WorkTree(error) => error.advice(),
             Self::RepositoryGone(_) => hint("move it back, then run: git ralph status").exit(Exit::Person),
+            Self::Blocked(_) => {
+                hint("make that writable (lsattr shows files that are immutable), then run: git ralph revert")
+            }
             Self::Restless(_) => hint("stop what writes there, then run: git ralph revert"),
         }
     }

@@ -303,6 +303,7 @@ impl Savepoint {
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
         let (mut touched, mut changed, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        let mut refused = None;
         for turn in 0..TURNS {
             let mut now = match now.take() {
                 Some(now) => now,
@@ -329,20 +330,25 @@ impl Savepoint {
                 Some(tree) => {
                     let changes = repo.git.diff_trees(&self.tree, &tree).await?;
                     self.clear_the_way(site, &changes, trash, notices)?;
-                    repo.switch_work_tree(&work, &tree, &self.tree).await.is_ok()
+                    repo.switch_work_tree(&work, &tree, &self.tree)
+                        .await
+                        .map(|()| true)
                 }
                 None => {
                     let (tree, changes) = self.leave_ignored(site, now, changes).await?;
                     self.clear_the_way(site, &changes, trash, notices)?;
                     if turn == 0 && index::held_tree(&known, repo.oid_length).as_ref() == Some(&self.tree) {
                         let restored = repo.restore_changes(&work, &known, repo.oid_length, &changes);
-                        matches!(restored.await, Ok(true))
+                        restored.await
                     } else {
-                        repo.switch_work_tree(&work, &tree, &self.tree).await.is_ok()
+                        repo.switch_work_tree(&work, &tree, &self.tree)
+                            .await
+                            .map(|()| true)
                     }
                 }
             };
-            if !done {
+            if !matches!(done, Ok(true)) {
+                refused = done.err().map(|error| error.to_string());
                 // The switch names no file; the one that is being written is the one that prevents it.
                 changed = repo
                     .not_as_read(&work, repo.oid_length, &seen)
@@ -365,7 +371,11 @@ impl Savepoint {
                 return Ok(touched);
             }
         }
-        Err(ProtectError::Restless(first_few(&changed)))
+        Err(match refused {
+            // Nothing was written meanwhile: the system refuses.
+            Some(words) if changed.is_empty() => ProtectError::Blocked(words),
+            _ => ProtectError::Restless(first_few(&changed)),
+        })
     }
 
     /// Restores ignore and attribute rules first, if the attempt changed any: they decide which files belong to whom,
