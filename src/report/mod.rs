@@ -296,12 +296,12 @@ impl Report {
         if let (Some(started), Some(ended)) = (self.started, self.ended) {
             totals.duration = ended.duration_since(started).as_secs_f64().max(0.0);
         }
-        totals.gate_duration = self.gates.iter().map(|gate| gate.duration).sum();
+        totals.gate_duration = 0.0 + self.gates.iter().map(|gate| gate.duration).sum::<f64>();
         for entry in self.stories.iter().flat_map(|story| &story.attempts) {
             totals.add(entry);
         }
         let waits = self.events.iter().filter(|event| event.kind == Kind::Waiting);
-        totals.waiting = waits.filter_map(|event| event.duration).sum();
+        totals.waiting = 0.0 + waits.filter_map(|event| event.duration).sum::<f64>();
         self.totals = totals;
     }
 }
