@@ -113,7 +113,10 @@ impl Claude {
 
     fn fault(&self, status: Option<u16>, message: &str) -> Fault {
         let mut fault = Fault::new(self.error.as_deref(), status, message);
-        if matches!(fault.kind, FaultKind::Billing | FaultKind::RateLimited) {
+        if matches!(
+            fault.kind,
+            FaultKind::Billing | FaultKind::PlanLimit | FaultKind::RateLimited
+        ) {
             let wait = self.resets_at.and_then(seconds_until);
             fault.retry_after = fault.retry_after.or(wait);
         }

@@ -29,8 +29,10 @@ pub struct Fault {
 pub enum FaultKind {
     /// Not signed in, or not allowed.
     Auth,
-    /// Credit, quota or a plan's usage limit is spent.
+    /// Credit or quota is spent: waiting does not help.
     Billing,
+    /// A limit of the user's plan is reached; it ends by itself, which the text may date.
+    PlanLimit,
     /// Too many requests for now.
     RateLimited,
     /// The service cannot answer for now.
@@ -58,10 +60,20 @@ const WORDS: &[(FaultKind, &[&str])] = &[
             "insufficient credit",
             "insufficient_quota",
             "quota",
+            "payment required",
+        ],
+    ),
+    (
+        FaultKind::PlanLimit,
+        &[
             "usage limit",
             "usage_limit",
             "hit your limit",
-            "payment required",
+            "session limit",
+            "hour limit",
+            "daily limit",
+            "weekly limit",
+            "monthly limit",
         ],
     ),
     (
@@ -176,9 +188,10 @@ const WORDS: &[(FaultKind, &[&str])] = &[
 ];
 
 impl Fault {
-    /// Returns the kind of error that a text in lower case names by its words.
-    pub(super) fn by_words_alone(text: &str) -> Option<FaultKind> {
-        by_words(text)
+    /// Returns the kind of error that a text in lower case names by its words, and by the status that it is known to
+    /// report.
+    pub(super) fn by_words_and_status(text: &str, status: Option<u16>) -> Option<FaultKind> {
+        by_words(text).map(|kind| with_status(kind, status))
     }
 
     /// Makes a fault of a known kind.
@@ -246,15 +259,24 @@ fn judge(name: Option<&str>, status: Option<u16>, message: &str) -> FaultKind {
     let says_more_than_a_status = |kind: &FaultKind| {
         matches!(
             kind,
-            FaultKind::Billing | FaultKind::ContextTooLong | FaultKind::UnknownModel
+            FaultKind::Billing | FaultKind::PlanLimit | FaultKind::ContextTooLong | FaultKind::UnknownModel
         )
     };
     let status = status.or_else(|| status_in(message));
-    by_name
+    let kind = by_name
         .or(by_text.filter(says_more_than_a_status))
         .or_else(|| by_status(status?, message))
         .or(by_text)
-        .unwrap_or(FaultKind::Other)
+        .unwrap_or(FaultKind::Other);
+    with_status(kind, status)
+}
+
+/// Returns the kind of an error with this status: "too many requests" says that a limit ends by itself.
+fn with_status(kind: FaultKind, status: Option<u16>) -> FaultKind {
+    match (kind, status) {
+        (FaultKind::PlanLimit, Some(429)) => FaultKind::RateLimited,
+        _ => kind,
+    }
 }
 
 fn by_status(status: u16, message: &str) -> Option<FaultKind> {
@@ -275,8 +297,12 @@ fn by_words(text: &str) -> Option<FaultKind> {
         return Some(FaultKind::Network);
     }
     let occurs = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let (kind, _) = WORDS.iter().find(|(_, words)| occurs(words))?;
-    Some(*kind)
+    match WORDS.iter().find(|(_, words)| occurs(words)) {
+        Some((kind, _)) => Some(*kind),
+        // Its name is unknown, but it says when it ends.
+        None if text.contains("limit") && wait_in(text).is_some() => Some(FaultKind::PlanLimit),
+        None => None,
+    }
 }
 
 /// Finds the first number in an error's text that can be an HTTP status.
@@ -304,6 +330,17 @@ mod tests {
             (Some("unknown"), Some(529), "", Overloaded),
             (None, Some(403), "no", Auth),
             (None, Some(429), "insufficient_quota", Billing),
+            (None, Some(429), "You have reached your usage limit.", RateLimited),
+            (
+                None,
+                None,
+                "Request rejected (429) \u{b7} You have reached your usage limit.",
+                RateLimited,
+            ),
+            (Some("usage_limit_reached"), Some(429), "", RateLimited),
+            (None, None, "You have reached your usage limit.", PlanLimit),
+            (None, None, "Opus limit reached \u{2219} resets 11pm", PlanLimit),
+            (None, None, "the limit of 5 turns is reached", Other),
             (None, Some(400), "Prompt is too long", ContextTooLong),
             (None, Some(404), "model: x", UnknownModel),
             (None, Some(404), "no such page", Other),
@@ -343,11 +380,25 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_plan_is_billing_with_the_time_of_its_return() {
-        let message = "You\u{2019}ve hit your usage limit. Buy more credits or try again at 7:37 AM.";
-        let fault = Fault::new(None, None, message);
-        assert_eq!(fault.kind, FaultKind::Billing);
-        assert!(fault.retry_after.is_some_and(|wait| wait <= 25 * 3600));
+    fn a_limit_of_a_plan_has_the_time_of_its_end() {
+        let (day, week) = (25 * 3600, 366 * 24 * 3600);
+        for (message, most) in [
+            (
+                "You\u{2019}ve hit your usage limit. Buy more credits or try again at 7:37 AM.",
+                day,
+            ),
+            (
+                "You've hit your session limit \u{b7} resets 3:20pm (Europe/Berlin)",
+                day,
+            ),
+            ("5-hour limit reached \u{2219} resets 11pm", day),
+            ("5-hour limit reached \u{b7} resets 11pm", day),
+            ("Weekly limit reached \u{2219} resets Nov 25, 3am", week),
+        ] {
+            let fault = Fault::new(None, None, message);
+            assert_eq!(fault.kind, FaultKind::PlanLimit, "{message}");
+            assert!(fault.retry_after.is_some_and(|wait| wait <= most), "{message}");
+        }
     }
 
     #[test]

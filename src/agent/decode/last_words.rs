@@ -53,7 +53,11 @@ pub(super) fn last_line(stdout: &[u8], stderr: &[u8]) -> Option<String> {
 fn is_believed(kind: FaultKind) -> bool {
     matches!(
         kind,
-        FaultKind::Auth | FaultKind::Billing | FaultKind::RateLimited | FaultKind::Overloaded
+        FaultKind::Auth
+            | FaultKind::Billing
+            | FaultKind::PlanLimit
+            | FaultKind::RateLimited
+            | FaultKind::Overloaded
     )
 }
 
@@ -65,9 +69,10 @@ fn last_lines(text: &str) -> impl Iterator<Item = &str> {
 
 fn fault_of_line(line: &str) -> Option<Fault> {
     let lower = line.to_lowercase();
-    let fault = match Fault::by_words_alone(&lower) {
+    let status = status_in(&lower);
+    let fault = match Fault::by_words_and_status(&lower, status) {
         Some(kind) => Fault::of_kind(kind, line),
-        None => Fault::new(None, Some(status_in(&lower)?), line),
+        None => Fault::new(None, Some(status?), line),
     };
     is_believed(fault.kind).then_some(fault)
 }
@@ -115,7 +120,16 @@ mod tests {
                 "{\n  \"error\": {\n    \"message\": \"no\",\n    \"code\": 401\n  }\n}\n",
                 Some(Auth),
             ),
-            ("You have reached your usage limit.\n", Some(Billing)),
+            ("You have reached your usage limit.\n", Some(PlanLimit)),
+            (
+                "API Error: Request rejected (429) \u{b7} You have reached your usage limit.\n",
+                Some(RateLimited),
+            ),
+            (
+                "You've hit your session limit \u{b7} resets 3:20pm (Europe/Berlin)\n",
+                Some(PlanLimit),
+            ),
+            ("tests fail: limit.rs resets nothing\n", None),
             ("agent.sh: line 429: foo: not found\n", None),
             ("503 tests passed\n", None),
             ("error: test 4 of 500 failed\n", None),

@@ -51,7 +51,10 @@ fn seconds(from: Timestamp, until: Timestamp) -> u64 {
 /// date is the next such time, a date without a year the next such date; a time within this minute is over when the
 /// minute is.
 fn clock(text: &str, now: &Zoned) -> Option<u64> {
-    let mut words = text.split([' ', ',']).filter(|word| !word.is_empty()).peekable();
+    let mut words = text
+        .split(|char: char| char.is_whitespace() || char == ',')
+        .filter(|word| !word.is_empty())
+        .peekable();
     let date = words.next_if(|word| !begins_with_digit(word));
     let date = match date {
         None => None,
@@ -117,7 +120,7 @@ fn next_date(month: i8, day: i8, today: civil::Date) -> Option<civil::Date> {
 
 /// Reads `7:37am` or `3pm`, which may end a sentence.
 fn time_of_day(time: &str) -> Option<civil::Time> {
-    let time = time.trim_end_matches(['.', ')', '"']);
+    let time = time.trim_end_matches(|char: char| !char.is_ascii_alphanumeric());
     let (time, afternoon) = match (time.strip_suffix("am"), time.strip_suffix("pm")) {
         (Some(time), _) => (time, 0),
         (_, Some(time)) => (time, 12),
@@ -222,6 +225,7 @@ mod tests {
             ("7 pm", Some(12 * hour + 30 * minute - 20)),
             ("7pm", Some(12 * hour + 30 * minute - 20)),
             ("7:30pm.", Some(13 * hour - 20)),
+            ("7:30pm\nbye", Some(13 * hour - 20)),
             // It is half past eleven there.
             ("3pm (utc)", Some(3 * hour + 30 * minute - 20)),
             ("3pm (europe/berlin).", Some(2 * hour + 30 * minute - 20)),

@@ -52,6 +52,8 @@ pub enum Heard {
     Promise(Promise),
     /// There is a promise, but only in the middle of a sentence, where it does not count.
     InSentence,
+    /// There is a promise, but only in a quotation or in a line of a diff, which repeat what somebody else wrote.
+    Repeated,
     /// There is a promise, but only in JSON of a format that is not known.
     InJson,
     /// There is a tag, but this text in it is no promise.
@@ -65,7 +67,7 @@ pub enum Heard {
 ///
 /// The last tag on a line of its own decides, but a failure anywhere after a completion vetoes it. If there is none, a
 /// tag that ends the message counts. A line of the prompt that comes back is not the agent's word, and its tags are
-/// passed over; so are learnings. A line of a diff promises nothing.
+/// passed over; so are learnings. A line of a diff promises nothing, and in an output no quotation does.
 pub struct PromiseScanner {
     prompt: PromptLines,
     closing: memmem::Finder<'static>,
@@ -255,7 +257,9 @@ impl Message {
                 self.alone = Some(promise);
             }
             (Ok(promise), false) => {
-                self.stray = if is_in_json(window, open) {
+                self.stray = if repeated {
+                    Heard::Repeated
+                } else if is_in_json(window, open) {
                     Heard::InJson
                 } else {
                     Heard::InSentence

@@ -161,10 +161,14 @@ fn a_frame_or_a_bullet_may_stand_around_a_tag() {
         "\u{2502} I print <promise>COMPLETE</promise> \u{2502}\nBye.\n",
         "\u{2502} 12 \u{2502} <promise>COMPLETE</promise>\nBye.\n",
         "\u{2014} <promise>COMPLETE</promise>\nBye.\n",
+    ] {
+        assert_eq!(hear(text), Heard::InSentence, "{text:?}");
+    }
+    for text in [
         "\u{2502} +<promise>COMPLETE</promise>\nBye.\n",
         "| -<promise>COMPLETE</promise>\nBye.\n",
     ] {
-        assert_eq!(hear(text), Heard::InSentence, "{text:?}");
+        assert_eq!(hear(text), Heard::Repeated, "{text:?}");
     }
     let reason = "<promise>FAILED: \u{2022} red\u{2502}</promise>\n";
     let failed = Promise::Failed("\u{2022} red\u{2502}".to_owned());
@@ -309,7 +313,7 @@ fn a_failure_anywhere_after_a_completion_vetoes_it() {
         (format!("{done}\nHm <promise>FAILED: and then"), Heard::InSentence),
         (
             format!("{done}\n-<promise>FAILED: x</promise>\n"),
-            Heard::InSentence,
+            Heard::Repeated,
         ),
         (
             format!("So: <promise>FAILED: it said\n{done}\nonly</promise>\nBye"),
@@ -417,13 +421,13 @@ fn a_line_of_a_diff_or_of_a_quotation_is_not_the_agents_word() {
                     scanner.hear_output();
                 }
                 scanner.push(text.as_bytes());
-                let heard = if counts { complete() } else { Heard::InSentence };
+                let heard = if counts { complete() } else { Heard::Repeated };
                 assert_eq!(scanner.finish(), heard, "{text:?}, output: {output}");
             }
         }
     }
     // As the last words a bullet of Markdown may stand before it; in an output it is a diff.
-    for (before, heard) in [("+ ", Heard::InSentence), ("< ", Heard::InSentence)] {
+    for (before, heard) in [("+ ", Heard::Repeated), ("< ", Heard::Repeated)] {
         let mut scanner = PromiseScanner::new("");
         scanner.hear_output();
         scanner.push(format!("{before}{done}").as_bytes());

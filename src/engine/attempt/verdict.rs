@@ -121,6 +121,13 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
                 format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
             )
         },
+        Heard::Repeated => Judgement {
+            wrong_form: true,
+            ..Judgement::new(
+                Verdict::NoSignal,
+                format!("the promise stood in a quotation or a diff, not on a line of its own{exit}"),
+            )
+        },
         Heard::InJson => Judgement::new(
             Verdict::NoSignal,
             format!(
@@ -161,9 +168,11 @@ fn is_promise(report: &Report) -> bool {
 fn fault_verdict(fault: &Fault) -> Judgement {
     let (verdict, advice) = match fault.kind {
         FaultKind::Auth => (Verdict::Auth, Some("sign in to the agent")),
-        // A limit of a plan that names its end is waited for like any other.
-        FaultKind::Billing if fault.retry_after.is_some() => (Verdict::RateLimited, None),
-        FaultKind::Billing => (
+        // A limit that names its end is waited for like any other.
+        FaultKind::Billing | FaultKind::PlanLimit if fault.retry_after.is_some() => {
+            (Verdict::RateLimited, None)
+        }
+        FaultKind::Billing | FaultKind::PlanLimit => (
             Verdict::Auth,
             Some("check the plan or the credit of the agent's account"),
         ),
@@ -274,6 +283,20 @@ mod tests {
         let limit = "API Error: Request rejected (429)\n";
         assert_eq!(verdict(1, limit, ""), Verdict::RateLimited);
         assert_eq!(verdict(1, "", limit), Verdict::RateLimited);
+        for limit in [
+            "You've hit your session limit \u{b7} resets 3:20pm (Europe/Berlin)\n",
+            "5-hour limit reached \u{2219} resets 11pm\n",
+            "Weekly limit reached \u{2219} resets Nov 25, 3am\n",
+            "API Error: Request rejected (429) \u{b7} You have reached your usage limit.\n",
+        ] {
+            assert_eq!(verdict(1, limit, ""), Verdict::RateLimited, "{limit}");
+            let result = serde_json::json!({"type": "result", "is_error": true, "result": limit});
+            assert_eq!(
+                verdict(1, &format!("{result}\n"), ""),
+                Verdict::RateLimited,
+                "{limit}"
+            );
+        }
         assert_eq!(verdict(1, "Invalid API key\n", ""), Verdict::Auth);
         assert_eq!(verdict(0, limit, limit), Verdict::NoSignal);
         assert_eq!(
@@ -295,6 +318,10 @@ mod tests {
         );
         assert!(
             reason("I will print <promise>COMPLETE</promise> when I am done.\nMore.").contains("sentence")
+        );
+        assert_eq!(
+            reason("> <promise>COMPLETE</promise>\n"),
+            "the promise stood in a quotation or a diff, not on a line of its own (exit code 1)"
         );
         assert!(reason("<promise>DONE</promise>\n").contains("'DONE'"));
         assert_eq!(
