@@ -254,6 +254,15 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// Formats US dollars: `$0.12`, and `$0.0030` below a cent.
+#[must_use]
+pub(crate) fn dollars(cost: f64) -> String {
+    if 0.0 < cost && cost < 0.01 {
+        return format!("${cost:.4}");
+    }
+    format!("${cost:.2}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,6 +302,12 @@ mod tests {
     fn a_number_agrees_with_its_noun() {
         let counts = [0_u32, 1, 2].map(|number| counted(number, "retry", "retries"));
         assert_eq!(counts, ["0 retries", "1 retry", "2 retries"]);
+    }
+
+    #[test]
+    fn less_than_a_cent_is_told() {
+        let told = [0.0, 0.003, 0.01, 1.5].map(dollars);
+        assert_eq!(told, ["$0.00", "$0.0030", "$0.01", "$1.50"]);
     }
 
     #[test]

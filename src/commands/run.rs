@@ -20,7 +20,6 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::names::Change;
 use crate::settings::{FinishChoice, OnFailure, Options, parse_on_failure};
-use crate::signal;
 use crate::stories::Source;
 use crate::ui::choice::{Choice, forget_typed};
 use crate::ui::{self, Narrator, Screen};
@@ -256,7 +255,7 @@ fn why(stopped: &Stopped) -> Option<String> {
     match stopped {
         Stopped::Complete | Stopped::RetriesSpent => None,
         Stopped::Skipped(ids) => Some(format!("skipped, because they failed: {}", ids.join(", "))),
-        Stopped::Limit(limit) => Some(format!("stopped at a limit: {limit}")),
-        Stopped::Signal(signal) => Some(format!("stopped by {}", signal::name(*signal))),
+        Stopped::Limit(limit) => Some(engine::at_limit(limit)),
+        Stopped::Signal(signal) => Some(engine::by_signal(*signal)),
     }
 }

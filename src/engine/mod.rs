@@ -23,7 +23,7 @@ pub(crate) mod numbers;
 mod open_loop;
 pub(crate) mod open_refusal;
 pub(crate) mod output_tail;
-mod position;
+pub(crate) mod position;
 pub mod progress;
 mod recover;
 pub(crate) mod repository_refusal;
@@ -35,7 +35,9 @@ pub(crate) mod story_refusal;
 pub mod unmarked_stories;
 mod watch;
 
-pub use attempt::{AttemptOptions, StepEnd, agent_of, attempt, note_prompted, prompt_text};
+pub use attempt::{
+    AttemptOptions, StepEnd, agent_of, at_limit, attempt, by_signal, note_prompted, prompt_text,
+};
 pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;
 pub use open_loop::Loop;

@@ -76,6 +76,15 @@ pub(crate) async fn branch_tip(git: &Git, state: &State, head: &Head) -> Result<
     Ok(found.map(|found| found.oid))
 }
 
+/// Returns the error for a loop whose branch does not exist.
+pub(crate) fn branch_gone(state: &State) -> Error {
+    RepositoryRefusal::BranchGone {
+        branch: state.branch.clone(),
+        checkpoint: state.checkpoint.short().to_owned(),
+    }
+    .into()
+}
+
 impl Position {
     /// Returns whether HEAD is on the loop's branch.
     pub fn is_on_branch(&self, state: &State) -> bool {
@@ -93,6 +102,9 @@ impl Position {
     }
 
     fn elsewhere(&self, state: &State) -> Error {
+        if self.tip.is_none() {
+            return branch_gone(state);
+        }
         let on = self.head.branch.as_deref();
         RepositoryRefusal::HeadElsewhere {
             head: on.map_or("a detached commit", short_branch).to_owned(),

@@ -121,6 +121,7 @@ impl Progress {
                     failures: 0,
                     attempt,
                     reason: None,
+                    shown: None,
                     verdict: None,
                 });
             }
@@ -129,11 +130,17 @@ impl Progress {
         Ok(())
     }
 
-    /// Ends the attempt in progress; `reason` is for the next prompt, if the failure has one.
+    /// Ends the attempt in progress; `reason` is for the next prompt, if the failure has one, and `shown` for people, if
+    /// they are told more.
     ///
     /// # Errors
     /// If no attempt is in progress.
-    pub fn end(&mut self, verdict: Verdict, reason: Option<String>) -> Result<Outlook, Refusal> {
+    pub fn end(
+        &mut self,
+        verdict: Verdict,
+        reason: Option<String>,
+        shown: Option<String>,
+    ) -> Result<Outlook, Refusal> {
         let max_retries = self.max_retries;
         let (Phase::Running, Some(story)) = (self.phase, &mut self.story) else {
             return Err(Refusal::NotRunning);
@@ -157,6 +164,7 @@ impl Progress {
                 .min(max_retries.saturating_add(1));
             story.retries = story.failures.saturating_sub(1);
             story.reason = reason;
+            story.shown = shown;
         }
         self.phase = self.phase_at_rest();
         Ok(match (verdict.counts(), self.phase) {
@@ -263,7 +271,7 @@ mod tests {
             match self {
                 Self::Listed(incomplete) => progress.listed(incomplete)?,
                 Self::Begin(step, id, attempt) => progress.begin(*step, id, "title", *attempt)?,
-                Self::End(verdict) => return progress.end(*verdict, Some("why".to_owned())).map(Some),
+                Self::End(verdict) => return progress.end(*verdict, Some("why".to_owned()), None).map(Some),
                 Self::Skip(id) => progress.skip(id)?,
                 Self::Unskip(id) => progress.unskip(id)?,
                 Self::Limit(max_retries) => progress.limit(*max_retries)?,
@@ -301,7 +309,7 @@ mod tests {
     fn the_end_of_an_attempt_says_what_it_means() {
         let outlook = |max_retries, verdict| {
             let mut begun = run(&fresh(max_retries), [begin(Step::Next, "1", 1)]);
-            begun.end(verdict, None).unwrap()
+            begun.end(verdict, None, None).unwrap()
         };
         assert_eq!(outlook(0, Verdict::Failed), Outlook::RetriesSpent);
         assert_eq!(outlook(1, Verdict::NoSignal), Outlook::RetriesLeft);
@@ -417,7 +425,7 @@ mod tests {
                 }
             }
             if progress.phase == Phase::Running {
-                progress.end(Verdict::Interrupted, None).unwrap();
+                progress.end(Verdict::Interrupted, None, None).unwrap();
             }
             progress.close().unwrap();
             prop_assert_eq!(progress.phase, Phase::Finished);

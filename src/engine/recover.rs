@@ -193,10 +193,11 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         attempt: story.attempt,
         verdict: Some(Verdict::Interrupted),
         reason: Some(reason),
+        shown: None,
     };
     revert::undo(open, undoing, &position, left).await?;
     open.tell(format!(
-        "attempt {} at {} was cut off; it does not count, and what it left is kept: git ralph log",
+        "attempt {} of story {} was interrupted; it does not count, and what it left is kept: git ralph log",
         story.attempt, story.id
     ));
     Ok(())
@@ -208,7 +209,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
     let (site, state, _) = open.parts();
     story_backup::put_back_judged(site, &state.source)?;
     open.state.follow_cut_off_answer();
-    open.advance(|progress| progress.end(Verdict::Interrupted, None))?;
+    open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.running = None;
     open.save()?;
     open.tell("an earlier git-ralph was cut off before it did what was asked; the work tree is as it was");

@@ -13,6 +13,8 @@ pub enum RepositoryRefusal {
     DirtySubmodule(String),
     #[error("HEAD is on {head}, not on {branch}")]
     HeadElsewhere { head: String, branch: String },
+    #[error("branch {branch} no longer exists (its last checkpoint is {checkpoint})")]
+    BranchGone { branch: String, checkpoint: String },
     /// The branch no longer contains its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone { branch: String, checkpoint: String },
@@ -39,6 +41,10 @@ impl Advise for RepositoryRefusal {
                 hint(format!("commit or stash them: git -C {} stash -u", quoted(path)))
             }
             Self::HeadElsewhere { branch, .. } => hint(format!("git checkout {branch}")).exit(Exit::Person),
+            Self::BranchGone { branch, checkpoint } => hint(format!(
+                "git branch {branch} {checkpoint} && git checkout {branch}"
+            ))
+            .exit(Exit::Person),
             Self::CheckpointGone { branch, checkpoint } => hint(format!(
                 "git branch rescued {branch} && git reset --soft {checkpoint}"
             ))

@@ -13,7 +13,7 @@ use crate::names::Change;
 use crate::protect::story_backup;
 use crate::settings::{Mark, Settings, to_std};
 use crate::state::{Completed, Listed, Phase, State};
-use crate::stories::{Commands, Listing, SourceError, Story, Wanted};
+use crate::stories::{Commands, Listing, SourceError, Story, Wanted, not_listed};
 
 /// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,17 @@ pub enum Upcoming<'a> {
     Nothing,
 }
 
-/// Finds the first story in order that is neither complete nor skipped, and that waits for no incomplete story.
+/// Finds the first story in order that is neither complete nor skipped, and that waits for no incomplete story of the
+/// list. Trackers leave out what is closed, so a story waits for none that is not listed.
 #[must_use]
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
     let waits_for = |story: &Story| -> Vec<String> {
         let complete = |id: &String| {
-            listing.gone.contains(id) || listing.stories.iter().any(|other| other.id == *id && other.done)
+            let mut stories = listing.stories.iter();
+            stories
+                .find(|other| other.id == *id)
+                .is_none_or(|other| other.done)
         };
         story
             .depends_on
@@ -54,6 +58,14 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     } else {
         Upcoming::Blocked(blocked)
     }
+}
+
+/// Returns the warnings about those dependencies of a story that are taken as complete because nobody knows them.
+pub(crate) fn unknown_dependencies(listing: &Listing, story: &Story) -> Vec<String> {
+    let is_known =
+        |id: &String| listing.gone.contains(id) || listing.stories.iter().any(|other| other.id == *id);
+    let unknown = story.depends_on.iter().filter(|id| !is_known(id));
+    unknown.map(|id| not_listed(&story.id, id)).collect()
 }
 
 /// Counts the complete stories, and all stories; optional ones count only if they are complete, and complete ones also
@@ -258,4 +270,50 @@ pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story,
         known: listing.stories.iter().map(|story| story.id.clone()).collect(),
     };
     Ok(found.cloned().ok_or_else(missing)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn story(id: &str, done: bool, depends_on: &[&str]) -> Story {
+        Story {
+            id: id.to_owned(),
+            title: id.to_owned(),
+            body: String::new(),
+            done,
+            optional: false,
+            depends_on: depends_on.iter().map(|id| (*id).to_owned()).collect(),
+            line: 1,
+            tasks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_story_waits_for_those_of_its_list_alone() {
+        let listing = |stories: &[Story]| Listing {
+            stories: stories.to_vec(),
+            gone: vec!["gone".to_owned()],
+            warnings: Vec::new(),
+        };
+        let first = |listing: &Listing| match upcoming(listing, &[]) {
+            Upcoming::Story(story) => Ok(story.id.clone()),
+            Upcoming::Blocked(knot) => Err(knot),
+            Upcoming::Nothing => Err(Vec::new()),
+        };
+        let closed_before = listing(&[story("b", false, &["closed", "gone"])]);
+        assert_eq!(first(&closed_before), Ok("b".to_owned()));
+        assert_eq!(
+            unknown_dependencies(&closed_before, &closed_before.stories[0]),
+            ["story b depends on 'closed', which is not in the list: it is taken as complete"]
+        );
+        let waiting = listing(&[story("b", false, &["a"]), story("a", false, &[])]);
+        assert_eq!(first(&waiting), Ok("a".to_owned()));
+        assert!(unknown_dependencies(&waiting, &waiting.stories[0]).is_empty());
+        let knot = listing(&[story("b", false, &["a"]), story("a", false, &["b"])]);
+        assert_eq!(
+            first(&knot),
+            Err(vec!["b waits for a".to_owned(), "a waits for b".to_owned()])
+        );
+    }
 }

@@ -355,6 +355,10 @@ fn repository() -> Vec<RepositoryRefusal> {
             head: "main".to_owned(),
             branch: branch(),
         },
+        RepositoryRefusal::BranchGone {
+            branch: branch(),
+            checkpoint: "6db9417f5d".to_owned(),
+        },
         RepositoryRefusal::CheckpointGone {
             branch: branch(),
             checkpoint: "6db9417f5d".to_owned(),
@@ -371,7 +375,10 @@ fn start() -> Vec<StartRefusal> {
     vec![
         StartRefusal::Unmerged(words(&["a.txt"])),
         StartRefusal::OnLoopBranch(branch()),
-        StartRefusal::OnFinishedBranch(branch()),
+        StartRefusal::OnFinishedBranch {
+            branch: branch(),
+            original: "main".to_owned(),
+        },
         StartRefusal::CheckedOutElsewhere {
             branch: branch(),
             path: "/other".to_owned(),

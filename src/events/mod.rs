@@ -163,6 +163,9 @@ pub enum What {
         done: usize,
         /// All stories.
         total: usize,
+        /// Ids of the stories that the loop skips.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skipped: Vec<String>,
     },
     /// A story failed and has no retries left.
     MaxRetriesExceeded {

@@ -51,14 +51,17 @@ impl Status {
             ..on(format!("diff {change} {attempt}"), "to see what was tried")
         });
         let mut steps = Vec::new();
-        if let Some(command) = &self.way_back {
-            return vec![NextStep {
+        if let Some((command, purpose)) = &self.way_back
+            && self.running.is_none()
+        {
+            let back = NextStep {
                 command: command.clone(),
-                ..on(
-                    String::new(),
-                    "to continue from the checkpoint, with what came after it as edits",
-                )
-            }];
+                ..on(String::new(), purpose)
+            };
+            return vec![
+                back,
+                on(format!("finish --keep {change}"), "to close the loop as it is"),
+            ];
         }
         if self.restored.is_some() && self.is_at_rest() {
             return vec![
@@ -68,6 +71,14 @@ impl Status {
                 ),
                 on(format!("revert {change}"), "to undo it"),
             ];
+        }
+        let log = || NextStep {
+            only_shows: true,
+            ..on(format!("log {change}"), "to see what the attempts did")
+        };
+        if self.waiting.is_some() {
+            // That process holds the loop.
+            return vec![log()];
         }
         match self.phase {
             Phase::Ready if self.problem.is_some() => {
@@ -80,6 +91,15 @@ impl Status {
                     Driver::Run => "to continue",
                 };
                 steps.push(on(step("next"), purpose));
+                if self.stopped.is_some() && driver == Driver::Steps && !is_given {
+                    steps.push(on(
+                        format!("run {change}"),
+                        "to have it attempt all that are left",
+                    ));
+                }
+                if self.stopped.is_some() {
+                    steps.push(log());
+                }
             }
             // Another process works on it.
             Phase::Running if self.running.is_some() => {}

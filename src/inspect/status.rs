@@ -5,6 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::engine::position::branch_gone;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
@@ -43,6 +44,11 @@ pub struct Status {
     pub max_retries: u32,
     /// The attempt that is running now; null if there is none.
     pub running: Option<RunningAttempt>,
+    /// The wait for the agent's service that goes on now; null if there is none.
+    pub waiting: Option<Waiting>,
+    /// The reason why the last step or run ended before its time; null if its story is the reason, or an attempt or a
+    /// wait goes on.
+    pub stopped: Option<String>,
     /// The command that comes next: `next`, `retry`, `complete`, `finish` or `start`.
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or the last one that did; null if there was none.
@@ -53,9 +59,9 @@ pub struct Status {
     pub away: Option<String>,
     /// The reason why no story can be named, if there is one: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
-    /// The command that returns to the last checkpoint, if the branch no longer contains it.
+    /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
-    pub way_back: Option<String>,
+    pub way_back: Option<(String, &'static str)>,
 }
 
 /// The current story in a status.
@@ -114,6 +120,30 @@ impl RunningAttempt {
             attempt: story.attempt,
             since: running.since,
             last_output: printed.unwrap_or(running.since).max(running.since),
+        })
+    }
+}
+
+/// A wait for an agent's service in a status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// The process id of the git-ralph that waits.
+    pub pid: Option<i32>,
+    /// Time at which it tries again.
+    pub until: Timestamp,
+    /// The agent's words about it.
+    pub reason: Option<String>,
+}
+
+impl Waiting {
+    /// Describes the wait of a process that still holds the loop.
+    fn of(repo: &Repo, state: &State) -> Option<Self> {
+        let until = state.waits_until.filter(|_| state.running.is_none())?;
+        let store = Store::new(&repo.common_dir, &state.change);
+        store.is_held().then(|| Self {
+            pid: store.holder(),
+            until,
+            reason: state.waits_for.clone(),
         })
     }
 }
@@ -178,6 +208,8 @@ async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Erro
     Some(gone.into())
 }
 
+const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
+
 impl Status {
     /// Returns the status of a loop of this repository. Reads the story list in the loop's own work tree, and only
     /// while its branch is checked out there: another branch has another list.
@@ -186,8 +218,12 @@ impl Status {
     /// If git cannot tell where HEAD is.
     pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let running = RunningAttempt::of(repo, state);
+        let waiting = Waiting::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
-        status.running = running;
+        if waiting.is_some() {
+            status.stopped = None;
+        }
+        (status.running, status.waiting) = (running, waiting);
         Ok(status)
     }
 
@@ -204,7 +240,7 @@ impl Status {
             let told = Self::of(state, top).await;
             return Ok(Self {
                 problem: Some(gone.to_string()),
-                way_back: gone.hint(),
+                way_back: gone.hint().map(|command| (command, TO_CHECKPOINT)),
                 ..told
             });
         }
@@ -212,11 +248,19 @@ impl Status {
         if !state.is_live() || is_there(head) || is_there(&repo.head().await?) {
             return Ok(Self::of(state, top).await);
         }
-        let elsewhere = format!(
-            "{} is not checked out, so that its stories cannot be told",
-            state.branch
-        );
-        Ok(Self::told(state, None, Some(elsewhere)))
+        let name = state.change.branch_ref();
+        let refs = repo.git.refs(&[&name]).await?;
+        let (problem, way_back) = if refs.iter().any(|found| found.name == name) {
+            let problem = format!("{} is not checked out", state.branch);
+            (problem, Some(format!("git checkout {}", state.branch)))
+        } else {
+            let gone = branch_gone(state);
+            (gone.to_string(), gone.hint())
+        };
+        Ok(Self {
+            way_back: way_back.map(|command| (command, "to go on")),
+            ..Self::told(state, None, Some(problem))
+        })
     }
 
     /// Returns the status of a loop whose story list is at `top`.
@@ -251,7 +295,7 @@ impl Status {
                 title: story.title.clone(),
                 attempt: Some(story.attempt),
                 retries: story.retries,
-                reason: story.reason.clone(),
+                reason: story.why().map(ToOwned::to_owned),
             }),
             (None, Some(Upcoming::Story(story))) => Some(CurrentStory {
                 id: story.id.clone(),
@@ -287,6 +331,11 @@ impl Status {
             max_retries: progress.max_retries,
             session: SessionStatus::of(state),
             running: None,
+            waiting: None,
+            stopped: state.stopped.clone().filter(|_| {
+                let is_at_rest = matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted);
+                is_at_rest && !nothing_left
+            }),
             next: match progress.phase {
                 _ if nothing_left => "finish",
                 Phase::Ready | Phase::Failed | Phase::Exhausted if state.restored.is_some() => "complete",

@@ -57,6 +57,9 @@ fn of(state: &State) -> String {
     let mut words = format!("ralph: {}", state.change);
     if let Some(listed) = &state.listed {
         words.push_str(&format!(" {}/{}", listed.done, listed.total));
+        if !progress.skipped.is_empty() {
+            words.push_str(&format!(" ({} skipped)", progress.skipped.len()));
+        }
     }
     let next = state.listed.as_ref().and_then(|listed| listed.next.as_deref());
     let current = progress.story.as_ref();
@@ -75,7 +78,7 @@ fn of(state: &State) -> String {
             words.push_str(&format!(" retry {retries}"));
         }
         words.push_str(match progress.phase {
-            Phase::Running if is_cut_off(state) => " cut off",
+            Phase::Running if is_cut_off(state) => " interrupted",
             Phase::Running => " running",
             _ if is_waiting(state) => " waiting",
             Phase::Failed => " failed",

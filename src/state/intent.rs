@@ -82,9 +82,12 @@ pub struct RevertPlan {
     /// The attempt's verdict; absent if no attempt is judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// The reason of the verdict.
+    /// The reason of the verdict, for the next prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The same for people, where the next prompt says less about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
     /// Refs that keep the reverted work; the first is the work tree itself.
     pub kept: Vec<KeptRef>,
     /// Updates that restore the user's branches and tags.

@@ -121,12 +121,23 @@ pub struct Current {
     pub failures: u32,
     /// Number of the latest attempt.
     pub attempt: u32,
-    /// The reason why the latest counted attempt failed.
+    /// The reason why the latest counted attempt failed, for the next prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The same for people, where the next prompt says less about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
     /// The verdict of the latest attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+}
+
+impl Current {
+    /// Returns the reason why the latest counted attempt failed, for people.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        self.shown.as_deref().or(self.reason.as_deref())
+    }
 }
 
 /// A story with a checkpoint.
@@ -282,6 +293,13 @@ pub struct State {
     /// The end of the wait for an agent's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
+    /// The agent's words about that wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
+    /// its story is the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// The facts noted by git's hooks since the last checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Noted>,

@@ -65,13 +65,16 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
             ));
         }
         for missing in story.depends_on.iter().filter(|id| !ids.contains(id.as_str())) {
-            warn(format!(
-                "the story {} waits for '{missing}', which is not in the list",
-                story.id
-            ));
+            warn(not_listed(&story.id, missing));
         }
     }
     warnings
+}
+
+/// Returns the warning about a dependency that no list has: a tracker may leave out what is closed.
+#[must_use]
+pub fn not_listed(story: &str, missing: &str) -> String {
+    format!("story {story} depends on '{missing}', which is not in the list: it is taken as complete")
 }
 
 /// Returns true if the text has a whole promise tag.
@@ -220,7 +223,7 @@ mod tests {
         };
         assert_eq!(
             messages(waiting),
-            ["the story a b waits for 'zz', which is not in the list"]
+            ["story a b depends on 'zz', which is not in the list: it is taken as complete"]
         );
     }
 }

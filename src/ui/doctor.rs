@@ -77,7 +77,7 @@ fn loop_words(found: &FoundLoop) -> &'static str {
         (None, _) => "its state cannot be read",
         (_, Some(true)) => "a process works on it",
         (Some(Phase::Ready), _) => "ready",
-        (Some(Phase::Running), _) => "an attempt runs, or was cut off",
+        (Some(Phase::Running), _) => "an attempt is running, or was interrupted",
         (Some(Phase::Failed), _) => "a story failed, retries are left",
         (Some(Phase::Exhausted), _) => "a story failed, no retries are left",
         (Some(Phase::Complete), _) => "no story is left",

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
-use super::narration::{dollars, time};
+use super::narration::time;
 use super::shown::plain;
 use super::width::{columns, cut};
 use crate::events::Watching;
+use crate::names::dollars;
 
 /// Goes to the first column and erases the line.
 const ERASE: &[u8] = b"\r\x1b[K";

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, dollars, time, verdict};
+use super::narration::{bold, time, verdict};
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::events::log::{Log, LogEntry};
-use crate::names::{counted, heading};
+use crate::names::{counted, dollars, heading};
 use crate::state::Verdict;
 
 /// Formats `git ralph log` for a terminal with so many columns.

@@ -10,7 +10,7 @@ use super::shown::styled;
 use super::summary::far;
 use crate::async_cmd::quoted;
 use crate::events::{Attempt, What};
-use crate::names::{counted, heading};
+use crate::names::{counted, dollars, heading};
 use crate::state::Verdict;
 
 /// Returns the words for standard error about an event of a change; `None` for events that the output itself shows.
@@ -95,8 +95,8 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 &format!("the agent's service cannot answer now; trying again {when}"),
             );
         }
-        What::StoryProgress { done, total } => {
-            line(&mut text, &far(*done, *total, &[]));
+        What::StoryProgress { done, total, skipped } => {
+            line(&mut text, &far(*done, *total, skipped));
         }
         What::MaxRetriesExceeded { story, .. } => {
             line(&mut text, &red(&format!("story {story} failed, no retries left")));
@@ -121,7 +121,8 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 "abort" => format!(
                     "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"
                 ),
-                _ => format!("finished: on {on}, with its commits"),
+                _ if on == format!("ralph/{change}") => format!("finished: on {on}, with its commits"),
+                _ => format!("finished: HEAD stays on {on}"),
             };
             line(&mut text, &what);
             line(&mut text, &format!("the loop's commits are kept: git log {kept}"));
@@ -221,11 +222,6 @@ pub(super) fn time(seconds: f64) -> String {
         (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
         (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
     }
-}
-
-/// Formats US dollars: `$0.12`.
-pub(super) fn dollars(cost: f64) -> String {
-    format!("${cost:.2}")
 }
 
 fn ended(attempt: &Attempt) -> String {

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::narration::{bold, green, red, time};
 use super::summary;
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
 use crate::inspect::next_steps::Driver;
-use crate::inspect::status::{CurrentStory, SessionStatus, Status};
+use crate::inspect::status::{CurrentStory, SessionStatus, Status, Waiting};
 use crate::names::{counted, heading};
 use crate::state::Phase;
 
@@ -59,6 +60,15 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         // Why none can be told is said above.
         (None, _) => {}
     }
+    if let Some(waiting) = &status.waiting {
+        let _ = writeln!(text, "  {}", of_wait(waiting, TimeZone::system()));
+        if let Some(reason) = &waiting.reason {
+            let _ = writeln!(text, "{}", hang(&format!("    {reason}"), 4, columns));
+        }
+    }
+    if let Some(stopped) = &status.stopped {
+        let _ = writeln!(text, "  {}", red(&format!("last run: {stopped}")));
+    }
     if let Some(session) = status.session.as_ref().and_then(of_session) {
         let _ = writeln!(text, "  {session}");
     }
@@ -70,8 +80,13 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
     let _ = writeln!(text, "story {}", heading(&current.id, &current.title));
     match phase {
         Phase::Failed | Phase::Exhausted => {
-            let most = counted(max_retries, "retry", "retries");
-            let used = format!("failed, {} of {most} used", current.retries);
+            let used = match max_retries {
+                0 => "failed, no retries allowed".to_owned(),
+                _ => {
+                    let most = counted(max_retries, "retry", "retries");
+                    format!("failed, {} of {most} used", current.retries)
+                }
+            };
             let _ = writeln!(text, "  {}", red(&used));
             for line in current.reason.iter().flat_map(|reason| reason.lines()) {
                 let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));
@@ -85,7 +100,7 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
 fn running(status: &Status) -> String {
     let Some(running) = &status.running else {
         return match status.phase {
-            Phase::Running => "  an attempt was cut off\n".to_owned(),
+            Phase::Running => "  an attempt was interrupted\n".to_owned(),
             _ => String::new(),
         };
     };
@@ -102,6 +117,26 @@ fn running(status: &Status) -> String {
         ago(running.since),
         ago(running.last_output),
         status.change
+    )
+}
+
+/// Describes a wait for the agent's service, with the time on the clock at which it ends.
+fn of_wait(waiting: &Waiting, zone: TimeZone) -> String {
+    let (until, now) = (
+        waiting.until.to_zoned(zone.clone()),
+        Timestamp::now().to_zoned(zone),
+    );
+    let form = if until.date() == now.date() {
+        "%H:%M"
+    } else {
+        "%Y-%m-%d %H:%M"
+    };
+    let process = waiting
+        .pid
+        .map_or_else(String::new, |pid| format!(" (process {pid})"));
+    format!(
+        "waiting for the agent's service until {}{process}",
+        until.strftime(form)
     )
 }
 

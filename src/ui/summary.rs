@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, dollars, green, red, time};
+use super::narration::{bold, green, red, time};
 use crate::async_cmd::quoted;
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::summary::Summary;
-use crate::names::{counted, heading};
+use crate::names::{counted, dollars, heading};
 use crate::state::Phase;
 
 /// Returns the summary of a loop at the end of a run; `stopped` says why it ended, if no story does.

@@ -147,11 +147,14 @@ pub(crate) async fn conclude(
         lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
         return after_checkpoint(open, story).await.map(Concluded::End);
     }
+    let reason = reason_for_next(&outcome, settings);
+    let shown = outcome.judgement.reason.clone();
     let undoing = Undoing {
         story: story.id.clone(),
         attempt: begun.number,
         verdict: Some(outcome.judgement.verdict),
-        reason: reason_for_next(&outcome, settings),
+        shown: shown.filter(|shown| Some(shown) != reason.as_ref()),
+        reason,
     };
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
@@ -284,7 +287,8 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
         open.save()?;
     }
     let (done, total) = progress_of(&listing);
-    open.emit(What::StoryProgress { done, total });
+    let skipped = open.state.progress.skipped.clone();
+    open.emit(What::StoryProgress { done, total, skipped });
     unmarked_stories::refuse_unmarked(&open.state, &listing)?;
     if open.state.unchanged >= MOST_UNCHANGED && open.state.progress.phase != Phase::Complete {
         // A person who types the same command again has looked.

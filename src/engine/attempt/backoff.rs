@@ -59,7 +59,7 @@ pub(crate) async fn wait_for_service(
         && backoff.waited.saturating_add(delay) > to_std(longest)
     {
         return Waited::TooLong(format!(
-            "the agent's service cannot answer ({}), and would have to be waited for {words} (ralph.maxWait)",
+            "the agent's service is unavailable for another {words}, longer than ralph.maxWait allows: {}",
             unavailable.reason
         ));
     }
@@ -68,13 +68,15 @@ pub(crate) async fn wait_for_service(
         && now.duration_since(open.state.started) + rounded(delay) > longest
     {
         return Waited::TooLong(format!(
-            "the agent's service would have to be waited for {words}, longer than the loop may take (ralph.maxDuration)"
+            "the agent's service is unavailable for another {words}, longer than ralph.maxDuration allows: {}",
+            unavailable.reason
         ));
     }
     backoff.times += 1;
     backoff.waited += delay;
     let until = now.checked_add(delay).unwrap_or(now);
     open.state.waits_until = Some(until);
+    open.state.waits_for = Some(unavailable.reason.clone());
     if let Err(error) = open.save() {
         open.tell(format!("cannot note the waiting: {error}"));
     }

@@ -6,14 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::events::log;
+use crate::names::{counted, dollars};
 use crate::settings::Settings;
 
 /// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost.
 pub(super) fn tell_unknown_cost(open: &mut Loop<'_>, settings: &Settings, started: u32, cost: Option<f64>) {
     if settings.max_cost.is_some() && cost.is_none() && started == 0 {
         open.tell(
-            "the agent did not tell what this attempt cost, so ralph.maxCost does not count it; \
-             ralph.maxAttempts and ralph.maxDuration limit every agent",
+            "the agent reported no cost, so ralph.maxCost cannot limit it; use ralph.maxAttempts or ralph.maxDuration",
         );
     }
 }
@@ -27,14 +27,17 @@ pub(crate) fn limit_reached(
     if let Some(most) = settings.max_attempts
         && started >= most
     {
-        return Ok(Some(format!("{most} attempts (ralph.maxAttempts)")));
+        return Ok(Some(format!(
+            "{} (ralph.maxAttempts)",
+            counted(most, "attempt", "attempts")
+        )));
     }
     if let Some(longest) = settings.max_duration {
         let age = Timestamp::now().duration_since(open.state.started);
         if age >= longest {
             let age = SignedDuration::from_secs(age.as_secs());
             return Ok(Some(format!(
-                "the loop is {age:#} old; with another limit: git -c ralph.maxDuration=<time> ralph run"
+                "the loop is {age:#} old (ralph.maxDuration); to raise it: git -c ralph.maxDuration=<time> ralph run"
             )));
         }
     }
@@ -45,7 +48,9 @@ pub(crate) fn limit_reached(
             .sum();
         if spent >= most {
             return Ok(Some(format!(
-                "${spent:.2} spent; with another limit: git -c ralph.maxCost=<dollars> ralph run"
+                "{} of {} spent (ralph.maxCost); to raise it: git -c ralph.maxCost=<dollars> ralph run",
+                dollars(spent),
+                dollars(most)
             )));
         }
     }

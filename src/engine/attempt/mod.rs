@@ -34,6 +34,7 @@ use crate::error::Error;
 use crate::events::{Watching, What};
 use crate::fs::file_error;
 use crate::settings::{Settings, to_std};
+use crate::signal;
 use crate::state::{Phase, Running};
 use crate::stories::{Listing, Story};
 
@@ -69,6 +70,16 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
         idle: options.settings.idle_timeout.map(to_std),
         max_cost: options.settings.max_cost,
     });
+    let end = Box::pin(attempt_until_answered(open, step, options)).await;
+    note_stopped(open, stopped_by(&end));
+    end
+}
+
+async fn attempt_until_answered(
+    open: &mut Loop<'_>,
+    step: Step,
+    options: &AttemptOptions,
+) -> Result<StepEnd, Error> {
     let mut backoff = Backoff::default();
     loop {
         let unavailable = match Box::pin(attempt_once(open, step, options)).await? {
@@ -80,6 +91,43 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
             Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
             Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
         }
+    }
+}
+
+/// Returns the reason why a step ended before its time, in words; `None` if its story is the reason.
+fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
+    match end {
+        Ok(StepEnd::Limited(limit)) => Some(at_limit(limit)),
+        Ok(StepEnd::Interrupted(signal)) => Some(by_signal(*signal)),
+        Err(
+            error
+            @ Error::Attempt(AttemptRefusal::AgentUnable { .. } | AttemptRefusal::NothingChanged { .. }),
+        ) => Some(error.to_string()),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Returns the words about a step that a limit ended.
+#[must_use]
+pub fn at_limit(limit: &str) -> String {
+    format!("stopped at a limit: {limit}")
+}
+
+/// Returns the words about a step that a signal ended.
+#[must_use]
+pub fn by_signal(signal: i32) -> String {
+    format!("stopped by {}", signal::name(signal))
+}
+
+/// Notes the reason why a step or a run ended before its time, for `git ralph status`.
+pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
+    if why.is_none() {
+        return;
+    }
+    open.state.stopped = why;
+    (open.state.waits_until, open.state.waits_for) = (None, None);
+    if let Err(error) = open.save() {
+        open.tell(format!("cannot note why it stopped: {error}"));
     }
 }
 
@@ -119,6 +167,9 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
         Err(signal) => return Ok(Concluded::End(StepEnd::Interrupted(signal))),
         Ok(true) => (listing, story) = choose_story(open, step, settings).await?,
         Ok(false) => {}
+    }
+    for warning in stories::unknown_dependencies(&listing, &story) {
+        open.tell(format!("warning: {warning}"));
     }
     commit_manual_edits(open, &story.id).await?;
     if lifecycle_hooks::tell_hooks(open, None).await? {
@@ -216,6 +267,8 @@ pub(crate) fn begin_at(
     };
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
     open.state.waits_until = None;
+    open.state.waits_for = None;
+    open.state.stopped = None;
     open.state.noted = None;
     open.state.running = Some(Running {
         run: begun.run.clone(),

@@ -127,7 +127,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
         // A backup left behind would overwrite the list of this checkpoint.
         story_backup::forget(open.site())?;
         open.state.running = None;
-        open.advance(|progress| progress.end(Verdict::Complete, None))?;
+        open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         // A command is believed only if the list agrees.
         if open.state.source.commands.is_some() {
             let done = open.state.progress.completed.last().cloned();

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::abort::ORIGINAL_INDEX;
 use super::prune::prune;
+use crate::async_cmd::quoted;
 use crate::engine::position::original_head;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -16,6 +17,9 @@ use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
 use crate::refs::Update;
 use crate::state::{CleanupPlan, Intent, KeepPlan, Progress, State};
+
+/// The most files that a command in a message names.
+const MOST_NAMED: usize = 5;
 
 /// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,14 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
 
 async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
     let position = open.position().await?;
+    if position.tip.is_none() {
+        open.tell(format!(
+            "branch {} no longer exists; to bring it back: git branch {} {}",
+            open.state.branch,
+            open.state.branch,
+            open.state.checkpoint.short()
+        ));
+    }
     let plan = KeepPlan {
         finished: position.tip.unwrap_or_else(|| open.state.checkpoint.clone()),
         head: position.head.branch,
@@ -74,11 +86,46 @@ pub(crate) async fn apply_keep(open: &mut Loop<'_>, plan: KeepPlan) -> Result<()
     open.context.repo.git.update_refs(&[update], &why).await?;
     open.advance(Progress::close)?;
     journal::end(open)?;
+    let on = plan.head.map(|branch| short_branch(&branch).to_owned());
     open.emit(What::Finished {
         how: "keep".to_owned(),
-        branch: plan.head.map(|branch| short_branch(&branch).to_owned()),
+        branch: on.clone(),
         kept: name,
     });
+    tell_uncommitted_before(open, on.as_deref()).await
+}
+
+/// Reports the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
+/// checkout of the original branch takes them away.
+async fn tell_uncommitted_before(open: &mut Loop<'_>, on: Option<&str>) -> Result<(), Error> {
+    let (git, state) = (&open.context.repo.git, &open.state);
+    let Some(was) = &state.original_head else {
+        return Ok(());
+    };
+    let (was, initial) = (git.tree_of(was).await?, git.tree_of(&state.before.initial).await?);
+    let changed = git.diff_trees(&was, &initial).await?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let original = state.original_name();
+    let checkout = match on {
+        Some(on) if on == original => String::new(),
+        _ => format!("git checkout {} && ", quoted(&original)),
+    };
+    let paths = match changed.len() {
+        ..=MOST_NAMED => changed
+            .iter()
+            .map(|(_, path)| quoted(&format!(":/{}", String::from_utf8_lossy(path))))
+            .collect(),
+        _ => vec![":/".to_owned()],
+    };
+    open.tell(format!(
+        "files that were not committed before the loop are now committed on {}; to have them on {original} as they \
+         were: {checkout}git restore --source={} {}",
+        state.branch,
+        state.change.ralph_ref("start"),
+        paths.join(" ")
+    ));
     Ok(())
 }
 

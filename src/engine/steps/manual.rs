@@ -114,6 +114,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
         attempt,
         verdict: None,
         reason: None,
+        shown: None,
     };
     let left = read_what_is_left(open).await?;
     undo(open, undoing, &position, left).await?;

@@ -16,7 +16,7 @@ use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::prompt::{self, Template};
 use crate::settings::{LoopSettings, Mark, Options, Settings};
-use crate::state::{self, Store};
+use crate::state::{self, State, Store};
 use crate::stories::{Listing, Source};
 
 /// Options of `start` and `run` on the command line.
@@ -81,7 +81,7 @@ pub(super) async fn check(
         if *branch == change.branch_ref() {
             let state = Store::new(&repo.common_dir, change).load()?;
             return Err(match state {
-                Some(_) => StartRefusal::OnFinishedBranch(change.branch()).into(),
+                Some(state) => on_finished_branch(context, &state).await,
                 None => StartRefusal::OnLoopBranch(change.branch()).into(),
             });
         }
@@ -144,6 +144,31 @@ pub(super) async fn check(
             .filter(|found| found.name.starts_with(&loop_refs))
             .collect(),
     })
+}
+
+/// Returns the error for a start on the branch of a finished loop: that nothing is left to do, or that a new loop
+/// begins on another branch.
+async fn on_finished_branch(context: &Context<'_>, state: &State) -> Error {
+    let listing = state.source.list(&context.repo.top).await;
+    if let Ok(listing) = listing
+        && !listing.stories.is_empty()
+        && upcoming(&listing, &[]) == Upcoming::Nothing
+    {
+        let (done, total) = progress_of(&listing);
+        let change = state.change.to_string();
+        return StoryRefusal::NothingLeft {
+            change,
+            done,
+            total,
+            live: false,
+        }
+        .into();
+    }
+    StartRefusal::OnFinishedBranch {
+        branch: state.branch.clone(),
+        original: state.original_name(),
+    }
+    .into()
 }
 
 /// Checks the template: a mistake is reported now instead of at a later story.

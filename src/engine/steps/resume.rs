@@ -111,6 +111,8 @@ pub async fn resume<'o>(
         unchanged: 0,
         listed: None,
         waits_until: None,
+        waits_for: None,
+        stopped: None,
         noted: None,
         restored: None,
         intent: None,

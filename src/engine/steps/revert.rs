@@ -22,8 +22,10 @@ pub(crate) struct Undoing {
     pub attempt: u32,
     /// The attempt's verdict; `None` if no attempt is judged (`git ralph revert`).
     pub verdict: Option<Verdict>,
-    /// The reason of the verdict.
+    /// The reason of the verdict, for the next prompt.
     pub reason: Option<String>,
+    /// The same for people, where the next prompt says less about it.
+    pub shown: Option<String>,
 }
 
 /// Reads the work tree that is to be undone. Scans it once.
@@ -54,6 +56,7 @@ pub(crate) async fn undo(
         attempt: undoing.attempt,
         verdict: undoing.verdict,
         reason: undoing.reason,
+        shown: undoing.shown,
         kept,
         put_back,
     };
@@ -97,7 +100,11 @@ async fn keep(
         "attempt {} at {}: {what}\n\n{}\n",
         undoing.attempt,
         undoing.story,
-        undoing.reason.as_deref().unwrap_or_default()
+        undoing
+            .shown
+            .as_ref()
+            .or(undoing.reason.as_ref())
+            .map_or("", String::as_str)
     );
     let commit = git.commit_tree(now, &[below], message.trim_end()).await?;
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
@@ -156,7 +163,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
     let outlook = match plan.verdict {
         Some(verdict) => {
             let reason = with_lost(plan.reason, &lost);
-            open.advance(|progress| progress.end(verdict, reason))?
+            open.advance(|progress| progress.end(verdict, reason, plan.shown))?
         }
         None => Outlook::Uncounted,
     };

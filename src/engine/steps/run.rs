@@ -1,9 +1,10 @@
 //! `run`: takes the same steps as the commands, one after the other, until it stops.
 
+use crate::engine::attempt::note_stopped;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, skip};
+use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
@@ -49,6 +50,7 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     loop {
         if let Some(signal) = open.context.stop.signal() {
+            note_stopped(open, Some(by_signal(signal)));
             return Ok(Stopped::Signal(signal));
         }
         let step = match open.state.progress.phase {

@@ -56,7 +56,11 @@ pub(super) async fn begin<'o>(
     apply(&mut open, &plan, Some(UserRefs::default())).await?;
     open.view.at_checkpoint = true;
     let (done, total) = progress_of(&found.listing);
-    open.emit(What::StoryProgress { done, total });
+    open.emit(What::StoryProgress {
+        done,
+        total,
+        skipped: Vec::new(),
+    });
     for warning in &found.listing.warnings {
         open.tell(format!(
             "{}:{}: {}",
@@ -171,6 +175,8 @@ async fn compute(
         unchanged: 0,
         listed: Some(listed(&found.listing, &[], None)),
         waits_until: None,
+        waits_for: None,
+        stopped: None,
         noted: None,
         restored: None,
         intent: Some(Intent::Start(plan.clone())),

@@ -12,8 +12,12 @@ pub enum StartRefusal {
     Unmerged(Vec<String>),
     #[error("HEAD is on {0}, but there is no such loop")]
     OnLoopBranch(String),
-    #[error("HEAD is on {0}, the branch of a finished loop")]
-    OnFinishedBranch(String),
+    #[error("HEAD is on {branch}, the branch of a finished loop")]
+    OnFinishedBranch {
+        branch: String,
+        /// The name of the loop's origin.
+        original: String,
+    },
     #[error("{branch} is checked out in {path}")]
     CheckedOutElsewhere { branch: String, path: String },
     #[error("loop '{0}' is already active in this work tree")]
@@ -60,9 +64,10 @@ impl Advise for StartRefusal {
                     "git ralph start {change} --resume, or: git checkout <another branch>"
                 ))
             }
-            Self::OnFinishedBranch(_) => {
-                hint("git checkout <another branch>, then run the same command again")
-            }
+            Self::OnFinishedBranch { original, .. } => hint(format!(
+                "to build on it: git checkout -b <new branch>, else: git checkout {}; then run the same command again",
+                quoted(original)
+            )),
             Self::CheckedOutElsewhere { path, .. } => {
                 hint(format!("git -C {} checkout --detach", quoted(path)))
             }

@@ -209,9 +209,9 @@ fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let what = match (&state.intent, state.progress.phase, &state.progress.story) {
         (Some(intent), ..) => format!("{} was cut off", intent.step()),
         (None, Phase::Running, Some(story)) => {
-            format!("attempt {} at story {} was cut off", story.attempt, story.id)
+            format!("attempt {} of story {} was interrupted", story.attempt, story.id)
         }
-        (None, Phase::Running, None) => "an attempt was cut off".to_owned(),
+        (None, Phase::Running, None) => "an attempt was interrupted".to_owned(),
         _ => return,
     };
     let place = if state.worktree.as_path() == repo.top {

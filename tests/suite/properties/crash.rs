@@ -30,7 +30,7 @@ fn next_goes_on_after_a_crash() {
         .step("next", &agent)
         .exits(0)
         .says("those that git-ralph recognized were ended")
-        .says("attempt 1 at 1 was cut off; it does not count");
+        .says("attempt 1 of story 1 was interrupted; it does not count");
     assert!(!sandbox.noted("seen").contains("x\n"));
     assert!(sandbox.noted("seen").contains("README.md"));
     let mut now = sandbox.files();

@@ -187,7 +187,7 @@ fn a_branch_that_an_attempt_put_in_the_way_is_named() {
         .exits(1)
         .says("there is a branch ralph");
     sandbox.git(&["branch", "-m", "ralph", "other"]);
-    sandbox.ralph(&["status"]).exits(0).says("was cut off");
+    sandbox.ralph(&["status"]).exits(0).says("was interrupted");
     sandbox.is_at_checkpoint();
 }
 

@@ -82,5 +82,5 @@ fn status_leaves_a_step_that_was_cut_off_to_others_while_a_git_is_at_work() {
         sandbox.ralph(&["status"]).exits(0);
         sandbox.ralph(&["next", "--", "true"]).exits(75);
     });
-    sandbox.ralph(&["status"]).exits(0).says("was cut off");
+    sandbox.ralph(&["status"]).exits(0).says("was interrupted");
 }

@@ -159,7 +159,7 @@ fn an_attempt_that_was_cut_off_needs_mending_one_that_runs_does_not() {
     assert_eq!(found["repository"]["loops"][0]["busy"], false);
     has(
         &noted(&found, "problems"),
-        &["attempt 1 at story 1 was cut off -> git ralph status add-login"],
+        &["attempt 1 of story 1 was interrupted -> git ralph status add-login"],
     );
     sandbox.ralph(&["status", CHANGE]).exits(0);
     assert_eq!(noted(&examine(&sandbox, 0), "problems"), [""; 0]);

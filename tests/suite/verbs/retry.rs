@@ -142,7 +142,10 @@ fn no_signal_gives_no_reason_to_the_prompt() {
     let first = sandbox.noted("prompt");
     sandbox.step("retry", &agent).exits(3);
     assert_eq!(sandbox.noted("prompt"), first);
-    assert_eq!(sandbox.status()["current"]["reason"], serde_json::Value::Null);
+    assert_eq!(
+        sandbox.status()["current"]["reason"],
+        "the agent promised nothing"
+    );
 }
 
 #[test]

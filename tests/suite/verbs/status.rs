@@ -46,6 +46,98 @@ fn it_follows_a_loop() {
 }
 
 #[test]
+fn the_reason_of_an_attempt_without_a_promise_is_told() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("echo 'TypeError: boom'; exit 1");
+    let why = "the agent promised nothing (exit code 1): TypeError: boom";
+    sandbox.configure("ralph.maxRetries", "0");
+    sandbox
+        .ralph(&["run", "--", &agent])
+        .exits(4)
+        .says(&format!("story 1. Database failed 1 time\n  {why}\n"));
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        words.contains(&format!("failed, no retries allowed\n    {why}\n")),
+        "{words}"
+    );
+    assert_eq!(sandbox.status()["current"]["reason"], why);
+}
+
+#[test]
+fn it_tells_what_stopped_the_last_run() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("true");
+    sandbox.configure("ralph.maxAttempts", "1");
+    sandbox.ralph(&["run", "--", &agent]).exits(6);
+    let why = "stopped at a limit: 1 attempt (ralph.maxAttempts)";
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains(&format!("  last run: {why}\n")), "{words}");
+    for command in ["next", "run", "log"] {
+        assert!(
+            words.contains(&format!("(use \"git ralph {command} add-login\" ")),
+            "{words}"
+        );
+    }
+    assert_eq!(sandbox.status()["stopped"], why);
+    sandbox
+        .step("next", &sandbox.agent("kill -2 $PPID; sleep 60"))
+        .exits(130);
+    assert_eq!(sandbox.status()["stopped"], "stopped by SIGINT (Ctrl-C)");
+    sandbox.step("next", &agent).exits(0);
+    assert!(sandbox.status()["stopped"].is_null());
+}
+
+#[test]
+fn while_a_service_is_waited_for_it_says_so_and_advises_no_second_process() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("echo 'Weekly limit reached \u{2219} resets in 20 minutes'; exit 1");
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    crate::support::wait_until("it waits", || !sandbox.status()["waiting"].is_null());
+    let waiting = sandbox.status()["waiting"].clone();
+    assert!(waiting["until"].is_string(), "{waiting}");
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    let line = format!("(process {})\n", waiting["pid"]);
+    assert!(
+        words.contains("waiting for the agent's service until ") && words.contains(&line),
+        "{words}"
+    );
+    assert!(words.contains("    Weekly limit reached"), "{words}");
+    assert!(!words.contains("git ralph next"), "{words}");
+    running.signal(Signal::SIGINT);
+    running.end().exits(130);
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains("last run: stopped by SIGINT (Ctrl-C)"), "{words}");
+}
+
+#[test]
+fn a_branch_that_is_not_checked_out_or_gone_is_told_with_the_command_that_brings_it_back() {
+    let sandbox = Sandbox::started();
+    sandbox.git(&["checkout", "-q", "main"]);
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        words.contains(
+            "ralph/add-login is not checked out\n\n  (use \"git checkout ralph/add-login\" to go on)"
+        ),
+        "{words}"
+    );
+    let tip = sandbox.git(&["rev-parse", "--short=10", "ralph/add-login"]);
+    sandbox.git(&["branch", "-q", "-D", "ralph/add-login"]);
+    let gone = format!("branch ralph/add-login no longer exists (its last checkpoint is {tip})");
+    let back = format!("git branch ralph/add-login {tip} && git checkout ralph/add-login");
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains(&gone) && words.contains(&back), "{words}");
+    for args in [&["next", "--", "true"][..], &["finish", "--cleanup"], &["abort"]] {
+        sandbox
+            .ralph(args)
+            .exits(7)
+            .says(&format!("error: {gone}\nhint: {back}\n"));
+    }
+    sandbox.git(&["branch", "ralph/add-login", &tip]);
+    sandbox.git(&["checkout", "-q", "ralph/add-login"]);
+    sandbox.step("next", &sandbox.completing("true")).exits(0);
+}
+
+#[test]
 fn it_works_from_every_work_tree_and_changes_nothing() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
@@ -122,7 +214,7 @@ fn one_line_follows_a_loop() {
     sandbox.step("retry", &agent).exits(0);
     assert_eq!(short(), "ralph: add-login 1/3 story 2\n");
     sandbox.ralph(&["skip"]).exits(0);
-    assert_eq!(short(), "ralph: add-login 1/3 story 3\n");
+    assert_eq!(short(), "ralph: add-login 1/3 (1 skipped) story 3\n");
     sandbox.ralph(&["skip", "--undo"]).exits(0);
     sandbox.git(&["checkout", "-q", "-b", "mine"]);
     assert_eq!(short(), "ralph: add-login 1/3 story 2, away on mine\n");
