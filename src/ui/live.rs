@@ -1,21 +1,17 @@
-//! The status line at the bottom of a terminal, which is redrawn while an attempt runs: the story, the time and the
-//! current work. It is removed before anything else is printed, and comes back after that.
+//! The status line at the bottom of a terminal, which stays below all output while an attempt runs: the story, the time
+//! and the current work.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use anstyle::Style;
-
 use super::narration::time;
-use super::shown::plain;
-use super::width::{columns, cut};
+use super::shown::{plain, shown, styled};
+use super::sticky::Sticky;
+use super::styles;
+use super::width::{cut, real_columns};
 use crate::events::Watching;
 use crate::names::dollars;
 
-/// Goes to the first column and erases the line.
-const ERASE: &[u8] = b"\r\x1b[K";
-/// The shortest time between two drawings while output flows.
-const PAUSE: Duration = Duration::from_millis(100);
 /// The interval between messages if there is no such line and nothing else is printed.
 const HEARTBEAT: Duration = Duration::from_secs(300);
 /// The seconds without output after which the line says so.
@@ -32,9 +28,9 @@ pub struct Live {
     watching: Watching,
     /// The cost of this command's attempts so far, in US dollars.
     cost: f64,
-    drawn: Option<Instant>,
-    /// True if the output so far has not ended its last line.
-    inside_line: bool,
+    sticky: Sticky,
+    /// The agent's colours, which go on when the line is away.
+    colours: Vec<u8>,
 }
 
 /// The attempt that is running.
@@ -59,8 +55,8 @@ impl Live {
             work: None,
             watching: Watching::default(),
             cost: 0.0,
-            drawn: None,
-            inside_line: false,
+            sticky: Sticky::default(),
+            colours: Vec::new(),
         }
     }
 
@@ -128,54 +124,85 @@ impl Live {
         }
     }
 
-    /// Shows a line in place of the one before.
+    /// Shows a line in place of the one before; an empty one takes it away.
     pub fn draw(&mut self, line: &str) {
-        if !self.wanted || self.inside_line {
+        if !self.wanted {
             return;
         }
-        let style = Style::new().dimmed();
-        let line = plain(line);
-        // Straight to the terminal: a strip of colours must not take this along.
-        let _ = io::stderr().lock().write_all(ERASE);
-        let mut err = anstream::stderr().lock();
-        let _ = write!(err, "{style}{}{style:#}", cut(&line, width()));
-        let _ = err.flush();
-        self.drawn = (!line.is_empty()).then(Instant::now);
+        let mut bytes = Vec::new();
+        self.draw_into(line, &mut bytes);
+        write(&bytes);
     }
 
-    /// Makes room for something that is printed next.
-    pub fn clear(&mut self) {
-        if self.drawn.take().is_some() {
-            let _ = io::stderr().lock().write_all(ERASE);
+    fn draw_into(&mut self, line: &str, bytes: &mut Vec<u8>) {
+        let columns = width();
+        let line = cut(&plain(line), columns - 1);
+        let shows = styles(anstream::stderr().current_choice());
+        let styled = match line.as_str() {
+            "" => String::new(),
+            line => shown(&styled(&["2"], line), shows).into_owned(),
+        };
+        self.erase(bytes);
+        if !self.colours.is_empty() && !styled.is_empty() {
+            bytes.extend_from_slice(b"\x1b[0m");
+        }
+        self.sticky.draw(&styled, columns, bytes);
+    }
+
+    fn erase(&mut self, bytes: &mut Vec<u8>) {
+        let was_drawn = self.sticky.is_drawn();
+        self.sticky.erase(bytes);
+        if was_drawn {
+            bytes.extend_from_slice(&self.colours);
         }
     }
 
-    /// Notes that others' bytes were printed; the line comes back below them.
-    pub fn printed(&mut self, bytes: &[u8], last_drawn: Option<Instant>) {
+    /// Prints others' bytes, which leave these colours behind, above the line. All of it is written at once, so that
+    /// the line does not flicker.
+    pub fn print(&mut self, output: &[u8], colours: &[u8]) {
         let now = Instant::now();
-        if let Some(work) = &mut self.work {
+        let line = self.work.as_mut().map(|work| {
             work.printed = now;
+            work.line(now, self.begun, self.cost, &self.watching)
+        });
+        if !self.wanted {
+            self.sticky.pass(output, 80);
+            write(output);
+            return;
         }
-        if let Some(last) = bytes.last() {
-            self.inside_line = *last != b'\n';
+        let mut bytes = Vec::with_capacity(output.len() + 200);
+        self.erase(&mut bytes);
+        bytes.extend_from_slice(output);
+        self.sticky.pass(output, width());
+        self.colours = colours.to_vec();
+        if let Some(line) = line {
+            self.draw_into(&line, &mut bytes);
         }
-        if last_drawn.is_some_and(|drawn| now.duration_since(drawn) >= PAUSE) {
-            self.draw_work(now);
-        }
+        write(&bytes);
     }
 
-    /// Returns the time at which the visible line was drawn, if there is one.
-    pub fn drawn(&self) -> Option<Instant> {
-        self.drawn
-    }
-
-    /// Makes room for words that begin a line of their own.
+    /// Makes room for words that begin a line of their own, without the agent's colours.
     pub fn break_line(&mut self) {
-        self.clear();
-        if std::mem::take(&mut self.inside_line) {
-            let _ = io::stderr().lock().write_all(b"\n");
+        let mut bytes = Vec::new();
+        self.colours.clear();
+        self.erase(&mut bytes);
+        if self.sticky.is_inside_line(width()) {
+            self.sticky.break_line();
+            bytes.push(b'\n');
         }
+        write(&bytes);
     }
+
+    /// Brings the line back after such words.
+    pub fn again(&mut self) {
+        self.draw_work(Instant::now());
+    }
+}
+
+fn write(bytes: &[u8]) {
+    let mut err = io::stderr().lock();
+    let _ = err.write_all(bytes);
+    let _ = err.flush();
 }
 
 impl Work {
@@ -206,9 +233,9 @@ impl Work {
     }
 }
 
-/// Returns the number of columns that fit a line without wrapping.
+/// Returns the columns of the terminal.
 fn width() -> usize {
-    columns(io::stderr()).map_or(80, |columns| columns - 1)
+    real_columns(io::stderr()).unwrap_or(80)
 }
 
 #[cfg(test)]

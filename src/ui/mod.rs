@@ -15,6 +15,7 @@ pub mod preview;
 pub mod report;
 mod shown;
 pub mod status;
+mod sticky;
 pub mod stories;
 pub mod summary;
 mod width;

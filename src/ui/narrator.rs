@@ -52,6 +52,7 @@ impl Narrator {
     fn say(&mut self, text: &str) {
         self.begin_words();
         self.screen.say(text);
+        self.live.again();
     }
 
     /// Sends a command to the log of a workflow.
@@ -111,6 +112,7 @@ impl Observer for Narrator {
         }
         if let Some(heading) = heading {
             self.live.begin(heading);
+            self.live.again();
         }
     }
 
@@ -123,25 +125,24 @@ impl Observer for Narrator {
         if self.screen.quiet {
             return;
         }
-        let drawn = self.live.drawn();
-        self.live.clear();
-        let mut err = io::stderr().lock();
         if self.folds && self.pause.is_none() {
             let pause = self.pause.insert(github::Pause::default());
-            let _ = err.write_all(pause.begin().as_bytes());
+            let _ = io::stderr().lock().write_all(pause.begin().as_bytes());
         }
         // With its colours: it is its terminal as much as ours.
         let safe = self.agent.take(bytes);
         if self.live.is_wanted() {
-            let _ = err.write_all(&self.margin.put(
-                &safe,
-                &shown(&margin::mark(), styles(anstream::stderr().current_choice())),
-            ));
+            let mark = margin::mark();
+            let mark = shown(&mark, styles(anstream::stderr().current_choice()));
+            let mut marked = self.margin.put(&safe, &mark).into_owned();
+            if marked.ends_with(b"\n") {
+                // The mark of the next line ends them anyway.
+                marked.extend_from_slice(self.agent.settle());
+            }
+            self.live.print(&marked, self.agent.colours());
         } else {
-            let _ = err.write_all(&safe);
+            self.live.print(&safe, b"");
         }
-        drop(err);
-        self.live.printed(&safe, drawn);
     }
 
     fn activity(&mut self, line: &str) {
@@ -172,7 +173,9 @@ impl Observer for Narrator {
     }
 
     fn tick(&mut self) {
-        self.settle_colours();
+        if !self.live.is_wanted() {
+            self.settle_colours();
+        }
         if let Some(words) = self.live.tick() {
             self.say(&format!("{words}\n"));
         }

@@ -130,6 +130,9 @@ fn push_visibly(text: &mut String, character: char) {
 /// The longest sequence that sets colours, in bytes.
 const LONGEST: usize = 64;
 
+/// The most bytes of such sequences that are kept.
+const COLOURS: usize = 256;
+
 /// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other
 /// sequences are removed, and single control characters are made visible.
 #[derive(Debug, Default)]
@@ -139,8 +142,8 @@ pub(super) struct AgentOutput {
     place: Place,
     /// The parameters of the sequence, or the first bytes of the character, that the last piece broke off in.
     begun: Vec<u8>,
-    /// True if a colour of the agent's is still on.
-    is_coloured: bool,
+    /// The sequences that set the colours of the agent's that are still on.
+    colours: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,11 +185,16 @@ impl AgentOutput {
 
     /// Returns the sequence that ends the agent's colours, so that they do not hide what others print next.
     pub(super) fn settle(&mut self) -> &'static [u8] {
-        if mem::take(&mut self.is_coloured) {
-            b"\x1b[0m"
-        } else {
+        if mem::take(&mut self.colours).is_empty() {
             b""
+        } else {
+            b"\x1b[0m"
         }
+    }
+
+    /// Returns the sequences that set the agent's colours again after [`AgentOutput::settle`].
+    pub(super) fn colours(&self) -> &[u8] {
+        &self.colours
     }
 
     /// Goes on with one byte; returns false if what was before it ends without it.
@@ -241,10 +249,18 @@ impl AgentOutput {
                 .iter()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'));
         if is_colour && self.coloured {
-            self.is_coloured = !parameters.iter().all(|byte| matches!(byte, b'0' | b';'));
-            safe.extend_from_slice(b"\x1b[");
-            safe.extend_from_slice(&parameters);
-            safe.push(last);
+            let sequence = [b"\x1b[", parameters.as_slice(), &[last]].concat();
+            safe.extend_from_slice(&sequence);
+            if parameters.iter().all(|byte| matches!(byte, b'0' | b';')) {
+                self.colours.clear();
+            } else {
+                // What was set long ago is most likely set anew since.
+                let old = (self.colours.len() + sequence.len()).saturating_sub(COLOURS);
+                if old > 0 {
+                    self.colours.clear();
+                }
+                self.colours.extend_from_slice(&sequence);
+            }
         }
     }
 

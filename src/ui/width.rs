@@ -16,6 +16,12 @@ pub fn columns(stream: impl AsFd) -> Option<usize> {
     Some(named.unwrap_or(usize::from(width.0)).max(NARROWEST))
 }
 
+/// Returns the columns in which a terminal really breaks lines; `None` if there is no terminal.
+pub fn real_columns(stream: impl AsFd) -> Option<usize> {
+    let (width, _) = terminal_size_of(stream)?;
+    Some(usize::from(width.0).max(2))
+}
+
 /// Breaks lines between words, each with the indent of its first line and two blanks more. Words that are too long,
 /// such as paths, stay whole, so that they can be copied; and so do lines with an indent of four: commands to type, and
 /// the words of others.

@@ -82,6 +82,28 @@ fn lines_fit_the_terminal() {
 }
 
 #[test]
+fn the_last_line_is_there_below_every_piece_of_output() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(
+        "for piece in 'one\\n' part 'ial\\n' two; do printf \"$piece\"; until test -e \"$notes/go\"; do sleep 0.01; done
+         rm \"$notes/go\"; done; echo; complete",
+    );
+    let running = sandbox.ralph_cmd(&["next", "--", &agent]).on_terminal(80).start();
+    for piece in ["one", "part", "ial", "two"] {
+        wait_until(piece, || {
+            let seen = running.seen();
+            let after = seen.rsplit_once(piece).map_or("", |(_, after)| after);
+            after.contains("1. Database, ")
+        });
+        fs::write(sandbox.notes.join("go"), "").unwrap();
+        wait_until("it goes on", || !sandbox.notes.join("go").exists());
+    }
+    let seen = running.end().stdout;
+    assert!(seen.contains("complete after"), "{seen}");
+}
+
+#[test]
 fn elsewhere_lines_stay_whole_and_without_colours() {
     let (sandbox, agent) = talkative();
     let output = sandbox.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);

@@ -1,0 +1,244 @@
+//! Keeps one line below output that flows: the bytes that take it away, and those that bring it back. Pure.
+//!
+//! Invariant: without the line, a terminal shows the output as if there had never been one, also where a piece ends in
+//! the middle of a line. This module must not know what the line says.
+
+use textwrap::core::display_width;
+
+/// The longest unfinished line whose columns are counted anew for each piece, in bytes.
+const LONG: usize = 4096;
+
+/// The place of the line.
+#[derive(Debug, Default)]
+pub(super) struct Sticky {
+    is_drawn: bool,
+    /// The end of the output after its last line break.
+    unfinished: Vec<u8>,
+    /// The place at which `unfinished` begins: that of a longer line which was counted before.
+    begins_at: Place,
+    /// The column to which the cursor goes back, if the line was drawn below an unfinished one.
+    back_to: Option<usize>,
+}
+
+/// The place of the cursor in an unfinished line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// The column in its row; that after the last one where the row is full.
+    column: usize,
+    /// True if something of the line can be seen.
+    is_visible: bool,
+}
+
+impl Sticky {
+    /// Returns true if the line is on the screen.
+    pub fn is_drawn(&self) -> bool {
+        self.is_drawn
+    }
+
+    /// Returns true if something stands in the output's last line, on a terminal with so many columns.
+    pub fn is_inside_line(&self, columns: usize) -> bool {
+        let place = self.place(columns);
+        place.is_visible || place.column > 0
+    }
+
+    /// Takes the line away; the cursor is where the output ended.
+    pub fn erase(&mut self, bytes: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_drawn) {
+            bytes.extend_from_slice(b"\r\x1b[K");
+        }
+        if let Some(column) = self.back_to.take() {
+            bytes.extend_from_slice(b"\x1b[A\r");
+            if column > 0 {
+                bytes.extend_from_slice(format!("\x1b[{column}C").as_bytes());
+            }
+        }
+    }
+
+    /// Notes output that was printed while the line was away, on a terminal with so many columns.
+    pub fn pass(&mut self, output: &[u8], columns: usize) {
+        match memchr::memrchr(b'\n', output) {
+            Some(end) => {
+                self.begins_at = Place::default();
+                self.unfinished = output[end + 1..].to_vec();
+            }
+            None => {
+                if self.unfinished.len() > LONG {
+                    self.begins_at = self.place(columns);
+                    self.unfinished.clear();
+                }
+                self.unfinished.extend_from_slice(output);
+            }
+        }
+    }
+
+    /// Draws the line below the output, on a terminal with so many columns; it must be shorter than those.
+    pub fn draw(&mut self, line: &str, columns: usize, bytes: &mut Vec<u8>) {
+        self.erase(bytes);
+        if line.is_empty() {
+            return;
+        }
+        if self.is_inside_line(columns) {
+            bytes.extend_from_slice(b"\r\n");
+            // Of a line that fills its row, the rest begins in the next one.
+            self.back_to = Some(self.place(columns).column).filter(|column| *column < columns);
+        }
+        bytes.extend_from_slice(line.as_bytes());
+        self.is_drawn = true;
+    }
+
+    /// Notes that the output's last line is ended by a line break of ours.
+    pub fn break_line(&mut self) {
+        (self.begins_at, self.unfinished) = (Place::default(), Vec::new());
+    }
+
+    /// Returns the place behind the unfinished line.
+    fn place(&self, columns: usize) -> Place {
+        let text = String::from_utf8_lossy(&self.unfinished);
+        let mut place = self.begins_at;
+        for (at, part) in text.split('\r').enumerate() {
+            if at > 0 {
+                place.column = 0;
+            }
+            for (at, words) in part.split('\t').enumerate() {
+                if at > 0 {
+                    place.column = (place.column / 8 * 8 + 8).min(columns - 1);
+                }
+                let width = display_width(words);
+                if width > 0 {
+                    place.is_visible = true;
+                    place.column = (place.column + width - 1) % columns + 1;
+                }
+            }
+        }
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINE: &str = "[1/2] 1. Form, 3s";
+    const COLUMNS: usize = 20;
+
+    /// A terminal that is high enough.
+    #[derive(Default)]
+    struct Terminal {
+        rows: Vec<Vec<char>>,
+        row: usize,
+        column: usize,
+    }
+
+    impl Terminal {
+        fn take(&mut self, bytes: &[u8]) {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            let mut chars = text.chars();
+            while let Some(char) = chars.next() {
+                match char {
+                    '\r' => self.column = 0,
+                    '\n' => (self.row, self.column) = (self.row + 1, 0),
+                    '\x1b' => self.control(&mut chars),
+                    '\t' => self.column = (self.column / 8 * 8 + 8).min(COLUMNS - 1),
+                    char => self.put(char),
+                }
+            }
+        }
+
+        fn control(&mut self, chars: &mut std::str::Chars<'_>) {
+            assert_eq!(chars.next(), Some('['));
+            let mut number = String::new();
+            loop {
+                match chars.next().unwrap() {
+                    digit @ '0'..='9' => number.push(digit),
+                    'K' => {
+                        let column = self.column;
+                        return self.row().truncate(column);
+                    }
+                    'A' => return self.row -= 1,
+                    'C' => {
+                        self.column += number.parse::<usize>().unwrap();
+                        assert!(self.column < COLUMNS);
+                        return;
+                    }
+                    'm' => return,
+                    other => panic!("{other}"),
+                }
+            }
+        }
+
+        fn row(&mut self) -> &mut Vec<char> {
+            while self.rows.len() <= self.row {
+                self.rows.push(Vec::new());
+            }
+            &mut self.rows[self.row]
+        }
+
+        fn put(&mut self, char: char) {
+            // Only the next character wraps.
+            if self.column == COLUMNS {
+                (self.row, self.column) = (self.row + 1, 0);
+            }
+            let column = self.column;
+            let row = self.row();
+            row.resize(row.len().max(column + 1), ' ');
+            row[column] = char;
+            self.column += 1;
+        }
+
+        fn shown(&self) -> Vec<String> {
+            let rows = self.rows.iter().map(|row| row.iter().collect::<String>());
+            let mut rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
+            while rows.last().is_some_and(String::is_empty) {
+                rows.pop();
+            }
+            rows
+        }
+    }
+
+    /// Prints the pieces with the line below them; it must always be there, and leave no trace.
+    fn holds(pieces: &[&str]) {
+        let (mut sticky, mut with, mut without) =
+            (Sticky::default(), Terminal::default(), Terminal::default());
+        for piece in pieces {
+            let mut bytes = Vec::new();
+            sticky.erase(&mut bytes);
+            bytes.extend_from_slice(piece.as_bytes());
+            sticky.pass(piece.as_bytes(), COLUMNS);
+            sticky.draw(LINE, COLUMNS, &mut bytes);
+            with.take(&bytes);
+            without.take(piece.as_bytes());
+            let mut shown = with.shown();
+            assert_eq!(shown.pop().as_deref(), Some(LINE), "{pieces:?}");
+            while shown.last().is_some_and(String::is_empty) {
+                shown.pop();
+            }
+            assert_eq!(shown, without.shown(), "{pieces:?}");
+        }
+        let mut bytes = Vec::new();
+        sticky.erase(&mut bytes);
+        with.take(&bytes);
+        assert_eq!(with.shown(), without.shown(), "{pieces:?}");
+    }
+
+    #[test]
+    fn the_line_stays_below_whatever_flows() {
+        holds(&["one\n", "two\n"]);
+        holds(&["on", "e\ntw", "o", "\n", "\n"]);
+        holds(&["x".repeat(COLUMNS).as_str(), "more", "\n"]);
+        holds(&["x".repeat(COLUMNS + 3).as_str(), "more\n"]);
+        holds(&["10%", "\r20%", "\r100%\n"]);
+        holds(&["\x1b[35ma\tb", "\tc\x1b[0m", "\td"]);
+        let long = "y".repeat(LONG - 1);
+        holds(&[&long, "ab", "cd", "ef\n", "g"]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_leaves_no_trace(pieces in prop::collection::vec("[a-c\n]{0,30}|\r|\x1b\\[1m", 1..20)) {
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            holds(&pieces);
+        }
+    }
+}
