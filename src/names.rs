@@ -33,7 +33,7 @@ impl Advise for BadChange {
             let list = quoted(&self.name);
             hint(format!("{rule}; a story list is named with --stories {list}"))
         } else {
-            hint(format!("{rule}: git ralph start add-login"))
+            hint(rule)
         }
     }
 }

@@ -138,7 +138,7 @@ fn agent_session_ended(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, 
     });
     open.save()?;
     if was_at_work {
-        open.tell("the agent's session has ended, although the loop goes on");
+        open.tell("the agent's session has ended, but the loop is still active");
     }
     Ok(Answer::Nothing)
 }

@@ -49,7 +49,7 @@ pub struct Settings {
     #[arg(long = "agent", value_name = "AGENT", add = ArgValueCandidates::new(agents))]
     pub agent_line: Option<String>,
     /// Retries per story, after the first attempt (ralph.maxRetries)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number)]
     pub max_retries: Option<u32>,
     /// Time limit of an attempt, such as 45m, or none (ralph.timeout)
     #[arg(long, value_name = "TIME", value_parser = limit)]
@@ -83,6 +83,10 @@ impl From<&Settings> for Options {
             verify: typed.verify.clone(),
         }
     }
+}
+
+fn whole_number(text: &str) -> Result<u32, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number")
 }
 
 fn limit(text: &str) -> Result<Limit, String> {

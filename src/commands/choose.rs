@@ -1,5 +1,6 @@
 //! Asks a person at the end of a loop. The question says what each answer will do, and whether it can.
 
+use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::events::log::{Log, attempts, range_of};
@@ -52,7 +53,7 @@ async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
             open.state.original_name(),
             open.state.branch
         ),
-        Err(error) => format!("not possible now: {error}"),
+        Err(error) => format!("not possible: {}", in_one_line(&error)),
     };
     let state = &open.state;
     let size = open
@@ -67,6 +68,16 @@ async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
         "\n  c  cleanup: {cleanup}\n  k  keep: stay on {} with its commits ({commits}, {files} changed)\n",
         open.state.branch
     ))
+}
+
+/// Returns the reason why a loop cannot be cleaned up, in one line.
+fn in_one_line(error: &Error) -> String {
+    match error {
+        Error::Finish(FinishRefusal::Conflict { branch, paths, .. }) => {
+            format!("conflicts with {branch} in {}", paths.join(", "))
+        }
+        other => other.to_string().lines().collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// Shows the work of the story that failed last, else the whole loop's, with the user's pager.

@@ -42,6 +42,9 @@ pub struct Args {
     /// Keep the repository, and print where it is
     #[arg(long)]
     pub keep: bool,
+    /// Print events as JSON, one per line (git ralph help events)
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -123,7 +126,12 @@ async fn show(screen: Screen, git: &Git, verb: &'static str, args: &[&str]) -> R
     let line = format!("$ git {verb} {}", args.join(" "));
     screen.say(&format!("{}\n", line.trim_end()));
     let text = git.cmd(verb, args).bytes().await?;
-    screen.answer(&String::from_utf8_lossy(&text));
+    let text = String::from_utf8_lossy(&text);
+    if screen.json {
+        screen.say(&text);
+    } else {
+        screen.answer(&text);
+    }
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::state::Store;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
 
 /// The arguments of `git ralph diff`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,9 @@ pub struct Args {
     /// Show only which files changed, and by how much
     #[arg(long)]
     pub stat: bool,
+    /// Print one JSON document: the two commits, and the files that differ
+    #[arg(long, conflicts_with = "stat")]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -41,13 +45,23 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 // The events may be another clone's, or lost.
                 None => kept_range(&context.repo.git, &state, &story, number)
                     .await?
-                    .ok_or_else(|| OpenRefusal::UnknownAttempt {
-                        change: change.to_string(),
-                        attempt: word,
-                    })?,
+                    .ok_or_else(|| OpenRefusal::of_attempt(&change, word))?,
             }
         }
     };
+    if args.json {
+        let git = &context.repo.git;
+        let (from, to) = (git.commit_of_name(&from).await?, git.commit_of_name(&to).await?);
+        let files = git
+            .diff_trees(&git.tree_of(&from).await?, &git.tree_of(&to).await?)
+            .await?;
+        let files = files.iter().map(|(kind, path)| {
+            json!({ "path": String::from_utf8_lossy(path), "status": char::from(*kind).to_string() })
+        });
+        let files: Vec<serde_json::Value> = files.collect();
+        screen.document(&json!({ "change": change, "from": from, "to": to, "files": files }));
+        return Ok(Exit::Done);
+    }
     let mut git_args = vec!["diff"];
     if args.stat {
         git_args.push("--stat");

@@ -35,6 +35,9 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (choice, change) = chosen(&args);
+    if choice.is_some() && change.is_some_and(|change| CHOICES.contains(&change)) && args.words.len() == 2 {
+        return Err(FinishRefusal::TwoChoices.into());
+    }
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, change).await?;
     if !open.state.is_live() {
@@ -68,6 +71,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     summarise(&mut open).await;
     Ok(Exit::Done)
 }
+
+/// The words for the choices.
+const CHOICES: [&str; 2] = ["cleanup", "keep"];
 
 /// Returns the choice, by a flag or as the first word, and the change.
 fn chosen(args: &Args) -> (Option<Finish>, Option<&str>) {

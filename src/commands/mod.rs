@@ -216,22 +216,22 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Revert(args) => revert::run(with_json(&mut screen, args.json), args).await,
         Command::Skip(args) => skip::run(screen, args).await,
         Command::Abort(args) => abort::run(with_json(&mut screen, args.json), args).await,
-        Command::Diff(args) => diff::run(screen, args).await,
+        Command::Diff(args) => Box::pin(diff::run(screen, args)).await,
         Command::Restore(args) => restore::run(screen, args).await,
         Command::Prune(args) => prune::run(screen, args).await,
         Command::Doctor(args) => doctor::run(screen, args).await,
-        Command::Demo(args) => demo::run(screen, args).await,
+        Command::Demo(args) => demo::run(with_json(&mut screen, args.json), args).await,
         Command::Install(args) => install::run(screen, args).await,
         Command::Hooks(args) => hooks::run(screen, args).await,
         Command::Help(args) => help::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
     let exit = result.unwrap_or_else(|error| {
-        let change = match &error {
-            Error::Open(OpenRefusal::UnknownLoop { name, .. }) => name.as_str(),
-            _ => "",
+        let about = match &error {
+            Error::Open(OpenRefusal::UnknownLoop { name, .. }) => Some(name.clone()),
+            _ => ui::subject(),
         };
-        screen.fail(change, &error);
+        screen.fail(&about.unwrap_or_default(), &error);
         error.exit()
     });
     let Some(source) = ui::lost_answer() else {
@@ -273,10 +273,17 @@ async fn context(narrator: &mut Narrator) -> Result<Context<'_>, Error> {
     Ok(context)
 }
 
+/// Finds the change of a command; errors from here on are about it.
+fn resolve(context: &Context<'_>, name: Option<&str>) -> Result<Change, Error> {
+    let change = context.resolve_change(name)?;
+    ui::set_subject(&change);
+    Ok(change)
+}
+
 /// Opens the loop of a step.
 async fn open_loop<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Loop<'o>, Error> {
     let context = context(narrator).await?;
-    let change = context.resolve_change(change)?;
+    let change = resolve(&context, change)?;
     engine::open(context, &change).await
 }
 
@@ -285,6 +292,7 @@ async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit
     refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    tell_fixed(&mut open);
     let options = AttemptOptions {
         settings: step_settings(&open, &args.settings),
         agent: args.agent,
@@ -366,16 +374,16 @@ async fn summarise(open: &mut Loop<'_>) {
 /// Splits words into the change and the rest: a first word that names a loop, or the first of two, is the change.
 fn change_and_word(context: &Context<'_>, words: &[String]) -> Result<(Change, Option<String>), Error> {
     match words {
-        [] => Ok((context.resolve_change(None)?, None)),
-        [word] => match context.resolve_change(Some(word)) {
+        [] => Ok((resolve(context, None)?, None)),
+        [word] => match resolve(context, Some(word)) {
             Ok(change) => Ok((change, None)),
             // Without a loop, the missing loop is the error to report.
-            Err(unknown) => match context.resolve_change(None) {
+            Err(unknown) => match resolve(context, None) {
                 Ok(change) => Ok((change, Some(word.clone()))),
                 Err(_) => Err(unknown),
             },
         },
-        [change, word, ..] => Ok((context.resolve_change(Some(change))?, Some(word.clone()))),
+        [change, word, ..] => Ok((resolve(context, Some(change))?, Some(word.clone()))),
     }
 }
 
@@ -387,6 +395,17 @@ fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
             Ok(number) if !story.is_empty() => Ok((story.to_owned(), Some(number))),
             _ => Err(OpenRefusal::NoAttempt(word.to_owned()).into()),
         },
+    }
+}
+
+/// Reports settings of `git -c` that an active loop does not follow: it keeps the list that it began with.
+fn tell_fixed(open: &mut Loop<'_>) {
+    for key in ["ralph.adapter", "ralph.stories"] {
+        if open.context.configuration.given(key).is_some() {
+            open.tell(format!(
+                "{key} has no effect on an active loop: it keeps the story list that it began with"
+            ));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `git ralph prune`.
 
-use super::context;
+use super::{context, resolve};
 use crate::cli::complete::loops;
 use crate::engine;
 use crate::error::Error;
@@ -24,7 +24,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut context = context(&mut narrator).await?;
     let change = match &args.change {
-        Some(name) => Some(context.resolve_change(Some(name))?),
+        Some(name) => Some(resolve(&context, Some(name))?),
         None => None,
     };
     let removed = engine::prune(&mut context, change.as_ref()).await?;

@@ -12,6 +12,7 @@ use serde_json::json;
 
 /// The arguments of `git ralph restore`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "git ralph restore [--json] [<change>] <story>[@<attempt>]")]
 pub struct Args {
     /// The change and the attempt, or only the attempt: story@number, or a story for its latest attempt
     #[arg(

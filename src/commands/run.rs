@@ -4,7 +4,7 @@ use super::choose::{choose, closes};
 use super::finish::by_flag;
 use super::notify::notify;
 use super::pick::change_to_run;
-use super::{context, put_stories_in, run_several, step_settings, summarise, tell_ignored};
+use super::{context, put_stories_in, run_several, step_settings, summarise, tell_fixed, tell_ignored};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -103,6 +103,7 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
         Some(name) => Change::new(name)?,
         None => change_to_run(screen, &context, &settings).await?,
     };
+    ui::set_subject(&change);
     tell_ignored(&mut context, &change);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
         // The hint does not repeat a mistyped name.
@@ -120,7 +121,11 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
         restart: false,
         allow_red: args.allow_red,
     };
-    let mut open = Box::pin(start(context, &change, &options)).await?.open;
+    let started = Box::pin(start(context, &change, &options)).await?;
+    let mut open = started.open;
+    if started.already {
+        tell_fixed(&mut open);
+    }
     let mut step = AttemptOptions {
         settings: step_settings(&open, &args.settings),
         agent: args.agent.clone(),
@@ -192,6 +197,14 @@ async fn conclude(
         ..summary.clone()
     };
     screen.say(&ui::summary::of(&shown, why(&stopped).as_deref()));
+    if screen.quiet && stopped != Stopped::Complete {
+        // Why it stopped is what -q leaves.
+        let loud = Screen {
+            quiet: false,
+            ..screen
+        };
+        loud.say(&format!("{}\n", message(&stopped, open)));
+    }
     notify(screen, open, begun, &message(&stopped, open)).await;
     if asks {
         forget_typed();

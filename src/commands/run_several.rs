@@ -52,7 +52,18 @@ async fn in_order(screen: Screen, args: &Args, changes: &[String]) -> Result<Vec
     let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, &context, &args.stories)?;
     if by_flag(args.choice).is_none() && settings.finish == FinishChoice::Ask {
-        return Err(FinishRefusal::NoChoiceForSeveral(changes.to_vec()).into());
+        let has_stories = |name: &String| {
+            Change::new(name).is_ok_and(|change| {
+                let wanted = wanted(&settings, &change, &context.below_top);
+                goes_on(&context, &change)
+                    || Source::resolve(&context.repo.top, change.as_str(), &wanted).is_ok()
+            })
+        };
+        return Err(FinishRefusal::NoChoiceForSeveral {
+            is_agent: !changes.iter().skip(1).any(has_stories),
+            changes: changes.to_vec(),
+        }
+        .into());
     }
     for name in changes {
         let change = Change::new(name)?;

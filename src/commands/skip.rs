@@ -39,7 +39,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let what = if args.undo {
-        "is to be done again"
+        "is no longer skipped"
     } else {
         "is skipped"
     };

@@ -1,5 +1,6 @@
 //! `git ralph start`.
 
+use super::pick::change_to_run;
 use super::{context, put_stories_in, tell_ignored};
 use crate::async_cmd::quoted;
 use crate::cli;
@@ -8,6 +9,7 @@ use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
+use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::inspect::stories::{ChosenAgent, Preview, Stories};
 use crate::names::Change;
@@ -16,14 +18,15 @@ use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 
 /// The arguments of `git ralph start`.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub struct Args {
-    /// The change: a name that can be part of a branch name
+    /// The change: a name that can be part of a branch name; defaults to the only one with open stories
     #[arg(add = ArgValueCandidates::new(changes))]
-    pub change: String,
+    pub change: Option<String>,
     /// Settings.
     #[command(flatten)]
     pub settings: cli::Settings,
@@ -57,10 +60,8 @@ fn shell_line(words: &[OsString]) -> String {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let change = Change::new(&args.change)?;
     let mut narrator = Narrator::new(screen);
     let mut context = context(&mut narrator).await?;
-    tell_ignored(&mut context, &change);
     let mut settings = context.configuration.settings.clone();
     let mut typed = Options::from(&args.settings);
     if !args.agent.is_empty() {
@@ -68,6 +69,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
     typed.apply(&mut settings);
     put_stories_in(&mut settings, &context, &args.stories)?;
+    let change = match &args.change {
+        Some(name) => Change::new(name)?,
+        None => change_to_run(screen, &context, &settings).await?,
+    };
+    ui::set_subject(&change);
+    tell_ignored(&mut context, &change);
     let options = StartOptions {
         settings,
         typed,
@@ -121,7 +128,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
     if !screen.json {
         let status = Status::of(&open.state, &open.context.repo.top).await;
-        screen.answer(&ui::status::table(&status, screen.columns()));
+        let is_told = !already && !screen.quiet && io::stdout().is_terminal();
+        screen.answer(&if is_told {
+            ui::summary::next(&status.next_steps(Driver::Steps))
+        } else {
+            ui::status::table(&status, screen.columns())
+        });
     }
     // A signal during the gates ends the command; the loop has begun all the same.
     let signal = open.context.stop.signal();

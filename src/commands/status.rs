@@ -1,6 +1,6 @@
 //! `git ralph status`.
 
-use super::{context, here};
+use super::{context, here, resolve};
 use crate::cli::complete::loops;
 use crate::engine::look;
 use crate::error::Error;
@@ -39,7 +39,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let context = context(&mut narrator).await?;
     if let Some(name) = &args.change {
-        let change = context.resolve_change(Some(name))?;
+        let change = resolve(&context, Some(name))?;
         let (context, state) = look(context, &change).await?;
         let status = Status::seen_from(&context.repo, &context.head, &state).await?;
         if args.json {

@@ -1,8 +1,10 @@
 //! `git ralph stories`.
 
-use super::{context, put_stories_in};
+use super::pick::change_to_run;
+use super::{context, put_stories_in, resolve};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::stories::{listing_from_head, wanted};
 use crate::engine::{Context, look};
 use crate::error::Error;
@@ -31,7 +33,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let context = context(&mut narrator).await?;
     let is_named = args.from.path.is_some() || args.from.adapter.is_some();
-    let stories = match (context.resolve_change(args.change.as_deref()), &args.change) {
+    let stories = match (resolve(&context, args.change.as_deref()), &args.change) {
         (Ok(change), _) if is_named => as_start_would(&context, &change, &args.from).await?,
         (Ok(change), _) => {
             let (context, state) = look(context, &change).await?;
@@ -40,6 +42,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         // There is no loop of this name.
         (Err(_), Some(name)) => as_start_would(&context, &Change::new(name)?, &args.from).await?,
+        // Without a loop, the only change that there is.
+        (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
+            let settings = context.configuration.settings.clone();
+            let change = change_to_run(screen, &context, &settings).await?;
+            as_start_would(&context, &change, &args.from).await?
+        }
         (Err(error), None) => return Err(error),
     };
     if args.json {

@@ -58,15 +58,20 @@ impl<'o> Context<'o> {
         // Git finds the same configuration from here as from the top.
         let here = Git::at(dir);
         let (mut found, mut configuration) = tokio::join!(discover(dir), Configuration::read(&here));
-        if let Err(GitError::Failed { words, .. }) = &found
-            && damaged::mend(dir, words, observer).await?
-        {
-            (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        if let Err(GitError::Failed { words, .. }) = &found {
+            match damaged::mend(dir, words, observer).await {
+                Ok(true) => (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here)),
+                Ok(false) => {}
+                Err(Error::Open(OpenRefusal::NoWorkTree(words))) => {
+                    return Err(no_work_tree(&here, words).await.into());
+                }
+                Err(error) => return Err(error),
+            }
         }
         let (mut repo, head) = match found {
             Ok(found) => found,
             Err(GitError::Failed { words, .. }) => {
-                return Err(OpenRefusal::NoWorkTree(words.trim().to_owned()).into());
+                return Err(no_work_tree(&here, words.trim().to_owned()).await.into());
             }
             Err(other) => return Err(other.into()),
         };
@@ -118,6 +123,7 @@ impl<'o> Context<'o> {
                 Err(OpenRefusal::UnknownLoop {
                     name: name.to_owned(),
                     known: known.iter().map(ToString::to_string).collect(),
+                    changes: stories::changes(&self.repo.top),
                 }
                 .into())
             };
@@ -141,6 +147,21 @@ impl<'o> Context<'o> {
             .into()),
             (several, _) => Err(OpenRefusal::SeveralLoops(names(several)).into()),
         }
+    }
+}
+
+/// Returns the error for a directory that is in no work tree, with git's own words.
+async fn no_work_tree(here: &Git, words: String) -> OpenRefusal {
+    let asked = here
+        .cmd("rev-parse", ["--is-bare-repository", "--absolute-git-dir"])
+        .any_exit()
+        .await;
+    let told = asked.ok().filter(|output| output.code == Some(0));
+    let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    match told.as_deref().and_then(|told| told.split_once('\n')) {
+        Some(("true", _)) => OpenRefusal::Bare,
+        Some((_, git_dir)) => OpenRefusal::InsideGitDir(PathBuf::from(git_dir.trim_end())),
+        None => OpenRefusal::NoWorkTree(words),
     }
 }
 

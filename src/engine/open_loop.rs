@@ -141,6 +141,7 @@ impl<'o> Loop<'o> {
             Refusal::NothingFailed => StepRefusal::NothingFailed(change).into(),
             Refusal::Finished => StepRefusal::LoopFinished(change).into(),
             Refusal::NoStory => StoryRefusal::NothingLeft {
+                skipped: self.state.progress.skipped.clone(),
                 change,
                 done: progress.completed.len(),
                 total: progress.completed.len(),

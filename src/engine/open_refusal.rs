@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
 use crate::git::RefFile;
-use crate::names::closest;
+use crate::names::{Change, closest};
 
 /// The reason why a repository, a loop or a kept attempt was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenRefusal {
     #[error("not inside the work tree of a git repository\n  {0}")]
     NoWorkTree(String),
+    #[error("this repository has no work tree")]
+    Bare,
+    #[error("the current directory is inside the repository's own directory {}", .0.display())]
+    InsideGitDir(PathBuf),
     /// Git cannot read the repository; with git's own message.
     #[error("git cannot read the repository {}\n  {words}", git_dir.display())]
     Damaged { git_dir: PathBuf, words: String },
@@ -20,7 +24,12 @@ pub enum OpenRefusal {
     #[error("this already is an attempt of a loop: an agent cannot start another one")]
     InsideAttempt,
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
-    UnknownLoop { name: String, known: Vec<String> },
+    UnknownLoop {
+        name: String,
+        known: Vec<String>,
+        /// The changes that a loop could be started for.
+        changes: Vec<String>,
+    },
     /// There is no live loop, but perhaps finished ones.
     #[error("there is no {}loop here{}", if finished.is_empty() { "" } else { "active " }, list(" (finished: ", finished, ")"))]
     NoLoop {
@@ -39,6 +48,22 @@ pub enum OpenRefusal {
     UnknownAttempt { change: String, attempt: String },
     #[error("'{0}' is not an attempt: use <story>@<number>")]
     NoAttempt(String),
+    /// A word that names neither a loop nor a story with an attempt.
+    #[error("'{word}' is not a story with an attempt, or a change")]
+    NoStoryOrChange { change: String, word: String },
+}
+
+impl OpenRefusal {
+    /// Refuses a word that should name an attempt of a loop.
+    pub fn of_attempt(change: &Change, word: String) -> Self {
+        let change = change.to_string();
+        if word.contains('@') {
+            let attempt = word;
+            Self::UnknownAttempt { change, attempt }
+        } else {
+            Self::NoStoryOrChange { change, word }
+        }
+    }
 }
 
 /// Returns the command to type if git cannot read a repository.
@@ -58,32 +83,37 @@ fn repair(git_dir: &Path) -> String {
     }
 }
 
+/// Returns the command that begins a loop for one of these changes.
+fn start_one_of(changes: &[String]) -> String {
+    match changes {
+        [] => "git ralph start <change>".to_owned(),
+        [only] => format!("git ralph start {only}"),
+        several => format!("git ralph start <change> ({})", several.join(", ")),
+    }
+}
+
 impl Advise for OpenRefusal {
     fn advice(&self) -> Advice {
         match self {
             Self::NoWorkTree(_) => hint("cd into a repository, or create one with: git init"),
+            Self::Bare => hint("git worktree add <dir> && cd <dir>"),
+            Self::InsideGitDir(_) => hint("cd into the work tree"),
             Self::Damaged { git_dir, .. } => hint(repair(git_dir)),
             Self::OtherGitDir { .. } => hint("cd into the work tree of that repository, or: unset GIT_DIR"),
             Self::InsideAttempt => hint("end the attempt with its promise; the loop then continues"),
-            Self::UnknownLoop { name, known } => match closest(name, known) {
-                Some(meant) => hint(format!(
-                    "did you mean '{meant}'? To start a loop: git ralph start {name}"
-                )),
-                None if known.is_empty() => hint(format!("git ralph start {name}")),
-                None => hint(format!(
-                    "name one of them, or start another: git ralph start {name}"
-                )),
+            Self::UnknownLoop { name, known, changes } => match (closest(name, known), known.as_slice()) {
+                _ if changes.contains(name) => hint(format!("git ralph start {name}")),
+                (Some(meant), _) => hint(format!("did you mean '{meant}'?")),
+                (None, []) => hint(start_one_of(changes)),
+                (None, _) => hint("name one of them, or see: git ralph status"),
             },
-            Self::NoLoop { changes, .. } => hint(match changes.as_slice() {
-                [] => "git ralph start <change>".to_owned(),
-                [only] => format!("git ralph start {only}"),
-                several => format!("git ralph start <change> ({})", several.join(", ")),
-            }),
-            Self::SeveralChanges(_) => hint("name one of them: git ralph run <change>"),
+            Self::NoLoop { changes, .. } => hint(start_one_of(changes)),
+            Self::SeveralChanges(_) => hint("name one of them in the same command"),
             Self::SeveralLoops(_) => hint("name one of them, or see: git ralph status"),
             Self::OtherWorkTree { path, .. } => hint(format!("cd {}", quoted(path))),
             Self::UnknownAttempt { change, .. } => hint(format!("git ralph log {change}")),
             Self::NoAttempt(_) => hint("git ralph log"),
+            Self::NoStoryOrChange { change, .. } => hint(format!("attempts: git ralph log {change}")),
         }
     }
 }

@@ -28,6 +28,7 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
         return Err(OpenRefusal::UnknownLoop {
             name: change.to_string(),
             known: Vec::new(),
+            changes: crate::stories::changes(&context.repo.top),
         }
         .into());
     };
@@ -111,6 +112,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         return Err(OpenRefusal::UnknownLoop {
             name: change.to_string(),
             known: Vec::new(),
+            changes: crate::stories::changes(&context.repo.top),
         }
         .into());
     };
@@ -245,7 +247,11 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
         Intent::Revert(plan) => revert::apply(open, plan, None).await,
         Intent::Cleanup(plan) => finish::apply_cleanup(open, &plan, None).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
-        Intent::Abort(plan) => abort::apply(open, &plan, None).await,
+        Intent::Abort(plan) => {
+            abort::apply(open, &plan, None).await?;
+            abort::tell(open);
+            Ok(())
+        }
         Intent::Restore(plan) => restore::apply(open, &plan).await,
     }
 }

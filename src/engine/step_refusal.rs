@@ -54,7 +54,7 @@ impl Advise for StepRefusal {
                 .exit(Exit::RetriesSpent)
             }
             Self::NothingFailed(change) => hint(format!("git ralph next {change}")),
-            Self::LoopFinished(change) => hint(format!("git ralph start {change}")),
+            Self::LoopFinished(change) => hint(format!("to begin a new loop: git ralph start {change}")),
             Self::LoopLive(change) => hint(format!("git ralph finish {change}")),
             Self::Unfit { change, file, .. } => {
                 let file = quoted(&file.to_string_lossy());

@@ -251,6 +251,7 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
                 change: state.change.to_string(),
                 done,
                 total,
+                skipped: progress.skipped.clone(),
                 live: true,
             }
             .into())

@@ -15,11 +15,13 @@ pub enum StoryRefusal {
         source_file: String,
         adapter: Adapter,
     },
-    #[error("nothing left to do: {done} of {} complete", counted(*total, "story is", "stories are"))]
+    #[error("nothing left to do: {done} of {} complete{}", counted(*total, "story is", "stories are"), list("; skipped: ", skipped, ""))]
     NothingLeft {
         change: String,
         done: usize,
         total: usize,
+        /// Ids of the stories that the loop skips.
+        skipped: Vec<String>,
         /// True if a loop is live.
         live: bool,
     },
@@ -33,6 +35,11 @@ pub enum StoryRefusal {
     /// `skip --undo` was called, but no story is skipped.
     #[error("no story is skipped")]
     NothingSkipped,
+    /// `skip --undo` was called for another story.
+    #[error("story {0} is not skipped")]
+    NotSkipped(String),
+    #[error("story {0} is already complete")]
+    AlreadyComplete(String),
     #[error("every remaining story waits for another{}", list(": ", .0, ""))]
     Blocked(Vec<String>),
     #[error("story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
@@ -58,7 +65,9 @@ impl Advise for StoryRefusal {
                 Some(meant) => hint(format!("did you mean '{meant}'?")),
                 None => hint("git ralph stories"),
             },
-            Self::NothingSkipped => hint("git ralph stories"),
+            Self::NothingSkipped | Self::NotSkipped(_) | Self::AlreadyComplete(_) => {
+                hint("git ralph stories")
+            }
             Self::Blocked(_) => {
                 hint("fix their dependencies in the list; in an active loop: git ralph skip <change> <story>")
                     .exit(Exit::Person)

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 
 use super::tests::complete;
 use super::{
@@ -314,14 +314,28 @@ fn open() -> Vec<OpenRefusal> {
             named: path("/other/.git"),
             found: path("/r/.git"),
         },
+        OpenRefusal::Bare,
+        OpenRefusal::InsideGitDir(path("/r/.git")),
         OpenRefusal::InsideAttempt,
         OpenRefusal::UnknownLoop {
             name: "add-logn".to_owned(),
             known: words(&["add-login"]),
+            changes: words(&["add-login"]),
         },
         OpenRefusal::UnknownLoop {
             name: "tidy-up".to_owned(),
             known: words(&["add-login"]),
+            changes: words(&["add-login", "tidy-up"]),
+        },
+        OpenRefusal::UnknownLoop {
+            name: "1".to_owned(),
+            known: words(&["add-login"]),
+            changes: words(&["add-login"]),
+        },
+        OpenRefusal::UnknownLoop {
+            name: "1".to_owned(),
+            known: Vec::new(),
+            changes: words(&["add-login"]),
         },
         OpenRefusal::NoLoop {
             finished: Vec::new(),
@@ -342,6 +356,10 @@ fn open() -> Vec<OpenRefusal> {
             attempt: "2@9".to_owned(),
         },
         OpenRefusal::NoAttempt("2@x".to_owned()),
+        OpenRefusal::NoStoryOrChange {
+            change: change(),
+            word: "foo".to_owned(),
+        },
     ]
 }
 
@@ -453,7 +471,7 @@ fn attempt() -> Vec<AttemptRefusal> {
         AttemptRefusal::SessionAtWork {
             change: change(),
             story: Some(story()),
-            seen: Timestamp::UNIX_EPOCH,
+            silent: SignedDuration::from_secs(75),
         },
     ]
 }
@@ -461,7 +479,15 @@ fn attempt() -> Vec<AttemptRefusal> {
 fn finish() -> Vec<FinishRefusal> {
     vec![
         FinishRefusal::NoChoice(change()),
-        FinishRefusal::NoChoiceForSeveral(words(&["add-login", "add-search"])),
+        FinishRefusal::TwoChoices,
+        FinishRefusal::NoChoiceForSeveral {
+            changes: words(&["add-login", "add-search"]),
+            is_agent: false,
+        },
+        FinishRefusal::NoChoiceForSeveral {
+            changes: words(&["add-login", "sh", "agent.sh"]),
+            is_agent: true,
+        },
         FinishRefusal::OriginalGone {
             branch: "main".to_owned(),
             oid: "bbebf10cdf".to_owned(),
@@ -499,6 +525,8 @@ fn story_list() -> Vec<StoryRefusal> {
             known: words(&["login", "logout"]),
         },
         StoryRefusal::NothingSkipped,
+        StoryRefusal::NotSkipped(story()),
+        StoryRefusal::AlreadyComplete(story()),
         StoryRefusal::Blocked(words(&["2 waits for 3", "3 waits for 2"])),
     ];
     for adapter in Adapter::ALL {
@@ -513,6 +541,7 @@ fn story_list() -> Vec<StoryRefusal> {
             change: change(),
             done: 3,
             total: 3,
+            skipped: if either { Vec::new() } else { words(&["2"]) },
             live: either,
         });
         all.push(StoryRefusal::StillOpen {

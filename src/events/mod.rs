@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::git::DiffSize;
 use crate::names::Oid;
@@ -41,8 +41,20 @@ pub struct Event {
     /// The event itself.
     #[serde(flatten)]
     pub what: What,
-    /// The change.
+    /// The change; null, and empty here, if an error is about none.
+    #[serde(serialize_with = "or_null", deserialize_with = "or_empty")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub change: String,
+}
+
+fn or_null<S: Serializer>(change: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(change)
+        .filter(|change| !change.is_empty())
+        .serialize(serializer)
+}
+
+fn or_empty<'d, D: Deserializer<'d>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The kinds of events, with their fields.

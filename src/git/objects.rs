@@ -79,6 +79,15 @@ impl Git {
         self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
     }
 
+    /// Returns the commit of a revision.
+    ///
+    /// # Errors
+    /// If it does not exist.
+    pub async fn commit_of_name(&self, revision: &str) -> Result<Oid, GitError> {
+        let name = format!("{revision}^{{commit}}");
+        self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
+    }
+
     /// Lists the staged entries of an index with the tree `to`, relative to `from`.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::agent::Pieces;
 use crate::error::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Git, GitError, Hooks};
-use crate::names::closest;
+use crate::names::{closest, counted};
 
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
@@ -220,6 +220,16 @@ impl Default for Settings {
 /// Keys that this version ignores, each with the values that need no warning.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
 
+/// The settings that are times.
+const TIMES: &[&str] = &[
+    "ralph.timeout",
+    "ralph.idleTimeout",
+    "ralph.verifyTimeout",
+    "ralph.maxDuration",
+    "ralph.maxWait",
+    "ralph.commandTimeout",
+];
+
 /// The configuration as far as git-ralph uses it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
@@ -314,6 +324,7 @@ impl Configuration {
                     if !set(&mut configuration.settings, key, value)? {
                         configuration.ignored.extend(why_ignored(key, value));
                     }
+                    configuration.ignored.extend(few_seconds(key, value));
                     if *scope == b"command" {
                         configuration.given.push((key.to_owned(), value.to_owned()));
                     }
@@ -447,15 +458,35 @@ fn set_piece(
     Ok(true)
 }
 
+/// Returns a message about a time without a unit that is so short that minutes may be meant.
+fn few_seconds(key: &str, value: &str) -> Option<String> {
+    let is_time = TIMES.iter().any(|time| time.eq_ignore_ascii_case(key));
+    let seconds = value.trim().parse::<u32>().ok().filter(|_| is_time)?;
+    (1..60).contains(&seconds).then(|| {
+        let (key, seconds_in_words) = (spelled(key), counted(seconds, "second", "seconds"));
+        format!("{key}={seconds} means {seconds_in_words}; for minutes: git config {key} {seconds}m")
+    })
+}
+
 /// Returns a message why a setting has no effect; `None` if its value needs no warning.
 fn why_ignored(key: &str, value: &str) -> Option<String> {
     if let Some((key, nothing)) = NOT_YET.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
         return (!nothing.contains(&value))
             .then(|| format!("the setting {key} has no effect in this version"));
     }
+    if let Some((agent, piece)) = key
+        .strip_prefix("ralph.agent.")
+        .and_then(|rest| rest.rsplit_once('.'))
+    {
+        let pieces = ["command".to_owned(), "format".to_owned()];
+        let meant = closest(piece, &pieces).unwrap_or("command");
+        return Some(format!(
+            "unknown setting {key}; did you mean ralph.agent.{agent}.{meant}?"
+        ));
+    }
     let known: Vec<String> = TABLE.iter().map(|(key, ..)| key.to_lowercase()).collect();
     Some(match closest(key, &known) {
-        Some(meant) => format!("there is no setting {key}; did you mean {}?", spelled(meant)),
-        None => format!("there is no setting {key}; for those there are: git ralph help"),
+        Some(meant) => format!("unknown setting {key}; did you mean {}?", spelled(meant)),
+        None => format!("unknown setting {key}; git ralph help lists the settings"),
     })
 }

@@ -65,12 +65,23 @@ fn what_has_no_effect_is_told_where_it_asks_for_something() {
     let why = "the setting ralph.checkpointHooks has no effect in this version";
     assert_eq!(ignored("ralph.checkpointhooks\ntrue"), [why]);
     assert!(ignored("ralph.checkpointhooks\nfalse").is_empty());
-    let why = "there is no setting ralph.verfy; did you mean ralph.verify?";
+    let why = "unknown setting ralph.verfy; did you mean ralph.verify?";
     assert_eq!(ignored("ralph.verfy\nmake"), [why]);
-    let why = "there is no setting ralph.maxretry; did you mean ralph.maxRetries?";
+    let why = "unknown setting ralph.maxretry; did you mean ralph.maxRetries?";
     assert_eq!(ignored("ralph.maxretry\n2"), [why]);
-    assert!(ignored("ralph.sandbox\nyes")[0].contains("there is no setting ralph.sandbox; for"));
-    assert!(ignored("ralph.agent.claude.comand\nx")[0].contains("no setting"));
+    assert!(ignored("ralph.sandbox\nyes")[0].contains("unknown setting ralph.sandbox; git ralph help lists"));
+    let why = "unknown setting ralph.agent.claude.comand; did you mean ralph.agent.claude.command?";
+    assert_eq!(ignored("ralph.agent.claude.comand\nx"), [why]);
+    let why = "ralph.timeout=5 means 5 seconds; for minutes: git config ralph.timeout 5m";
+    assert_eq!(ignored("ralph.timeout\n5"), [why]);
+    for fine in [
+        "ralph.timeout\n5m",
+        "ralph.timeout\n90",
+        "ralph.timeout\n0",
+        "ralph.maxretries\n5",
+    ] {
+        assert!(ignored(fine).is_empty(), "{fine}");
+    }
 }
 
 #[test]

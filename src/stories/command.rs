@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::records::Records;
+use super::records::{Records, wrong_json};
 use super::{SourceError, Story};
 use crate::async_cmd::{self, Command};
 use crate::git::REPOSITORY_VARIABLES;
@@ -93,7 +93,7 @@ pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, Sou
     let text = String::from_utf8(bytes).map_err(|_| malformed("what it prints is not UTF-8".to_owned()))?;
     let mut values: Vec<&RawValue> = Vec::new();
     for value in serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>() {
-        let value = value.map_err(|error| malformed(error.to_string()))?;
+        let value = value.map_err(|error| malformed(wrong_json(&error)))?;
         match serde_json::from_str::<Vec<&RawValue>>(value.get()) {
             Ok(list) => values.extend(list),
             Err(_) => values.push(value),

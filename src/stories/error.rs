@@ -159,7 +159,7 @@ impl Advise for SourceError {
                 hint("git config ralph.storiesCommand '<command that prints one JSON object per story>'")
             }
             Self::CommandFailed { .. } => hint("run it in the top directory, and fix what it reports"),
-            Self::Malformed { .. } => hint("fix it, then run: git ralph stories"),
+            Self::Malformed { .. } => hint("fix it, then run the same command again"),
             Self::NoStories {
                 change,
                 looked_for,

@@ -367,7 +367,7 @@ mod tests {
         for part in [
             "looked for: openspec/changes/c/tasks.md, specs/c/tasks.md, .kiro/specs/c/tasks.md",
             "changes found: a, b",
-            "prd.json cannot be read (expected value at line 2 column 15)",
+            "prd.json cannot be read (it is not valid JSON at line 2, column 15: expected value)",
             ".ralph/prd.json is for the branch test/x",
             "scripts/ralph/prd.json names no branch",
         ] {

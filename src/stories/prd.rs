@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::records::{Members, Records};
+use super::records::{Members, Records, wrong_json};
 use super::{SourceError, file};
 
 /// The places where such files are searched, relative to the top.
@@ -91,7 +91,7 @@ pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
     let list = match Members::of(root) {
         Some(members) => {
             let list = members.first(LISTS).map(|(_, list)| list);
-            list.ok_or_else(|| malformed(format!("it is not a list and has no {}", LISTS.join(", "))))?
+            list.ok_or_else(|| malformed(format!("it has no list of stories ({})", LISTS.join(", "))))?
         }
         None => root,
     };
@@ -150,7 +150,7 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
 }
 
 fn root(text: &str) -> Result<&RawValue, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    serde_json::from_str(text).map_err(|error| wrong_json(&error))
 }
 
 #[cfg(test)]
@@ -254,13 +254,14 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place() {
         assert_eq!(
             wrong(b"{\n \"stories\": [\n  {\"id\": }\n"),
-            "cannot read stories from 'prd.json': expected value at line 3 column 10"
+            "cannot read stories from 'prd.json': it is not valid JSON at line 3, column 10: expected value"
         );
         assert!(wrong(b"[\n\"\xff\"]").contains("not UTF-8 at line 2 column 2"));
-        assert!(wrong(b"{}").contains("has no userStories, stories, tasks"));
+        assert!(wrong(b"{}").contains("has no list of stories (userStories, stories, tasks)"));
+        assert!(wrong(b"{\n\"stories\": [\n").ends_with("the JSON ends too early, at line 3"));
         assert!(wrong(b"3").contains("its stories are not a list"));
         assert!(wrong(b"[\n3]").contains("a story must be an object at line 2"));
-        assert!(wrong(b"").contains("line 1 column 0"));
+        assert!(wrong(b"").contains("the JSON ends too early, at line 1"));
     }
 
     proptest! {

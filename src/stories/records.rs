@@ -13,6 +13,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use super::ids::{self, Names};
@@ -365,4 +366,17 @@ fn quoted(json: &str) -> String {
     let longest = json.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}json\n{json}\n{fence}\n")
+}
+
+/// Returns the reason why a text is not JSON, and where.
+pub(super) fn wrong_json(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    match error.classify() {
+        Category::Eof => format!("the JSON ends too early, at line {line}"),
+        _ => {
+            let words = error.to_string();
+            let what = words.split(" at line ").next().unwrap_or_default();
+            format!("it is not valid JSON at line {line}, column {column}: {what}")
+        }
+    }
 }

@@ -30,11 +30,7 @@ pub fn table(found: &Examination, columns: Option<usize>) -> String {
     let _ = writeln!(text, "git: {}", git.trim_start_matches("git version "));
     for feature in &found.features {
         if feature.available == Some(false) {
-            let _ = writeln!(
-                text,
-                "  this git has no {} (since {}): {}",
-                feature.name, feature.since, feature.used_for
-            );
+            let _ = writeln!(text, "  git older than {}: {}", feature.since, feature.without);
         }
     }
     if let Some(agent) = &found.agent {

@@ -29,6 +29,12 @@ pub fn error(message: &str) -> String {
     format!("::error title=git ralph::{}\n", escaped(message))
 }
 
+/// Marks the job with a warning.
+#[must_use]
+pub fn warning(message: &str) -> String {
+    format!("::warning title=git ralph::{}\n", escaped(message))
+}
+
 /// A part of the log in which nothing is a command: the output of an agent.
 #[derive(Debug)]
 pub struct Pause {

@@ -28,6 +28,7 @@ use anstream::ColorChoice;
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
+use crate::names::Change;
 use crate::settings::Colour;
 use shown::{AgentOutput, Styles, shown};
 
@@ -212,6 +213,21 @@ fn print_bytes(bytes: &[u8]) {
         let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
         lost.get_or_insert(error);
     }
+}
+
+/// The change that the command is about, once it is known.
+static SUBJECT: Mutex<Option<String>> = Mutex::new(None);
+
+/// Notes the change that errors from here on are about.
+pub fn set_subject(change: &Change) {
+    let mut subject = SUBJECT.lock().unwrap_or_else(PoisonError::into_inner);
+    *subject = Some(change.to_string());
+}
+
+/// Returns the change that an error is about, if it is known.
+#[must_use]
+pub fn subject() -> Option<String> {
+    SUBJECT.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The error of the first answer that could not be printed.

@@ -35,16 +35,18 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         }
         What::AttemptEnded(attempt) => text = ended(attempt),
         What::Gate {
+            story,
             command,
             reason,
             duration,
             ..
         } => {
+            let when = if story.is_some() { "" } else { " before any work" };
             let words = match reason {
                 None => green(&format!("passed after {}", time(*duration))),
                 Some(why) => red(&format!("failed after {} ({why})", time(*duration))),
             };
-            line(&mut text, &format!("  gate {words}: {command}"));
+            line(&mut text, &format!("  gate{when} {words}: {command}"));
         }
         What::Checkpoint { story, oid, .. } => match story {
             Some(story) => line(&mut text, &format!("  checkpoint {}: {story}", oid.short())),
@@ -222,6 +224,13 @@ pub(super) fn time(seconds: f64) -> String {
         (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
         (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
     }
+}
+
+/// Returns the line about an attempt whose gate failed: its output and its time have just been shown.
+pub(super) fn failed_by_gate(attempt: &Attempt) -> Option<String> {
+    let reason = attempt.reason.as_deref()?.lines().next()?;
+    let words = format!("attempt {}", Verdict::Failed);
+    Some(format!("  {}: {reason}\n", verdict(attempt.verdict, &words)))
 }
 
 fn ended(attempt: &Attempt) -> String {

@@ -23,6 +23,8 @@ pub struct Narrator {
     top: String,
     /// The reason why the last attempt failed.
     reason: Option<String>,
+    /// True if the last event was a gate that failed, and showed its output.
+    gate_failed: bool,
     /// True if the words are folded, as the log of a GitHub workflow can.
     folds: bool,
 }
@@ -39,6 +41,7 @@ impl Narrator {
             margin: Margin::default(),
             top: String::new(),
             reason: None,
+            gate_failed: false,
             folds: github::is_there() && !screen.quiet,
         }
     }
@@ -79,6 +82,24 @@ impl Narrator {
         }
     }
 
+    /// Returns the annotation of a workflow's log for a failed attempt.
+    fn annotation(&mut self, event: &Event) -> Option<String> {
+        let (words, mark): (_, fn(&str) -> String) = match &event.what {
+            What::Retry { story, .. } => {
+                let left = narration::of(&event.change, &event.what)?;
+                (
+                    format!("story {story} failed,{}", left.replace("  ", " ")),
+                    github::warning,
+                )
+            }
+            What::MaxRetriesExceeded { .. } => (narration::of(&event.change, &event.what)?, github::error),
+            _ => return None,
+        };
+        let why = std::mem::take(&mut self.reason);
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        Some(mark(&format!("{}{why}", words.trim_end())))
+    }
+
     fn settle_colours(&mut self) {
         let _ = io::stderr().lock().write_all(self.agent.settle());
     }
@@ -97,14 +118,25 @@ impl Observer for Narrator {
                 self.command(github::END_GROUP);
             }
         }
-        if self.folds && matches!(event.what, What::MaxRetriesExceeded { .. }) {
-            let words = narration::of(&event.change, &event.what).unwrap_or_default();
-            let why = std::mem::take(&mut self.reason);
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            self.command(&github::error(&format!("{}{why}", words.trim_end())));
+        if self.folds
+            && let Some(annotation) = self.annotation(event)
+        {
+            self.command(&annotation);
             return;
         }
-        if let Some(text) = narration::of(&event.change, &event.what) {
+        let text = match &event.what {
+            What::AttemptEnded(attempt) if self.gate_failed => narration::failed_by_gate(attempt),
+            _ => None,
+        };
+        self.gate_failed = matches!(
+            &event.what,
+            What::Gate {
+                passed: false,
+                story: Some(_),
+                ..
+            }
+        );
+        if let Some(text) = text.or_else(|| narration::of(&event.change, &event.what)) {
             match &heading {
                 Some(heading) if self.folds => self.command(&github::group(heading)),
                 _ => self.say(&text),

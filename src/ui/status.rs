@@ -146,7 +146,7 @@ fn of_session(session: &SessionStatus) -> Option<String> {
         return Some(red(&format!("an error has stopped the agent's session: {error}")));
     }
     if session.ended_early {
-        return Some(red("the agent's session has ended, although the loop goes on"));
+        return Some(red("the agent's session has ended, but the loop is still active"));
     }
     let silent = Timestamp::now().duration_since(session.seen).as_secs_f64();
     let what = match session.story {

@@ -88,7 +88,8 @@ pub(crate) async fn run_gate(
     log: File,
     settings: &Settings,
 ) -> Result<Passed, Error> {
-    open.context.observer.doing(&format!("gate: {gate}"));
+    let when = if about.is_some() { "" } else { " before any work" };
+    open.context.observer.doing(&format!("gate{when}: {gate}"));
     let since = Instant::now();
     let job = Job {
         argv: ["sh", "-c", gate].map(OsString::from).into(),

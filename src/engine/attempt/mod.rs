@@ -20,7 +20,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use self::agent_run::Begun;
 use self::backoff::{Backoff, Waited};
@@ -145,7 +145,7 @@ fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<()
     Err(AttemptRefusal::SessionAtWork {
         change: open.change().to_string(),
         story: session.given.as_ref().map(|given| given.story.clone()),
-        seen: session.seen,
+        silent: SignedDuration::from_secs(Timestamp::now().duration_since(session.seen).as_secs().max(0)),
     }
     .into())
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 
 use crate::agent::{AgentCommand, presets};
 use crate::async_cmd::quoted;
@@ -33,11 +33,12 @@ pub enum AttemptRefusal {
         reason: Option<String>,
         advice: Option<String>,
     },
-    #[error("an agent's session works on {} (last heard of at {seen:.0})", story.as_ref().map_or_else(|| format!("loop '{change}'"), |story| format!("story {story}")))]
+    #[error("an agent's session is working on {} (last active {silent:#} ago)", story.as_ref().map_or_else(|| format!("'{change}'"), |story| format!("story {story} of '{change}'")))]
     SessionAtWork {
         change: String,
         story: Option<String>,
-        seen: Timestamp,
+        /// Time since the last call of one of its hooks, in whole seconds.
+        silent: SignedDuration,
     },
     #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },

@@ -28,6 +28,14 @@ pub(super) const ORIGINAL_INDEX: &str = "original.index";
 /// If a person is needed (exit 7): HEAD is elsewhere, or the original branch has moved, is gone or is checked out
 /// elsewhere. Nothing is changed then.
 pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
+    abort_untold(open).await?;
+    tell(open);
+    lifecycle_hooks::tell_hooks(open, None).await?;
+    Ok(())
+}
+
+/// Does the same, and emits no event.
+pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
@@ -51,9 +59,16 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     };
     let plan = AbortPlan { finished, tip };
     journal::begin(open, Intent::Abort(plan.clone()))?;
-    apply(open, &plan, Some(now)).await?;
-    lifecycle_hooks::tell_hooks(open, None).await?;
-    Ok(())
+    apply(open, &plan, Some(now)).await
+}
+
+/// Emits the event that the loop is aborted.
+pub(crate) fn tell(open: &mut Loop<'_>) {
+    open.emit(What::Finished {
+        how: "abort".to_owned(),
+        branch: open.state.original_branch.clone(),
+        kept: open.state.change.ralph_ref("finished"),
+    });
 }
 
 /// Applies the plan of `abort`. `now` is the work tree if the working index was just read from it.
@@ -93,13 +108,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: &AbortPlan, now: Option<Rea
         git.update_refs(&[delete], &why).await?;
     }
     open.advance(Progress::close)?;
-    journal::end(open)?;
-    open.emit(What::Finished {
-        how: "abort".to_owned(),
-        branch: open.state.original_branch.clone(),
-        kept,
-    });
-    Ok(())
+    journal::end(open)
 }
 
 /// Installs the user's index, byte for byte.

@@ -65,7 +65,7 @@ fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) 
         tools => format!("; the agent was not allowed to use {tools}"),
     };
     open.tell(format!(
-        "warning: {story} is said to be complete, but nothing was changed for it{why}"
+        "warning: story {story} was reported complete, but no files changed{why}"
     ));
 }
 

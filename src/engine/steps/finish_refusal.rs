@@ -12,11 +12,17 @@ pub enum FinishRefusal {
     /// `finish` without a choice, and without a terminal to ask on.
     #[error("choose --cleanup or --keep")]
     NoChoice(String),
+    #[error("choose either --cleanup or --keep, not both")]
+    TwoChoices,
     /// `run` with several changes, without a choice for the first of them.
     #[error(
         "several changes need --cleanup or --keep: a second loop cannot begin in the work tree of the first"
     )]
-    NoChoiceForSeveral(Vec<String>),
+    NoChoiceForSeveral {
+        changes: Vec<String>,
+        /// True if only the first of them has stories: the rest may be meant as the agent's command.
+        is_agent: bool,
+    },
     #[error("branch {branch} no longer exists (it was at {oid})")]
     OriginalGone { branch: String, oid: String },
     /// Git cannot read the original branch's file.
@@ -51,9 +57,15 @@ impl Advise for FinishRefusal {
                 "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}"
             ))
             .exit(Exit::Usage),
-            Self::NoChoiceForSeveral(changes) => {
-                hint(format!("git ralph run {} --cleanup", changes.join(" "))).exit(Exit::Usage)
-            }
+            Self::TwoChoices => hint("git ralph finish --cleanup, or: git ralph finish --keep").exit(Exit::Usage),
+            Self::NoChoiceForSeveral { changes, is_agent } => hint(match changes.split_first() {
+                Some((change, agent)) if *is_agent => {
+                    let agent: Vec<String> = agent.iter().map(|word| quoted(word)).collect();
+                    format!("to run an agent: git ralph run {change} -- {}", agent.join(" "))
+                }
+                _ => format!("git ralph run {} --cleanup", changes.join(" ")),
+            })
+            .exit(Exit::Usage),
             Self::OriginalGone { branch, oid } => {
                 hint(format!("git branch {branch} {oid}")).exit(Exit::Person)
             }

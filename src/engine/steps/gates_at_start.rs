@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
-use super::abort::abort;
+use super::abort::{abort, abort_untold};
 use super::manual;
 use super::preflight::StartOptions;
 use super::start_refusal::StartRefusal;
@@ -15,7 +15,8 @@ use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::fs::file_error;
+use crate::fs::{file_error, remove_dir, remove_file};
+use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::Running;
 
@@ -25,15 +26,21 @@ const LOG: &str = "gates-at-start.log";
 /// Runs each gate once before any work. Afterwards the work tree is as it was before.
 ///
 /// # Errors
-/// [`StartRefusal::RedGate`] if one fails and that is not allowed; the loop is aborted then.
-pub(super) async fn run_gates(open: &mut Loop<'_>, options: &StartOptions) -> Result<(), Error> {
+/// [`StartRefusal::RedGate`] if one fails and that is not allowed; the loop is aborted then, and if it `is_first` of its
+/// change, nothing is left of it.
+pub(super) async fn run_gates(
+    open: &mut Loop<'_>,
+    options: &StartOptions,
+    is_first: bool,
+) -> Result<(), Error> {
     if options.settings.verify.is_empty() {
         return Ok(());
     }
     let red = run_all(open, &options.settings).await?;
     open.state.running = None;
     open.save()?;
-    if !open.checkpoint().is_as_left(open.site()).await? && manual::revert(open).await? {
+    let changed = !open.checkpoint().is_as_left(open.site()).await? && manual::revert(open).await?;
+    if changed {
         open.tell("the gates changed files; that is undone, and kept: git ralph log");
     }
     let Some(red) = red else {
@@ -43,8 +50,32 @@ pub(super) async fn run_gates(open: &mut Loop<'_>, options: &StartOptions) -> Re
         open.tell(format!("warning: {red}; no story is complete until it passes"));
         return Ok(());
     }
-    abort(open).await?;
+    if is_first && !changed {
+        abort_untold(open).await?;
+        forget(open).await?;
+    } else {
+        abort(open).await?;
+    }
     Err(red.into())
+}
+
+/// Removes what `start` has made of a loop that did not begin. Everything that it kept is where it was.
+async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
+    let change = &open.state.change;
+    let git = &open.context.repo.git;
+    let refs = git.refs(&[&change.ralph_ref("")]).await?;
+    let deletions: Vec<Update> = refs
+        .into_iter()
+        .map(|found| Update::Delete {
+            name: found.name,
+            old: found.oid,
+        })
+        .collect();
+    git.update_refs(&deletions, &format!("ralph: refused start {change}"))
+        .await?;
+    remove_file(&open.store.state_file())?;
+    remove_dir(&open.store.dir())?;
+    Ok(())
 }
 
 /// Runs all gates and returns the first that fails.

@@ -137,7 +137,16 @@ pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Resul
     let skipped = &open.state.progress.skipped;
     let id = match story {
         Some(id) if skipped.iter().any(|skipped| skipped == id) => id.to_owned(),
-        Some(id) => story_called(&open.state, &listing, id)?.id,
+        Some(id) => {
+            let story = story_called(&open.state, &listing, id)?;
+            if undo {
+                return Err(StoryRefusal::NotSkipped(story.id).into());
+            }
+            if story.done && open.state.unmarked.iter().all(|unmarked| unmarked.id != story.id) {
+                return Err(StoryRefusal::AlreadyComplete(story.id).into());
+            }
+            story.id
+        }
         None if undo => match skipped.last() {
             Some(last) => last.clone(),
             None => return Err(StoryRefusal::NothingSkipped.into()),

@@ -74,7 +74,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         None => String::new(),
     };
     open.tell(format!(
-        "edits made since the last checkpoint{whose} are kept as a checkpoint before {story}"
+        "your edits since the last checkpoint{whose} were committed before story {story}"
     ));
     let new = NewCheckpoint {
         story: None,

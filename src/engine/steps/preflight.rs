@@ -114,6 +114,7 @@ pub(super) async fn check(
                 change: change.to_string(),
                 done,
                 total,
+                skipped: Vec::new(),
                 live: false,
             }
             .into());
@@ -160,6 +161,7 @@ async fn on_finished_branch(context: &Context<'_>, state: &State) -> Error {
             change,
             done,
             total,
+            skipped: Vec::new(),
             live: false,
         }
         .into();

@@ -7,6 +7,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip};
 use crate::error::Error;
 use crate::events::What;
+use crate::events::log::attempts;
 use crate::exit::Exit;
 use crate::settings::OnFailure;
 use crate::state::Phase;
@@ -37,6 +38,21 @@ impl Stopped {
             Self::Signal(signal) => Exit::Signal(*signal),
         }
     }
+}
+
+/// Returns the skipped stories that failed in an earlier run: the loop is not complete either.
+fn skipped_for_failure(open: &Loop<'_>, known: &[String]) -> Result<Vec<String>, Error> {
+    let attempts = attempts(&open.file("events.jsonl"))?;
+    let has_failed = |id: &&String| {
+        let last = attempts.iter().rfind(|entry| entry.attempt.story == **id);
+        last.is_some_and(|entry| entry.attempt.verdict.counts())
+    };
+    let skipped = open.state.progress.skipped.iter();
+    Ok(skipped
+        .filter(|id| !known.contains(id))
+        .filter(has_failed)
+        .cloned()
+        .collect())
 }
 
 /// Drives a loop until it stops.
@@ -77,6 +93,9 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
                 let (done, total) = progress_of(&listing);
                 open.save()?;
                 open.emit(What::Complete { done, total });
+                if options.settings.on_failure == OnFailure::Skip {
+                    given_up.extend(skipped_for_failure(open, &given_up)?);
+                }
                 return Ok(match given_up.as_slice() {
                     [] => Stopped::Complete,
                     _ => Stopped::Skipped(given_up),

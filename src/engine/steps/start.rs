@@ -36,6 +36,7 @@ pub(super) async fn begin<'o>(
     let store = Store::new(&context.repo.common_dir, change);
     // The refusals that need no lock come before anything is written.
     let found = check(&context, change, options).await?;
+    let had_loop = store.dir().exists() || store.state_file().exists();
     let _alone = store.lock_work_tree(&context.repo.git_dir)?;
     refuse_other_loops(&context, change)?;
     let lock = store.lock()?;
@@ -69,7 +70,8 @@ pub(super) async fn begin<'o>(
     }
     tell_nested(&mut open);
     tell_agent(&mut open, options);
-    gates_at_start::run_gates(&mut open, options).await?;
+    let is_first = found.earlier.is_empty() && !had_loop;
+    gates_at_start::run_gates(&mut open, options, is_first).await?;
     Ok(open)
 }
 

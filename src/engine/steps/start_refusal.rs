@@ -78,18 +78,19 @@ impl Advise for StartRefusal {
             Self::TooMuch(_) => hint("use a repository in a directory of its own"),
             Self::OddHead(_) => hint("git checkout <branch>"),
             Self::RedGate {
-                change,
+                command,
                 cannot_be_run,
                 ..
             } => {
                 let first = if *cannot_be_run {
-                    "name another command: git config ralph.verify '<command>'"
+                    format!(
+                        "name another command: git config --replace-all --fixed-value ralph.verify '<command>' {}",
+                        quoted(command)
+                    )
                 } else {
-                    "make it pass, then the same command again"
+                    "make it pass, then run the same command again".to_owned()
                 };
-                hint(format!(
-                    "{first}; to start anyway: git ralph start {change} --allow-red"
-                ))
+                hint(format!("{first}; to start anyway, add --allow-red"))
             }
             Self::NothingToResume(change) => hint(format!(
                 "git checkout ralph/{change}, or start over: git ralph start {change}"

@@ -68,7 +68,7 @@ pub(super) async fn examine(
     }
     if agent.is_none() {
         notes.problem(
-            "no agent is configured, and none of these is installed",
+            "no agent is configured, and no known agent is installed",
             "install one, or name a command: git config ralph.agent '<command>'",
         );
     }

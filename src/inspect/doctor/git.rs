@@ -10,27 +10,31 @@ use super::agents::version_of;
 /// The oldest git with all required features (`merge-tree --write-tree`).
 const OLDEST: (u32, u32) = (2, 38);
 
-/// Optional features of git: first version, name, and purpose.
-const FEATURES: &[((u32, u32), &str, &str)] = &[
+/// Optional features of git: first version, name, purpose, and what is different without it.
+const FEATURES: &[((u32, u32), &str, &str, &str)] = &[
     (
         (2, 36),
         "git hook run",
         "lifecycle hooks, wherever hooks are configured",
+        "lifecycle hooks do not run",
     ),
     (
         OLDEST,
         "git merge-tree --write-tree",
         "finish, where the original branch has moved on",
+        "finish cannot merge once the original branch has moved",
     ),
     (
         (2, 46),
         "symbolic refs in ref transactions",
-        "HEAD and the branch move in one step; without it in two, and a crash between them is mended",
+        "HEAD and the branch move in one step",
+        "HEAD and the branch move in two steps; a crash between them is repaired (nothing to do)",
     ),
     (
         (2, 54),
         "configured hooks",
-        "with them the guard stands beside your own hooks; without, it calls yours itself",
+        "the guard stands beside your own hooks",
+        "the guard calls your hooks itself (nothing to do)",
     ),
 ];
 
@@ -45,6 +49,8 @@ pub struct Feature {
     pub available: Option<bool>,
     /// Its purpose.
     pub used_for: &'static str,
+    /// What is different without it.
+    pub without: &'static str,
 }
 
 /// Returns the version of git, in its own words, and notes a problem if it is missing or too old.
@@ -69,11 +75,12 @@ pub(super) fn features(version: Option<&str>) -> Vec<Feature> {
     let found = version.and_then(numbers);
     FEATURES
         .iter()
-        .map(|(since, name, used_for)| Feature {
+        .map(|(since, name, used_for, without)| Feature {
             name,
             since: format!("{}.{}", since.0, since.1),
             available: found.map(|found| found >= *since),
             used_for,
+            without,
         })
         .collect()
 }

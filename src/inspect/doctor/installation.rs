@@ -1,4 +1,4 @@
-//! Finds the manual page and the completions that man and the installed shells use.
+//! Finds the manual page and the completions that man and the user's shells use.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::install::manual::search;
 pub struct Installation {
     /// The manual page that man finds.
     pub manual: Option<PathBuf>,
-    /// The completions, one for each installed shell.
+    /// The completions, one for each shell that the user works with.
     pub completions: Vec<Completion>,
 }
 
@@ -36,6 +36,7 @@ pub(super) async fn examine(notes: &mut Notes) -> Installation {
     let completions: Vec<Completion> = search::completions()
         .await
         .into_iter()
+        .filter(|(shell, file)| file.is_some() || search::is_used(shell))
         .map(|(shell, file)| Completion { shell, file })
         .collect();
     let missing: Vec<&str> = completions

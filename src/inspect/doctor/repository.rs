@@ -17,7 +17,7 @@ use crate::install::repository_hooks;
 use crate::names::Change;
 use crate::settings::{Settings, to_std};
 use crate::state::{self, Phase, State, Store};
-use crate::stories::{self, Adapter, Source};
+use crate::stories::{self, Adapter, Source, SourceError};
 
 /// A repository, with git-ralph's data in it.
 #[derive(Clone, Debug, Serialize)]
@@ -109,7 +109,7 @@ fn note(error: &Error, notes: &mut Notes) {
     let hint = error.hint();
     notes.problem(
         error.to_string(),
-        hint.unwrap_or_else(|| "mend that, then: git ralph doctor".to_owned()),
+        hint.unwrap_or_else(|| "fix it, then run: git ralph doctor".to_owned()),
     );
 }
 
@@ -141,14 +141,14 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     }
     let seen = match locks::git_at_work(repo) {
         Some(true) => return,
-        Some(false) => "no git is at work here, as far as can be seen",
-        None => "another git is at work here, or one crashed",
+        Some(false) => "no git process seems to be running here",
+        None => "another git process is running here, or one crashed",
     };
     for lock in locks {
         let path = crate::async_cmd::quoted(&lock.to_string_lossy());
         notes.problem(
             format!("{} exists: {seen}", lock.display()),
-            format!("if no git is at work: rm {path}"),
+            format!("if no git process is running: rm {path}"),
         );
     }
 }
@@ -177,11 +177,11 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
     if state.is_live() && !place.is_dir() {
         notes.problem(
             format!(
-                "the work tree of the loop {change}, {}, is not there",
+                "the work tree of loop {change}, {}, does not exist",
                 place.display()
             ),
             format!(
-                "bring it back to that place, or: git worktree add -f {} {}",
+                "move it back there, or: git worktree add -f {} {}",
                 crate::async_cmd::quoted(&place.to_string_lossy()),
                 state.branch
             ),
@@ -221,7 +221,7 @@ fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
         format!("-C {} ", crate::async_cmd::quoted(&place.to_string_lossy()))
     };
     notes.problem(
-        format!("in the loop {change} {what}"),
+        format!("loop {change}: {what}"),
         format!("git {place}ralph status {change}"),
     );
 }
@@ -251,18 +251,18 @@ fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes)
                 format!("git checkout {branch}, then: ")
             };
             notes.problem(
-                format!("the state of the loop {change} is lost, its branch and refs are there"),
+                format!("the state of loop {change} is lost, but its branch and refs exist"),
                 format!("{switch}git ralph start {change} --resume"),
             );
         } else if kept.contains(change) {
             notes.advice(
-                format!("refs/ralph/{change} keeps work of a loop that nothing else is known of"),
-                format!("look with git log refs/ralph/{change}/<name>; git for-each-ref refs/ralph/{change} lists them"),
+                format!("refs/ralph/{change} keeps the work of a loop whose state is gone"),
+                format!("git for-each-ref refs/ralph/{change} lists them; git log <ref> shows one"),
             );
         } else if has_branch {
             notes.advice(
                 format!("the branch {branch} belongs to no loop"),
-                format!("git log {branch}; if nobody needs it: git branch -D {branch}"),
+                format!("git log {branch}; if you do not need it: git branch -D {branch}"),
             );
         }
     }
@@ -298,8 +298,10 @@ async fn examine_change(top: &Path, change: String, settings: &Settings, notes: 
             found.warnings = Some(listing.warnings.len());
         }
         Err(error) => {
-            let hint = error.hint();
-            let again = format!("mend it, then: git ralph stories {}", found.change);
+            // What a source lacks is told with the command that reads it again.
+            let is_content = matches!(&error, Error::Source(SourceError::Malformed { .. }));
+            let hint = error.hint().filter(|_| !is_content);
+            let again = format!("fix it, then run: git ralph stories {}", found.change);
             found.error = Some(error.to_string());
             notes.problem(format!("change {}: {error}", found.change), hint.unwrap_or(again));
         }

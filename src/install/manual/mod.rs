@@ -17,9 +17,11 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::fs::FileError;
 use receipt::Receipt;
+use serde::Serialize;
 
 /// The result for a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Written.
     Written,

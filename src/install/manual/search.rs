@@ -25,6 +25,21 @@ pub async fn manual() -> Option<Option<PathBuf>> {
     Some(page.filter(|page| page.is_file()))
 }
 
+/// Returns whether the user works with this shell: it is the login shell, or has a start file.
+#[must_use]
+pub fn is_used(shell: &str) -> bool {
+    let login = env::var_os("SHELL").unwrap_or_else(|| "bash".into());
+    if Path::new(&login).file_name() == Some(OsStr::new(shell)) {
+        return true;
+    }
+    let start_file = match shell {
+        "zsh" => return zshrc().is_some(),
+        "fish" => ".config/fish/config.fish",
+        _ => ".bashrc",
+    };
+    home().is_some_and(|home| Path::new(&home).join(start_file).is_file())
+}
+
 /// Finds the completion that each installed shell loads.
 pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
     let is_file = |path: &PathBuf| path.is_file();
@@ -175,7 +190,11 @@ async fn ask_fish(script: &str) -> Option<String> {
     };
     let config = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
     let both = config.into_iter().chain(user_data()).map(|dir| dir.join("fish"));
-    let made: Vec<PathBuf> = both.filter(|dir| !dir.exists()).collect();
+    let missing = |dir: PathBuf| -> Vec<PathBuf> {
+        let above = dir.ancestors().map(Path::to_owned);
+        above.take_while(|dir| !dir.exists()).collect()
+    };
+    let made: Vec<PathBuf> = both.flat_map(missing).collect();
     let printed = ask("fish", &["-c", script]).await;
     for dir in made {
         // Succeeds only if it is empty.

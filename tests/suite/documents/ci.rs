@@ -100,16 +100,16 @@ fn the_line_for_cron_goes_on_each_time() {
     // A person looks in the morning, and wants one of them tried again.
     sandbox.ralph(&["skip", "--undo", CHANGE, "2"]).exits(0);
     works("echo y >>f; complete");
-    assert!(night(0).contains("2 of 3 stories are complete, 1 skipped (3)"));
-    assert!(night(0).contains("nothing is left to do"));
+    assert!(night(4).contains("2 of 3 stories are complete, 1 skipped (3)"));
+    assert!(night(4).contains("nothing is left to do"));
     // The list gets longer, and the machine goes down in the middle of the night.
     let list = sandbox.read(TASKS);
     sandbox.write(TASKS, &format!("{list}\n## 4. More\n- [ ] 4.1 Do it\n"));
     works("echo z >>f; kill -9 $(sed 's|process ||' .git/ralph/add-login.lock); sleep 100");
     night(137);
     works("echo z >>f; complete");
-    assert!(night(0).contains("3 of 4 stories are complete, 1 skipped (3)"));
-    assert!(night(0).contains("nothing is left to do"));
+    assert!(night(4).contains("3 of 4 stories are complete, 1 skipped (3)"));
+    assert!(night(4).contains("nothing is left to do"));
     assert_eq!(sandbox.status()["phase"], "complete");
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
 }

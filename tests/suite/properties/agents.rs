@@ -97,7 +97,7 @@ fn the_final_message_of_claude_decides() {
     sandbox
         .step("retry", &green)
         .exits(0)
-        .says("nothing was changed for it; the agent was not allowed to use Write");
+        .says("no files changed; the agent was not allowed to use Write");
 }
 
 #[test]
@@ -156,13 +156,16 @@ fn a_limit_in_dollars_counts_what_agents_tell() {
     sandbox
         .step("next", &silent)
         .exits(0)
-        .says("so ralph.maxCost does not count it");
+        .says("so ralph.maxCost cannot limit it");
     let telling = sandbox.agent(
         "echo x >y; complete; echo 'Tokens: 1.0k sent, 50 received. Cost: $0.02 message, $0.02 session.'",
     );
     let output = sandbox.step("next", &telling).exits(0);
     assert!(!output.stderr.contains("maxCost"), "{}", output.stderr);
-    sandbox.step("next", &telling).exits(6).says("$0.02 spent");
+    sandbox
+        .step("next", &telling)
+        .exits(6)
+        .says("$0.02 of $0.01 spent (ralph.maxCost)");
 }
 
 #[test]

@@ -23,14 +23,38 @@ fn names_that_cannot_be_a_branch_are_refused() {
 }
 
 #[test]
+fn a_hint_names_a_change_that_there_is() {
+    let sandbox = Sandbox::new();
+    for verb in ["next", "retry", "prompt"] {
+        sandbox
+            .ralph(&[verb, "1"])
+            .exits(1)
+            .says("there is no loop '1' here\nhint: git ralph start add-login\n");
+    }
+    let error = sandbox.ralph(&["next", "--json"]).exits(1).events().remove(0);
+    assert!(error["change"].is_null(), "{error}");
+    sandbox.start();
+    let error = sandbox.ralph(&["retry", "--json", "--", "true"]).exits(1);
+    assert_eq!(error.events()[0]["change"], CHANGE);
+    sandbox
+        .ralph(&["run", CHANGE, "sh", "agent.sh"])
+        .exits(2)
+        .says("hint: to run an agent: git ralph run add-login -- sh agent.sh");
+    sandbox
+        .ralph(&["next", "--max-retries", "x"])
+        .exits(2)
+        .says("it must be a whole number");
+}
+
+#[test]
 fn a_wrong_command_line_is_a_usage_error() {
     let sandbox = Sandbox::new();
     sandbox.start();
     for args in [
-        &["start"][..],
-        &["start", CHANGE, "--max-retries", "many"],
+        &["start", CHANGE, "--max-retries", "many"][..],
         &["next", "--timeout", "soon"],
         &["finish", "--cleanup", "--keep"],
+        &["finish", "cleanup", "keep"],
         &["no-such-verb"],
         &["next", "--no-such-flag"],
     ] {

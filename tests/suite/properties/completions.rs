@@ -238,7 +238,7 @@ fn check(program: &str, complete: impl Fn(&Place, &str) -> Vec<String>) {
     assert_eq!(offered("diff odd "), ["done@1", "plain@1"], "{program} diff odd");
     assert_eq!(
         offered("diff odd plain@1 "),
-        ["--color", "--quiet", "--stat", "--verbose"],
+        ["--color", "--json", "--quiet", "--stat", "--verbose"],
         "{program} diff, all told"
     );
     assert_eq!(offered("finish c"), ["cleanup"], "{program} finish c");

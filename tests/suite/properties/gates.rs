@@ -22,7 +22,7 @@ fn a_gate_that_fails_before_any_work_refuses_the_start() {
             .ralph(&["start", CHANGE])
             .exits(1)
             .says(&format!("error: the gate `{gate}` {said}"))
-            .says("git ralph start add-login --allow-red");
+            .says("to start anyway, add --allow-red");
         let now = sandbox.print();
         assert_eq!((&now.head, &now.index), (&print.head, &print.index));
         assert_eq!(sandbox.files(), files);
@@ -33,7 +33,52 @@ fn a_gate_that_fails_before_any_work_refuses_the_start() {
         .exits(1)
         .says("cannot be run");
     sandbox.configure("ralph.verify", "true");
-    sandbox.start().says("gate passed after 0s: true");
+    sandbox.start().says("gate before any work passed after 0s: true");
+}
+
+#[test]
+fn nothing_is_left_of_a_loop_that_a_gate_refused() {
+    let sandbox = Sandbox::dirty();
+    let refs = sandbox.git(&["for-each-ref"]);
+    let print = sandbox.print();
+    sandbox.configure("ralph.verify", "true");
+    sandbox.git(&["config", "--add", "ralph.verify", "make-tset"]);
+    let output = sandbox.ralph(&["start", CHANGE]).exits(1);
+    assert!(!output.stderr.contains("aborted"), "{}", output.stderr);
+    assert_eq!(sandbox.git(&["for-each-ref"]), refs);
+    assert_eq!(sandbox.print().files, print.files);
+    sandbox
+        .ralph(&["next", "--", "true"])
+        .exits(1)
+        .says("there is no loop here\nhint: git ralph start add-login");
+    let command = output
+        .stderr
+        .split("hint: name another command: ")
+        .nth(1)
+        .unwrap();
+    let command = command.split(';').next().unwrap().replace("<command>", "exit 0");
+    sandbox.cmd("sh").args(["-c", &command]).run().exits(0);
+    assert_eq!(
+        sandbox.git(&["config", "--get-all", "ralph.verify"]),
+        "true\nexit 0"
+    );
+    sandbox.start();
+}
+
+#[test]
+fn a_gate_that_fails_says_so_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("fine", "");
+    sandbox.configure("ralph.verify", "echo word; test -f fine");
+    sandbox.start();
+    let next = sandbox.step("next", &sandbox.completing("rm fine")).exits(3);
+    assert_eq!(next.stderr.matches("word\n").count(), 1, "{}", next.stderr);
+    assert!(
+        next.stderr
+            .contains("  attempt failed: the gate `echo word; test -f fine` failed (exit code 1)\n"),
+        "{}",
+        next.stderr
+    );
 }
 
 #[test]
@@ -116,7 +161,7 @@ fn three_stories_in_a_row_without_a_change_need_a_person() {
     sandbox
         .ralph(&run)
         .exits(7)
-        .says("warning: 1 is said to be complete, but nothing was changed for it")
+        .says("warning: story 1 was reported complete, but no files changed")
         .says("3 stories in a row");
     assert_eq!(sandbox.noted("count"), "3\n");
     assert_eq!(sandbox.status()["stories_done"], 3);

@@ -103,7 +103,7 @@ fn broken_json_fails_the_attempt_with_its_place_as_the_reason() {
     sandbox.step("next", &agent).exits(3);
     assert_eq!(sandbox.read("prd.json"), list);
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
-    assert!(prompt.contains("at line 3 column 2"), "{prompt}");
+    assert!(prompt.contains("at line 3, column 2"), "{prompt}");
 }
 
 #[test]

@@ -326,7 +326,7 @@ fn a_session_that_died_is_gone_on_after() {
         sandbox
             .step(step, &agent)
             .exits(75)
-            .says("an agent's session works on story 2 (last heard of at ")
+            .says("an agent's session is working on story 2 of 'add-login' (last active ")
             .says("add --force to the same command");
     }
     assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
@@ -453,7 +453,7 @@ fn a_session_that_ends_although_the_loop_goes_on_is_told_by_status() {
     assert_eq!(sandbox.status()["session"]["ended_early"], true);
     let words = sandbox.ralph(&["status"]).exits(0).stdout;
     assert!(
-        words.contains("session has ended, although the loop goes on"),
+        words.contains("session has ended, but the loop is still active"),
         "{words}"
     );
     assert!(words.contains("git ralph next add-login"), "{words}");

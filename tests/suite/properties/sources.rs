@@ -131,11 +131,11 @@ fn a_broken_prd_is_told_with_line_and_column() {
     sandbox
         .ralph(&["start", "feature"])
         .exits(1)
-        .says("prd.json cannot be read (expected `,` or `]` at line 2 column 24)");
+        .says("prd.json cannot be read (it is not valid JSON at line 2, column 24: expected `,` or `]`)");
     sandbox
         .ralph(&["start", "feature", "--stories", "prd.json"])
         .exits(1)
-        .says("cannot read stories from 'prd.json': expected `,` or `]` at line 2 column 24");
+        .says("cannot read stories from 'prd.json': it is not valid JSON at line 2, column 24: expected `,` or `]`");
     fs::remove_file(sandbox.top.join("prd.json")).unwrap();
     assert_eq!(sandbox.print(), print);
 }

@@ -360,7 +360,12 @@ fn nothing_of_an_agent_is_a_command_of_a_workflow() {
     // Four on each stream, and two in the promise.
     assert_eq!(paused, 10, "{log}");
     assert!(
-        commands.len() == 2 && commands[0].starts_with("::group::[1/3] 1. Database"),
+        commands.len() == 3 && commands[0].starts_with("::group::[1/3] 1. Database"),
+        "{log}"
+    );
+    assert_eq!(
+        commands[2],
+        "::warning title=git ralph::story 1 failed, 3 of 3 retries left: a%0A::error::x%0A##[group]g",
         "{log}"
     );
     assert_eq!(commands[1], "::endgroup::", "{log}");

@@ -251,7 +251,7 @@ fn a_command_that_fails_or_prints_nonsense_is_told() {
         ("echo broken >&2; exit 3", "exit code 3\n  broken"),
         (
             "printf '{\"id\":1}\\n{\"id\":\\n'",
-            "EOF while parsing a value at line 3 column 0",
+            "the JSON ends too early, at line 3",
         ),
         ("echo 7", "a story must be an object at line 1"),
         ("true", "printed no stories\nhint: run it in the top"),

@@ -1,6 +1,6 @@
 //! `git ralph diff`: what the loop did, and what one attempt did, failed ones too.
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 fn with_two_attempts() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -58,6 +58,23 @@ fn what_is_no_attempt_is_told() {
         .exits(1)
         .says("there is no saved attempt 1@9");
     sandbox.ralph(&["diff", "1@x"]).exits(1).says("<story>@<number>");
+}
+
+#[test]
+fn a_program_gets_the_commits_and_the_files() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.failing("echo x >new")).exits(3);
+    let diff = sandbox.ralph(&["diff", "1@1", "--json"]).exits(0).json();
+    assert_eq!(
+        diff["files"],
+        serde_json::json!([{ "path": "new", "status": "A" }])
+    );
+    let kept = sandbox.git(&["rev-parse", "refs/ralph/add-login/attempts/1/1"]);
+    assert_eq!((&diff["change"], &diff["to"]), (&CHANGE.into(), &kept.into()));
+    sandbox
+        .ralph(&["diff", "foo"])
+        .exits(1)
+        .says("'foo' is not a story with an attempt, or a change\nhint: attempts: git ralph log add-login");
 }
 
 #[test]

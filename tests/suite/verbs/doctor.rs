@@ -17,7 +17,7 @@ fn without_an_agent_something_needs_mending() {
     assert!(
         output
             .stdout
-            .contains("no agent is configured, and none of these is installed")
+            .contains("no agent is configured, and no known agent is installed")
     );
     assert!(output.stdout.contains("hint: "), "{}", output.stdout);
     sandbox.configure("ralph.agent", "no-such-agent -x");
@@ -131,7 +131,7 @@ fn a_lock_without_a_git_needs_mending() {
     let found = examine(&sandbox, 1);
     has(
         &noted(&found, "problems"),
-        &["index.lock exists", "no git is at work", "rm "],
+        &["index.lock exists", "no git process seems to be running", "rm "],
     );
     // One that somebody's git may hold is none of our business.
     let git = sandbox.git_cmd(&["cat-file", "--batch"]).typing("").start();
@@ -195,7 +195,7 @@ fn a_state_that_is_lost_damaged_or_newer_needs_mending() {
         &["is damaged", "--resume"],
     );
     fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
-    let lost = "the state of the loop add-login is lost";
+    let lost = "the state of loop add-login is lost";
     has(
         &noted(&examine(&sandbox, 1), "problems"),
         &[lost, "-> git ralph start add-login --resume"],
@@ -212,7 +212,7 @@ fn a_state_that_is_lost_damaged_or_newer_needs_mending() {
     sandbox.git(&["branch", "-q", "-D", "ralph/add-login"]);
     sandbox.git(&["branch", "ralph/mine"]);
     let advice = noted(&examine(&sandbox, 0), "advice");
-    has(&advice, &["refs/ralph/add-login keeps work", "for-each-ref"]);
+    has(&advice, &["refs/ralph/add-login keeps the work", "for-each-ref"]);
     has(
         &advice,
         &["ralph/mine belongs to no loop", "git branch -D ralph/mine"],
@@ -247,7 +247,7 @@ fn a_work_tree_that_is_gone_needs_mending() {
     fs::remove_dir_all(&tree).unwrap();
     has(
         &noted(&examine(&sandbox, 1), "problems"),
-        &["other tree, is not there -> ", "git worktree add -f"],
+        &["other tree, does not exist -> ", "git worktree add -f"],
     );
 }
 
@@ -328,7 +328,7 @@ fn people_read_the_same() {
         &format!("repository: {}\n", sandbox.top.display()),
         "  loop add-login: ready\n",
         "  change add-login: openspec/changes/add-login/tasks.md (openspec), 0 of 3 stories are complete\n",
-        "index.lock exists: no git is at work here, as far as can be seen\nhint: if no git is at work: rm ",
+        "index.lock exists: no git process seems to be running here\nhint: if no git process is running: rm ",
     ] {
         assert!(
             output.stdout.contains(part),

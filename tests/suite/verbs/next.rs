@@ -139,7 +139,7 @@ fn edits_between_steps_are_a_checkpoint_of_their_own() {
     sandbox
         .step("next", &agent)
         .exits(3)
-        .says("edits made since the last checkpoint are kept");
+        .says("your edits since the last checkpoint were committed before story 1");
     assert_eq!(sandbox.read("by-hand.txt"), "mine\n");
     assert_eq!(sandbox.read("README.md"), "# By hand\n");
     assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: edits before 1");

@@ -252,7 +252,7 @@ fn cleanup_that_would_conflict_is_said_before_it_is_chosen() {
     let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]);
     let seen = cmd.answering(&[("[q]uit: ", "q\n")]).exits(0).stdout;
     assert!(
-        seen.contains("c  cleanup: not possible now: ") && seen.contains("README.md"),
+        seen.contains("c  cleanup: not possible: conflicts with main in README.md"),
         "{seen}"
     );
 }

@@ -17,12 +17,12 @@ fn a_story_can_be_skipped_and_taken_up_again() {
     sandbox
         .ralph(&["skip", "--undo", "1"])
         .exits(0)
-        .says("story 1 is to be done again");
+        .says("story 1 is no longer skipped");
     sandbox.step("next", &agent).exits(0);
     sandbox
         .ralph(&["skip", "--undo"])
         .exits(0)
-        .says("story 3 is to be done again");
+        .says("story 3 is no longer skipped");
     sandbox.step("next", &agent).exits(0);
     assert_eq!(sandbox.noted("log"), "2\n1\n3\n");
     sandbox
@@ -54,4 +54,26 @@ fn an_unknown_story_is_told_with_those_there_are() {
         .exits(1)
         .says("has no story '9' (stories: 1, 2, 3)");
     assert_eq!(sandbox.state(), state);
+}
+
+#[test]
+fn nothing_is_skipped_or_taken_back_that_is_not_there_to_skip() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .ralph(&["skip", "--undo", "2"])
+        .exits(1)
+        .says("story 2 is not skipped");
+    sandbox.step("next", &sandbox.completing("true")).exits(0);
+    sandbox
+        .ralph(&["skip", "1"])
+        .exits(1)
+        .says("story 1 is already complete");
+    assert!(sandbox.status()["skipped"].as_array().unwrap().is_empty());
+    sandbox.ralph(&["skip", "2"]).exits(0);
+    let end = sandbox.step("next", &sandbox.completing("true")).exits(0);
+    assert!(
+        end.stderr.contains("2 of 3 stories are complete, 1 skipped (2)"),
+        "{}",
+        end.stderr
+    );
 }

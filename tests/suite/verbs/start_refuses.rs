@@ -201,10 +201,17 @@ fn outside_a_work_tree_is_refused() {
     };
     cmd().run().exits(1).says("not inside the work tree");
     sandbox.git(&["init", "-q", "--bare"]);
-    cmd().run().exits(1).says("not inside the work tree");
+    cmd()
+        .run()
+        .exits(1)
+        .says("this repository has no work tree\nhint: git worktree add <dir>");
     let sandbox = Sandbox::new();
     let inside = sandbox.top.join(".git");
-    sandbox.ralph_cmd(&["start", CHANGE]).dir(&inside).run().exits(1);
+    let start = sandbox.ralph_cmd(&["start", CHANGE]).dir(&inside);
+    start
+        .run()
+        .exits(1)
+        .says("the current directory is inside the repository's own directory");
 }
 
 #[test]

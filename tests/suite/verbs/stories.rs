@@ -117,7 +117,22 @@ fn a_change_without_a_list_is_told_with_those_that_have_one() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["stories", "nothing"]).exits(1).answers_nothing();
     assert!(output.stderr.contains(CHANGE), "{}", output.stderr);
-    sandbox.ralph(&["stories"]).exits(1).says("there is no loop here");
+    // Without a loop it is the only change that there is, as for run and start.
+    let output = sandbox.ralph(&["stories"]).exits(0);
+    assert!(
+        output.stdout.starts_with("add-login (openspec"),
+        "{}",
+        output.stdout
+    );
+    let start = sandbox.ralph(&["start", "--dry-run"]).exits(0);
+    assert!(start.stdout.contains("add-login"), "{}", start.stdout);
+    sandbox.write("openspec/changes/tidy-up/tasks.md", "- [ ] 1.1 Tidy up\n");
+    for verb in ["start", "stories"] {
+        sandbox
+            .ralph(&[verb])
+            .exits(1)
+            .says("there are several changes with open stories: add-login, tidy-up");
+    }
 }
 
 #[test]
