@@ -92,7 +92,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
     if let Some((story, Some(number))) = running {
         screen.say(&format!(
-            "attempt {number} at {story} is running; to watch it: git ralph log --follow\n"
+            "attempt {number} of story {story} is running; to watch it: git ralph log --follow\n"
         ));
     }
     Ok(Exit::Done)

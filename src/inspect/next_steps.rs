@@ -28,6 +28,18 @@ impl Status {
     /// Returns the commands that can be typed next, most likely first.
     #[must_use]
     pub fn next_steps(&self, driver: Driver) -> Vec<NextStep> {
+        let mut steps = self.steps_there(driver);
+        if let Some(place) = &self.work_tree {
+            let place = quoted(&place.to_string_lossy());
+            for step in &mut steps {
+                step.command = format!("cd {place} && {}", step.command);
+            }
+        }
+        steps
+    }
+
+    /// Returns the commands to type in the loop's own work tree.
+    fn steps_there(&self, driver: Driver) -> Vec<NextStep> {
         let change = &self.change;
         let on = |line: String, purpose| NextStep {
             command: format!("git ralph {line}"),

@@ -1,6 +1,6 @@
 //! The status of a loop: `git ralph status`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -62,6 +62,9 @@ pub struct Status {
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
+    /// The loop's work tree, if it is another one.
+    #[serde(skip)]
+    pub work_tree: Option<PathBuf>,
 }
 
 /// The current story in a status.
@@ -230,7 +233,11 @@ impl Status {
     async fn where_it_is(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let top = &repo.top;
         if state.worktree.as_path() != top.as_path() {
-            return Ok(Self::of(state, state.worktree.as_path()).await);
+            let place = state.worktree.as_path();
+            return Ok(Self {
+                work_tree: Some(place.to_owned()),
+                ..Self::of(state, place).await
+            });
         }
         let branch = state.change.branch_ref();
         let is_there = |head: &Head| head.branch.as_ref() == Some(&branch);
@@ -346,6 +353,7 @@ impl Status {
             },
             problem,
             way_back: None,
+            work_tree: None,
             commits_by_hand: noted::commits(state),
             away: if state.is_live() { noted::away(state) } else { None },
         }

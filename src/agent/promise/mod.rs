@@ -20,7 +20,7 @@ mod tests;
 use learned::LearningFilter;
 use line::{PromptLines, begins_line, is_in_json, is_made_of, is_repeated};
 use memchr::{memchr2, memmem, memrchr2};
-use plain::{PlainFilter, is_line_break};
+use plain::{PlainFilter, SIDES, is_line_break};
 
 const OPEN: &[u8] = b"<promise>";
 const CLOSE: &[u8] = b"</promise>";
@@ -366,6 +366,26 @@ fn opening(window: &[u8]) -> Option<usize> {
         .or(Some(last))
 }
 
+/// Returns a text of several lines without the frame around it, of which the tags have cut off two corners.
+fn unframed(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let side = |line: &str| {
+        SIDES
+            .iter()
+            .find(|side| line.trim_start().starts_with(**side))
+            .copied()
+    };
+    let Some(side) = lines.get(1).and_then(|line| side(line)) else {
+        return text.to_owned();
+    };
+    let bare = lines.iter().map(|line| {
+        let line = line.trim();
+        let line = line.strip_prefix(side).unwrap_or(line);
+        line.strip_suffix(side).unwrap_or(line).trim()
+    });
+    bare.collect::<Vec<_>>().join("\n")
+}
+
 /// Reads the text inside a tag; returns it, shortened, if it is no promise.
 fn read(inner: &[u8]) -> Result<Promise, String> {
     let inner = String::from_utf8_lossy(inner.trim_ascii());
@@ -376,7 +396,7 @@ fn read(inner: &[u8]) -> Result<Promise, String> {
         Some("") => Ok(Promise::Failed(String::new())),
         Some(rest) if rest.starts_with(':') => {
             let reason = rest[1..].trim().replace("\r\n", "\n");
-            Ok(Promise::Failed(reason))
+            Ok(Promise::Failed(unframed(&reason)))
         }
         _ => Err(inner.chars().take(UNKNOWN_CHARS).collect()),
     }

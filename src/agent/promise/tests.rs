@@ -170,6 +170,8 @@ fn a_frame_or_a_bullet_may_stand_around_a_tag() {
     ] {
         assert_eq!(hear(text), Heard::Repeated, "{text:?}");
     }
+    let reason = "\u{2502} <promise>FAILED: one  \u{2502}\n\u{2502} two\u{2502} \u{2502}\n\u{2502} three</promise> \u{2502}\n";
+    assert_eq!(hear(reason), failed("one\ntwo\u{2502}\nthree"));
     let reason = "<promise>FAILED: \u{2022} red\u{2502}</promise>\n";
     let failed = Promise::Failed("\u{2022} red\u{2502}".to_owned());
     assert_eq!(hear(reason), Heard::Promise(failed));

@@ -54,7 +54,7 @@ pub(crate) async fn wait_for_service(
     settings: &Settings,
 ) -> Waited {
     let delay = delay(unavailable.retry_after, backoff.times, fastrand::f64());
-    let words = format!("{:#}", rounded(delay));
+    let words = format!("{:#}", in_words(delay));
     if let Some(longest) = settings.max_wait
         && backoff.waited.saturating_add(delay) > to_std(longest)
     {
@@ -128,7 +128,16 @@ fn delay(told: Option<u64>, times: u32, chance: f64) -> Duration {
     }
 }
 
-/// Rounds to whole seconds, for messages and sums.
+/// Rounds for messages: nobody counts the seconds of an hour.
+fn in_words(delay: Duration) -> SignedDuration {
+    let whole = rounded(delay);
+    match whole.as_secs() {
+        seconds @ 3600.. => SignedDuration::from_secs(seconds - seconds % 60),
+        _ => whole,
+    }
+}
+
+/// Rounds to whole seconds, for sums.
 fn rounded(delay: Duration) -> SignedDuration {
     SignedDuration::from_secs(i64::try_from(delay.as_secs()).unwrap_or(i64::MAX))
 }

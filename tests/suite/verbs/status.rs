@@ -144,6 +144,12 @@ fn it_works_from_every_work_tree_and_changes_nothing() {
     let linked = sandbox.outside("linked");
     sandbox.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let (print, mtimes) = (sandbox.print(), sandbox.mtimes());
+    let words = sandbox.ralph_cmd(&["status"]).dir(&linked).run().exits(0).stdout;
+    let there = format!(
+        "(use \"cd {} && git ralph next add-login\" ",
+        sandbox.top.display()
+    );
+    assert!(words.contains(&there), "{words}");
     for dir in [&linked, &sandbox.top.join("src")] {
         let output = sandbox
             .ralph_cmd(&["status", CHANGE, "--json"])
