@@ -122,7 +122,10 @@ fn an_attempt_that_runs_can_be_followed_and_is_in_the_status() {
     let text = sandbox.ralph(&["status", CHANGE]).exits(0).stdout;
     assert!(text.contains("attempt 1 is running (process "), "{text}");
     assert!(text.contains("git ralph log --follow add-login 1@1"), "{text}");
-    sandbox.ralph(&["log"]).exits(0).says("attempt 1 at 1 is running");
+    sandbox
+        .ralph(&["log"])
+        .exits(0)
+        .says("attempt 1 of story 1 is running");
     let follower = sandbox.ralph_cmd(&["log", "--follow"]).on_terminal(80).start();
     wait_until("the beginning", || follower.seen().contains("begun\n"));
     fs::write(&go, "").unwrap();
