@@ -1,5 +1,6 @@
 //! Asks a person at the end of a loop. The question says what each answer will do, and whether it can.
 
+use crate::cli;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
@@ -8,6 +9,10 @@ use crate::names::counted;
 use crate::ui::choice::{Choice, ask};
 use crate::ui::{self, Screen};
 
+/// The question at the end of a run.
+pub(super) const QUESTION: &str = "what should happen to the work?";
+/// The choices when no story is left.
+pub(super) const AT_THE_END: [Choice; 4] = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
 /// Says what closing the loop would do, and asks; an answer that only shows something is followed by the same question.
 pub(super) async fn choose(
     screen: Screen,
@@ -90,4 +95,15 @@ async fn show_diff(open: &Loop<'_>) -> Result<(), Error> {
     let whole = || (state.before.initial.to_string(), state.checkpoint.to_string());
     let (from, to) = failed.unwrap_or_else(whole);
     Ok(open.context.repo.git.show(&["diff", &from, &to, "--"]).await?)
+}
+
+/// Returns the end of the loop that the arguments choose.
+pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
+    if choice.cleanup {
+        Some(Finish::Cleanup { index: false })
+    } else if choice.keep {
+        Some(Finish::Keep)
+    } else {
+        None
+    }
 }

@@ -1,7 +1,6 @@
 //! `git ralph finish`.
 
-use super::choose::{choose, closes};
-use super::run::{AT_THE_END, QUESTION};
+use super::choose::{AT_THE_END, QUESTION, by_flag, choose, closes};
 use super::{open_loop, summarise};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
@@ -85,16 +84,6 @@ fn chosen(args: &Args) -> (Option<Finish>, Option<&str>) {
         Some("cleanup") => (Some(Finish::Cleanup { index: false }), word(1)),
         Some("keep") => (Some(Finish::Keep), word(1)),
         change => (None, change),
-    }
-}
-
-pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
-    if choice.cleanup {
-        Some(Finish::Cleanup { index: false })
-    } else if choice.keep {
-        Some(Finish::Keep)
-    } else {
-        None
     }
 }
 

@@ -32,7 +32,6 @@ pub mod restore;
 mod retry;
 mod revert;
 pub mod run;
-mod run_several;
 pub mod skip;
 pub mod start;
 pub mod status;
@@ -206,7 +205,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Retry(args) => retry::run(with_json(&mut screen, args.json), args).await,
         Command::Finish(args) => finish::run(with_json(&mut screen, args.json), args).await,
         Command::Run(args) => run::run(with_json(&mut screen, args.json), args).await,
-        Command::Status(args) => status::run(screen, args).await,
+        Command::Status(args) => Box::pin(status::run(screen, args)).await,
         Command::Stories(args) => stories::run(screen, args).await,
         Command::Prompt(args) => prompt::run(screen, args).await,
         Command::Log(args) => Box::pin(log::run(screen, args)).await,

@@ -7,7 +7,6 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Zoned};
 
 use super::shown::styled;
-use super::summary::far;
 use crate::async_cmd::quoted;
 use crate::events::{Attempt, What};
 use crate::names::{counted, dollars, heading};
@@ -281,6 +280,16 @@ pub(super) fn green(words: &str) -> String {
 
 pub(super) fn yellow(words: &str) -> String {
     styled(&["1", "33"], words)
+}
+
+/// Says how many stories are complete, and which are skipped.
+#[must_use]
+pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
+    let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
+    if !skipped.is_empty() {
+        let _ = write!(words, ", {} skipped ({})", skipped.len(), skipped.join(", "));
+    }
+    words
 }
 
 #[cfg(test)]

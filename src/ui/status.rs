@@ -5,7 +5,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::narration::{bold, green, red, time};
+use super::narration::{self, bold, green, red, time};
 use super::summary;
 use super::width::{hang, wrap};
 use crate::async_cmd::quoted;
@@ -28,7 +28,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     );
     let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let _ = writeln!(text, "{}", summary::far(done, total, &status.skipped));
+        let _ = writeln!(text, "{}", narration::far(done, total, &status.skipped));
     }
     if status.commits_by_hand > 0 {
         let _ = writeln!(

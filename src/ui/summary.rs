@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, green, red, time};
+use super::narration::{bold, far, green, red, time};
 use crate::async_cmd::quoted;
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
@@ -81,14 +81,4 @@ pub fn next(steps: &[NextStep]) -> String {
         let _ = writeln!(text, "  (use \"{}\" {})", step.command, step.purpose);
     }
     text
-}
-
-/// Says how many stories are complete, and which are skipped.
-#[must_use]
-pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
-    let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
-    if !skipped.is_empty() {
-        let _ = write!(words, ", {} skipped ({})", skipped.len(), skipped.join(", "));
-    }
-    words
 }

@@ -1,25 +1,18 @@
 //! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
-use std::fs::{self, File};
-use std::time::{Duration, SystemTime};
-
-use super::finish::original_now;
+use super::original::{ORIGINAL_INDEX, original_now, restore_original_index};
 use crate::engine::position::{branch_tip, original_head};
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
-use crate::fs::{file_error, remove_file};
+use crate::fs::remove_file;
 use crate::git::worktree::Reading;
-use crate::git::{Git, index, operations_in_progress};
-use crate::names::Oid;
+use crate::git::{index, operations_in_progress};
 use crate::protect::{Moment, Savepoint};
 use crate::refs::Update;
-use crate::state::{AbortPlan, Intent, Progress, Store};
-
-/// The user's index file as it was before the loop, in the loop's directory.
-pub(super) const ORIGINAL_INDEX: &str = "original.index";
+use crate::state::{AbortPlan, Intent, Progress};
 
 /// Restores HEAD, index and work tree to their state before the loop, and closes the loop. The present state is kept as
 /// `refs/ralph/<change>/finished`. Two scans of the work tree.
@@ -130,23 +123,4 @@ async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(Savepoint::install_working_index(open.site()).await?);
     }
     Ok(remove_file(&repo.index())?)
-}
-
-/// Restores the user's index byte for byte from the commit that keeps it.
-pub(super) async fn restore_original_index(
-    git: &Git,
-    anchor: Option<&Oid>,
-    store: &Store,
-) -> Result<(), Error> {
-    let Some(anchor) = anchor else { return Ok(()) };
-    // The repository had no index.
-    if let Some(bytes) = git.file_of(anchor, "index").await? {
-        let path = store.file(ORIGINAL_INDEX);
-        // With the oldest possible time, git looks at the content of every file in it.
-        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
-        fs::write(&path, bytes)
-            .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))
-            .map_err(|error| file_error("write", &path, error))?;
-    }
-    Ok(())
 }

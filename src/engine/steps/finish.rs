@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::abort::ORIGINAL_INDEX;
+use super::original::{ORIGINAL_INDEX, original_now};
 use super::prune::prune;
 use crate::async_cmd::quoted;
 use crate::engine::position::original_head;
@@ -12,7 +12,7 @@ use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index_file::Index;
-use crate::git::{Git, RefFile, Repo, index, last_logged, operations_in_progress};
+use crate::git::{Git, Repo, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
 use crate::refs::Update;
@@ -214,49 +214,6 @@ fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
     let index = Index::parse(&bytes, open.context.repo.oid_length).unwrap_or_default();
     let intended = index.entries.iter().filter(|entry| entry.intended);
     intended.map(|entry| entry.path.to_vec()).collect()
-}
-
-/// Returns the tip of the original branch; `None` if it has no commit yet.
-///
-/// # Errors
-/// If it is gone, damaged, checked out elsewhere, or got its first commit meanwhile.
-pub(super) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oid>, Error> {
-    let Some(branch) = &state.original_branch else {
-        return Ok(state.original_head.clone());
-    };
-    let name = format!("refs/heads/{branch}");
-    let refs = repo.git.refs(&[&name]).await?;
-    let found = refs.into_iter().find(|found| found.name == name);
-    let file = repo.common_dir.join(&name);
-    match (found, &state.original_head) {
-        (Some(found), _) if found.checked_out.is_some() => Err(FinishRefusal::OriginalElsewhere {
-            branch: branch.clone(),
-            path: found.checked_out.unwrap_or_default(),
-        }
-        .into()),
-        (Some(_), None) => Err(FinishRefusal::OriginalBorn {
-            change: state.change.to_string(),
-            branch: branch.clone(),
-        }
-        .into()),
-        (Some(found), Some(_)) => Ok(Some(found.oid)),
-        (None, None) => Ok(None),
-        (None, Some(was)) if RefFile::read(&file) == RefFile::Damaged => {
-            Err(FinishRefusal::OriginalDamaged {
-                branch: branch.clone(),
-                oid: last_logged(&repo.common_dir.join("logs").join(&name))
-                    .unwrap_or_else(|| was.clone())
-                    .to_string(),
-                file,
-            }
-            .into())
-        }
-        (None, Some(was)) => Err(FinishRefusal::OriginalGone {
-            branch: branch.clone(),
-            oid: was.to_string(),
-        }
-        .into()),
-    }
 }
 
 /// Reads the present work tree into a tree; the working index then describes it. One scan.

@@ -8,6 +8,7 @@ pub(crate) mod finish_refusal;
 mod gates_at_start;
 pub(crate) mod manual;
 pub(crate) mod manual_edits;
+mod original;
 pub(super) mod preflight;
 pub(crate) mod prune;
 pub(super) mod restore;

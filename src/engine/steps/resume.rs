@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::abort::restore_original_index;
+use super::original::restore_original_index;
 use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, names};
 use crate::engine::numbers::take_numbers;

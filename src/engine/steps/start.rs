@@ -5,8 +5,8 @@
 
 use jiff::Timestamp;
 
-use super::abort::ORIGINAL_INDEX;
 use super::gates_at_start;
+use super::original::ORIGINAL_INDEX;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
 use super::revert::keep_and_move;
 use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};

@@ -9,9 +9,10 @@ use super::timeline::{self, Scale};
 use super::{cost, first_line, headed, how_far, moment, origin, short, size, some_time, took};
 use crate::async_cmd::quoted;
 use crate::names::counted;
+use crate::names::dollars;
 use crate::report::{AttemptReport, FileChange, Patch, Report, StoryReport, StoryState};
 use crate::ui::log::in_one_line;
-use crate::ui::narration::{dollars, time};
+use crate::ui::narration::time;
 use crate::ui::shown::plain;
 
 /// What fits into the body of a pull request of any host, in characters.

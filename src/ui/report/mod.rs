@@ -15,9 +15,9 @@ use jiff::tz::TimeZone;
 
 use super::Screen;
 use super::live::Live;
-use super::narration::{dollars, time};
+use super::narration::time;
 use super::shown::plain;
-use crate::names::{counted, heading};
+use crate::names::{counted, dollars, heading};
 use crate::report::{AttemptReport, Report, StoryReport, Totals};
 
 pub use junit::junit;
@@ -49,7 +49,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.clear();
+        self.0.draw("");
     }
 }
 

@@ -13,9 +13,10 @@ use super::views::{Change, ChangeBar, Difference, EventRow, Failure, FileRow, Ga
 use super::{cost, headed, how_far, moment, origin, short, size, some_time, tokens, took};
 use crate::async_cmd::quoted;
 use crate::names::counted;
+use crate::names::dollars;
 use crate::report::{AttemptReport, FileChange, Gate, Patch, Report, StoryState, Totals};
 use crate::ui::log::in_one_line;
-use crate::ui::narration::{dollars, time};
+use crate::ui::narration::time;
 use crate::ui::shown::plain;
 
 /// The template.

@@ -45,6 +45,117 @@ fn rooms_form_no_circle() {
 }
 
 #[test]
+fn files_form_no_circle() {
+    let top = source().join("src");
+    let path_of = |file: &Path| {
+        let path = file.strip_prefix(&top).unwrap().with_extension("");
+        path.iter()
+            .map(|part| part.to_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    // A `mod.rs` gathers what is below it, and may be named from there.
+    let files: BTreeMap<Vec<String>, PathBuf> = files()
+        .into_iter()
+        .map(|(_, file)| (path_of(&file), file))
+        .filter(|(path, _)| {
+            path.last()
+                .is_some_and(|name| !matches!(name.as_str(), "mod" | "lib" | "main"))
+        })
+        .collect();
+    let used_by = |path: &Vec<String>| -> BTreeSet<Vec<String>> {
+        let text = fs::read_to_string(&files[path]).unwrap();
+        let named = paths_in(&text).into_iter().map(|named| absolute(&named, path));
+        let used = named.filter_map(|mut named| {
+            while !named.is_empty() && !files.contains_key(&named) {
+                named.pop();
+            }
+            (!named.is_empty() && named != *path).then_some(named)
+        });
+        used.collect()
+    };
+    let mut left: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> =
+        files.keys().map(|path| (path.clone(), used_by(path))).collect();
+    // Without a circle there is always a file that uses only what is gone already.
+    while let Some(path) = left
+        .iter()
+        .find(|(_, used)| used.iter().all(|name| !left.contains_key(name)))
+        .map(|(path, _)| path.clone())
+    {
+        left.remove(&path);
+    }
+    // What only leads to a circle says nothing about it.
+    while let Some(path) = left
+        .keys()
+        .find(|path| !left.values().any(|used| used.contains(*path)))
+        .cloned()
+    {
+        left.remove(&path);
+    }
+    assert_eq!(left, BTreeMap::new());
+}
+
+/// Returns the paths that begin with `crate` or `super` in a file, tests aside; groups in braces are spread out.
+fn paths_in(text: &str) -> Vec<Vec<String>> {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = code.collect::<Vec<_>>().join(" ");
+    let mut found = Vec::new();
+    for start in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            // The rest of `super::super::` is read with its beginning.
+            if !code[..at].ends_with("::") {
+                spread(&code[at..], Vec::new(), &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Reads one path from the beginning of a text; returns what follows it.
+fn spread<'t>(text: &'t str, mut path: Vec<String>, found: &mut Vec<Vec<String>>) -> &'t str {
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(mut group) = rest.strip_prefix('{') {
+            loop {
+                group = spread(group, path.clone(), found).trim_start();
+                match group.strip_prefix(',') {
+                    Some(more) => group = more,
+                    None => return group.strip_prefix('}').unwrap_or(group),
+                }
+            }
+        }
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        path.push(rest[..end].to_owned());
+        rest = &rest[end..];
+        match rest.strip_prefix("::") {
+            Some(more) => rest = more,
+            None => {
+                found.push(path);
+                return rest;
+            }
+        }
+    }
+}
+
+/// Returns a path from the top of the crate; `of` is the file that names it.
+fn absolute(named: &[String], of: &[String]) -> Vec<String> {
+    let ups = named.iter().take_while(|part| *part == "super").count();
+    let base = if ups == 0 {
+        &[]
+    } else {
+        &of[..of.len() - ups.min(of.len())]
+    };
+    let rest = named.iter().skip(ups.max(1));
+    base.iter()
+        .chain(rest)
+        .filter(|part| *part != "self")
+        .cloned()
+        .collect()
+}
+
+#[test]
 fn an_open_loop_has_its_methods_in_one_file() {
     for (_, file) in files() {
         let text = fs::read_to_string(&file).unwrap();

@@ -1,0 +1,76 @@
+//! The original branch, and the user's index from before the loop.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::error::Error;
+use crate::fs::file_error;
+use crate::git::{Git, RefFile, Repo, last_logged};
+use crate::names::Oid;
+use crate::state::{State, Store};
+
+/// The user's index file as it was before the loop, in the loop's directory.
+pub(super) const ORIGINAL_INDEX: &str = "original.index";
+
+/// Returns the tip of the original branch; `None` if it has no commit yet.
+///
+/// # Errors
+/// If it is gone, damaged, checked out elsewhere, or got its first commit meanwhile.
+pub(super) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oid>, Error> {
+    let Some(branch) = &state.original_branch else {
+        return Ok(state.original_head.clone());
+    };
+    let name = format!("refs/heads/{branch}");
+    let refs = repo.git.refs(&[&name]).await?;
+    let found = refs.into_iter().find(|found| found.name == name);
+    let file = repo.common_dir.join(&name);
+    match (found, &state.original_head) {
+        (Some(found), _) if found.checked_out.is_some() => Err(FinishRefusal::OriginalElsewhere {
+            branch: branch.clone(),
+            path: found.checked_out.unwrap_or_default(),
+        }
+        .into()),
+        (Some(_), None) => Err(FinishRefusal::OriginalBorn {
+            change: state.change.to_string(),
+            branch: branch.clone(),
+        }
+        .into()),
+        (Some(found), Some(_)) => Ok(Some(found.oid)),
+        (None, None) => Ok(None),
+        (None, Some(was)) if RefFile::read(&file) == RefFile::Damaged => {
+            Err(FinishRefusal::OriginalDamaged {
+                branch: branch.clone(),
+                oid: last_logged(&repo.common_dir.join("logs").join(&name))
+                    .unwrap_or_else(|| was.clone())
+                    .to_string(),
+                file,
+            }
+            .into())
+        }
+        (None, Some(was)) => Err(FinishRefusal::OriginalGone {
+            branch: branch.clone(),
+            oid: was.to_string(),
+        }
+        .into()),
+    }
+}
+
+/// Restores the user's index byte for byte from the commit that keeps it.
+pub(super) async fn restore_original_index(
+    git: &Git,
+    anchor: Option<&Oid>,
+    store: &Store,
+) -> Result<(), Error> {
+    let Some(anchor) = anchor else { return Ok(()) };
+    // The repository had no index.
+    if let Some(bytes) = git.file_of(anchor, "index").await? {
+        let path = store.file(ORIGINAL_INDEX);
+        // With the oldest possible time, git looks at the content of every file in it.
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        fs::write(&path, bytes)
+            .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))
+            .map_err(|error| file_error("write", &path, error))?;
+    }
+    Ok(())
+}
