@@ -37,7 +37,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         (Ok(change), _) if is_named => as_start_would(&context, &change, &args.from).await?,
         (Ok(change), _) => {
             let (context, state) = look(context, &change).await?;
-            let listing = listing_from_head(&state, &context.head, &context.repo.top).await?;
+            let listing = listing_from_head(&state, &context.head, &context.repo).await?;
             Stories::of(&change, &state.source, listing, &state.progress.skipped)
         }
         // There is no loop of this name.

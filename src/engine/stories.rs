@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Loop;
-use super::position::Position;
+use super::position::{Position, branch_tip};
 use super::watch::{self, Who};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
-use crate::git::Head;
+use crate::git::{Head, Repo};
 use crate::names::Change;
 use crate::protect::story_backup;
 use crate::settings::{Mark, Settings, to_std};
@@ -131,12 +131,12 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
 ///
 /// # Errors
 /// If the source cannot be read, or HEAD is elsewhere, where the list may not exist.
-pub async fn listing_from_head(state: &State, head: &Head, top: &Path) -> Result<Listing, Error> {
-    let listing = listing_of(state, top).await;
+pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
+    let listing = listing_of(state, &repo.top).await;
     if listing.is_err() {
         let position = Position {
             head: head.clone(),
-            tip: None,
+            tip: branch_tip(&repo.git, state, head).await?,
         };
         position.require_on_branch(state)?;
     }

@@ -1,0 +1,261 @@
+//! Samples of the errors that the engine raises.
+
+use jiff::SignedDuration;
+
+use super::{branch, change, list, path, story, words};
+use crate::error::{
+    AttemptRefusal, FinishRefusal, OpenRefusal, RepositoryRefusal, StartRefusal, StepRefusal, StoryRefusal,
+};
+use crate::state::Verdict;
+use crate::stories::Adapter;
+
+pub(super) fn open() -> Vec<OpenRefusal> {
+    vec![
+        OpenRefusal::Damaged {
+            git_dir: path("/r/.git"),
+            words: "fatal: not a git repository".to_owned(),
+        },
+        OpenRefusal::NoWorkTree("fatal: not a git repository".to_owned()),
+        OpenRefusal::OtherGitDir {
+            named: path("/other/.git"),
+            found: path("/r/.git"),
+        },
+        OpenRefusal::Bare,
+        OpenRefusal::InsideGitDir(path("/r/.git")),
+        OpenRefusal::InsideAttempt,
+        OpenRefusal::UnknownLoop {
+            name: "add-logn".to_owned(),
+            known: words(&["add-login"]),
+            changes: words(&["add-login"]),
+        },
+        OpenRefusal::UnknownLoop {
+            name: "tidy-up".to_owned(),
+            known: words(&["add-login"]),
+            changes: words(&["add-login", "tidy-up"]),
+        },
+        OpenRefusal::UnknownLoop {
+            name: "1".to_owned(),
+            known: words(&["add-login"]),
+            changes: words(&["add-login"]),
+        },
+        OpenRefusal::UnknownLoop {
+            name: "1".to_owned(),
+            known: Vec::new(),
+            changes: words(&["add-login"]),
+        },
+        OpenRefusal::NoLoop {
+            finished: Vec::new(),
+            changes: words(&["add-login"]),
+        },
+        OpenRefusal::NoLoop {
+            finished: words(&["add-login"]),
+            changes: words(&["add-login", "tidy-up"]),
+        },
+        OpenRefusal::SeveralChanges(words(&["add-login", "tidy-up"])),
+        OpenRefusal::SeveralLoops(words(&["add-login", "tidy-up"])),
+        OpenRefusal::OtherWorkTree {
+            change: change(),
+            path: "/other".to_owned(),
+        },
+        OpenRefusal::UnknownAttempt {
+            change: change(),
+            attempt: "2@9".to_owned(),
+        },
+        OpenRefusal::NoAttempt("2@x".to_owned()),
+        OpenRefusal::NoStoryOrChange {
+            change: change(),
+            word: "foo".to_owned(),
+        },
+    ]
+}
+
+pub(super) fn repository() -> Vec<RepositoryRefusal> {
+    vec![
+        RepositoryRefusal::OperationInProgress("merge".to_owned()),
+        RepositoryRefusal::OperationInProgress("bisect".to_owned()),
+        RepositoryRefusal::OperationInProgress("cherry-pick or revert".to_owned()),
+        RepositoryRefusal::DirtySubmodule("lib".to_owned()),
+        RepositoryRefusal::HeadElsewhere {
+            head: "main".to_owned(),
+            branch: branch(),
+        },
+        RepositoryRefusal::BranchGone {
+            branch: branch(),
+            checkpoint: "6db9417f5d".to_owned(),
+        },
+        RepositoryRefusal::CheckpointGone {
+            branch: branch(),
+            checkpoint: "6db9417f5d".to_owned(),
+        },
+        RepositoryRefusal::NotAtCheckpoint(change()),
+        RepositoryRefusal::InTheWay {
+            of: "attempt 2@1".to_owned(),
+            paths: words(&["a.txt"]),
+        },
+    ]
+}
+
+pub(super) fn start() -> Vec<StartRefusal> {
+    vec![
+        StartRefusal::Unmerged(words(&["a.txt"])),
+        StartRefusal::OnLoopBranch(branch()),
+        StartRefusal::OnFinishedBranch {
+            branch: branch(),
+            original: "main".to_owned(),
+        },
+        StartRefusal::CheckedOutElsewhere {
+            branch: branch(),
+            path: "/other".to_owned(),
+        },
+        StartRefusal::OtherLoop("tidy-up".to_owned()),
+        StartRefusal::BranchInTheWay {
+            branch: "ralph".to_owned(),
+            wanted: branch(),
+        },
+        StartRefusal::TooMuch(path("/home/ada")),
+        StartRefusal::OddHead("refs/tags/v1".to_owned()),
+        StartRefusal::RedGate {
+            change: "add-login".to_owned(),
+            command: "make tset".to_owned(),
+            cannot_be_run: true,
+            why: "exit code 127".to_owned(),
+        },
+        StartRefusal::NothingToResume(change()),
+    ]
+}
+
+pub(super) fn step() -> Vec<StepRefusal> {
+    vec![
+        StepRefusal::RetryFirst {
+            change: change(),
+            story: story(),
+            left: 2,
+        },
+        StepRefusal::RetriesSpent {
+            change: change(),
+            story: story(),
+        },
+        StepRefusal::NothingFailed(change()),
+        StepRefusal::LoopFinished(change()),
+        StepRefusal::WrongPhase(change()),
+        StepRefusal::LoopLive(change()),
+        StepRefusal::Unfit {
+            change: change(),
+            checkpoint: "0123456789".to_owned(),
+            file: path("/r/.git/ralph/add-login.toml"),
+        },
+    ]
+}
+
+pub(super) fn attempt() -> Vec<AttemptRefusal> {
+    vec![
+        AttemptRefusal::NothingChanged {
+            change: change(),
+            stories: 3,
+        },
+        AttemptRefusal::NoAgent("next".to_owned()),
+        AttemptRefusal::AgentMissing {
+            name: "cluade".to_owned(),
+            is_here: false,
+        },
+        AttemptRefusal::AgentMissing {
+            name: "./agent.sh".to_owned(),
+            is_here: false,
+        },
+        AttemptRefusal::AgentMissing {
+            name: "agent.sh".to_owned(),
+            is_here: true,
+        },
+        AttemptRefusal::AgentNotExecutable("./agent.sh".to_owned()),
+        AttemptRefusal::AgentUnable {
+            log: path("/r/.git/ralph/add-login/attempts/2.1.log"),
+            story: story(),
+            verdict: Verdict::Auth,
+            reason: Some("401 invalid key".to_owned()),
+            advice: Some("sign in".to_owned()),
+        },
+        AttemptRefusal::SessionAtWork {
+            change: change(),
+            story: Some(story()),
+            silent: SignedDuration::from_secs(75),
+        },
+    ]
+}
+
+pub(super) fn finish() -> Vec<FinishRefusal> {
+    vec![
+        FinishRefusal::NoChoice(change()),
+        FinishRefusal::TwoChoices,
+        FinishRefusal::NoChoiceForSeveral {
+            changes: words(&["add-login", "add-search"]),
+            is_agent: false,
+        },
+        FinishRefusal::NoChoiceForSeveral {
+            changes: words(&["add-login", "sh", "agent.sh"]),
+            is_agent: true,
+        },
+        FinishRefusal::OriginalGone {
+            branch: "main".to_owned(),
+            oid: "bbebf10cdf".to_owned(),
+        },
+        FinishRefusal::OriginalDamaged {
+            branch: "main".to_owned(),
+            oid: "bbebf10cdf".to_owned(),
+            file: "/w/.git/refs/heads/main".into(),
+        },
+        FinishRefusal::OriginalMoved {
+            change: change(),
+            branch: "main".to_owned(),
+        },
+        FinishRefusal::OriginalElsewhere {
+            branch: "main".to_owned(),
+            path: "/other".to_owned(),
+        },
+        FinishRefusal::OriginalBorn {
+            change: change(),
+            branch: "main".to_owned(),
+        },
+        FinishRefusal::Conflict {
+            change: change(),
+            branch: "main".to_owned(),
+            paths: words(&["a.txt", "b.txt"]),
+        },
+    ]
+}
+
+pub(super) fn story_list() -> Vec<StoryRefusal> {
+    let mut all = vec![
+        StoryRefusal::UnknownStory {
+            id: "lgin".to_owned(),
+            source_file: list(),
+            known: words(&["login", "logout"]),
+        },
+        StoryRefusal::NothingSkipped,
+        StoryRefusal::NotSkipped(story()),
+        StoryRefusal::AlreadyComplete(story()),
+        StoryRefusal::Blocked(words(&["2 waits for 3", "3 waits for 2"])),
+    ];
+    for adapter in Adapter::ALL {
+        let source_file = match adapter {
+            Adapter::Command => "bd list --json".to_owned(),
+            _ => list(),
+        };
+        all.push(StoryRefusal::NoStories { source_file, adapter });
+    }
+    for either in [true, false] {
+        all.push(StoryRefusal::NothingLeft {
+            change: change(),
+            done: 3,
+            total: 3,
+            skipped: if either { Vec::new() } else { words(&["2"]) },
+            live: either,
+        });
+        all.push(StoryRefusal::StillOpen {
+            change: change(),
+            story: story(),
+            source_file: list(),
+            by_command: either,
+        });
+    }
+    all
+}
