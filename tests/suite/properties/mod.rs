@@ -5,6 +5,7 @@ mod bad_input;
 mod bare;
 mod completions;
 mod conversions;
+mod cost;
 mod crash;
 mod damaged;
 mod driver;
