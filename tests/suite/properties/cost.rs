@@ -43,7 +43,8 @@ fn is_within(commands: &[String], processes: usize, scans: usize) {
 #[test]
 fn no_step_asks_git_more_than_it_must() {
     let sandbox = Sandbox::new();
-    is_within(&commands(&sandbox, &["start", "add-login"], 0), 13, 2);
+    // Before 2.46 git moves HEAD with a process of its own.
+    is_within(&commands(&sandbox, &["start", "add-login"], 0), 15, 2);
     is_within(&commands(&sandbox, &["status"], 0), 2, 0);
     is_within(&commands(&sandbox, &["status", "--short"], 0), 0, 0);
     sandbox.write("work", "done\n");
