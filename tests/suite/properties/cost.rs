@@ -53,5 +53,5 @@ fn no_step_asks_git_more_than_it_must() {
     is_within(&commands(&sandbox, &["fail", "no"], 3), 11, 2);
     let agent = sandbox.completing("echo more >work");
     is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 14, 3);
-    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 7, 1);
+    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 9, 1);
 }
