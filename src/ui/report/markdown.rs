@@ -120,7 +120,10 @@ fn summary(report: &Report) -> String {
         Some(counted(totals.attempts, "attempt", "attempts")),
         Some(time(totals.duration)),
         cost(totals),
-        size(totals.files, totals.insertions, totals.deletions),
+        match totals.files {
+            Some(0) => Some("nothing changed".to_owned()),
+            files => size(files, totals.insertions, totals.deletions),
+        },
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     format!("**{}**", parts.join(" · "))

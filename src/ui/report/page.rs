@@ -335,10 +335,7 @@ fn row_of(attempt: &AttemptReport, id: String) -> Row {
 
 fn command(report: &Report, verb: &str, attempt: &AttemptReport) -> String {
     let name = plain(&attempt.name()).into_owned();
-    match verb {
-        "diff" => format!("git ralph diff {} {}", report.change, quoted(&name)),
-        verb => format!("git ralph {verb} {}", quoted(&name)),
-    }
+    format!("git ralph {verb} {} {}", report.change, quoted(&name))
 }
 
 fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut Room) -> Failure {
