@@ -43,8 +43,11 @@ fn is_within(commands: &[String], processes: usize, scans: usize) {
 #[test]
 fn no_step_asks_git_more_than_it_must() {
     let sandbox = Sandbox::new();
-    // Before 2.46 git moves HEAD with a process of its own.
-    is_within(&commands(&sandbox, &["start", "add-login"], 0), 15, 2);
+    // Before 2.46 git moves HEAD in no transaction: that takes two processes more.
+    let version = sandbox.git(&["version"]);
+    let minor: u32 = version.split('.').nth(1).unwrap().parse().unwrap();
+    let more = if minor < 46 { 2 } else { 0 };
+    is_within(&commands(&sandbox, &["start", "add-login"], 0), 13 + more, 2);
     is_within(&commands(&sandbox, &["status"], 0), 2, 0);
     is_within(&commands(&sandbox, &["status", "--short"], 0), 0, 0);
     sandbox.write("work", "done\n");
@@ -53,5 +56,5 @@ fn no_step_asks_git_more_than_it_must() {
     is_within(&commands(&sandbox, &["fail", "no"], 3), 11, 2);
     let agent = sandbox.completing("echo more >work");
     is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 14, 3);
-    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 9, 1);
+    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 7 + more, 1);
 }

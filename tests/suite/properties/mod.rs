@@ -23,6 +23,7 @@ mod marking;
 mod names;
 mod narration;
 mod other_file_system;
+mod other_repositories;
 mod others;
 mod own_files;
 mod permissions;

@@ -73,3 +73,17 @@ fn the_mode_of_a_file_outside_is_not_changed_through_another_name() {
     assert_eq!(outside.metadata().unwrap().permissions().mode() & 0o7777, 0o644);
     assert_eq!(sandbox.read("README.md"), "# Edited\n");
 }
+
+#[test]
+fn copies_of_ignored_secrets_are_for_the_user_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", ".env\n");
+    sandbox.write(".env", "secret\n");
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("chmod -R 755 .")).exits(3);
+    let mode = |path: &str| {
+        let found = sandbox.top.join(path).metadata().unwrap();
+        found.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(".git/ralph/add-login"), 0o700);
+}

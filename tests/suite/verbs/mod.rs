@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod fail;
 mod finish;
+mod finish_keep;
 mod hooks;
 mod install;
 mod log;

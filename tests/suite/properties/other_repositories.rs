@@ -1,0 +1,50 @@
+//! Repositories and work trees beside the loop's own that an attempt makes or removes.
+
+use std::fs;
+
+use crate::support::Sandbox;
+
+#[test]
+fn a_repository_made_among_tracked_files_is_undone() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.failing("cd src; git init -q");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("a repository was made in a directory with tracked files; src/.git is moved to");
+    assert!(!sandbox.top.join("src/.git").exists());
+    // What a person has made there stays.
+    sandbox.cmd("git").args(["init", "-q", "src"]).run().exits(0);
+    let agent = sandbox.failing("echo x >x");
+    sandbox.step("retry", &agent).exits(3);
+    assert!(sandbox.top.join("src/.git").exists());
+}
+
+#[test]
+fn a_repository_that_a_complete_story_left_among_tracked_files_goes_with_the_loop() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .step("next", &sandbox.completing("git init -q src"))
+        .exits(0);
+    sandbox.step("next", &sandbox.failing("echo y >y")).exits(3);
+    sandbox.ralph(&["abort"]).exits(0).says("src/.git is moved to");
+    assert!(!sandbox.top.join("src/.git").exists());
+}
+
+#[test]
+fn a_linked_work_tree_that_an_attempt_removed_is_named() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.outside("linked");
+    sandbox.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "side"]);
+    fs::write(linked.join("work"), "not committed\n").unwrap();
+    sandbox.start();
+    let agent = sandbox.failing("git worktree remove --force ../linked");
+    let told = format!(
+        "the linked work tree {} was removed during the attempt",
+        linked.display()
+    );
+    sandbox.step("next", &agent).exits(3).says(&told);
+    // Once is enough.
+    let again = sandbox.step("retry", &sandbox.failing("true")).exits(3);
+    assert!(!again.stderr.contains("linked work tree"), "{}", again.stderr);
+}
