@@ -146,11 +146,11 @@ pub fn is_special(path: &Path) -> bool {
     found.is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Removes what is neither a regular file nor a directory from a directory, but not from those in it; returns the paths.
-/// What a link leads to is not touched.
+/// Removes links, pipes, sockets and devices from a directory, but not from its subdirectories; returns their paths.
+/// The target of a link is not touched.
 ///
 /// # Errors
-/// If something cannot be removed.
+/// If the directory cannot be read, or something in it cannot be removed.
 pub fn remove_specials(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = fs::read_dir(dir).map_err(|source| file_error("read", dir, source))?;
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());

@@ -62,7 +62,7 @@ pub struct Settings {
     pub verify: Vec<String>,
 }
 
-/// Where the stories come from.
+/// The source of the stories.
 #[derive(Debug, Clone, Args)]
 pub struct StoriesFrom {
     /// The story list; #item makes each box a story, #group each section (ralph.stories)

@@ -161,7 +161,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-/// Returns the report in the form that is asked for, and the file that it goes to where none is named.
+/// Returns the report in the requested form, and the default file that it is written to, if there is one.
 fn rendered(
     args: &Args,
     context: &Context<'_>,
@@ -190,7 +190,7 @@ fn rendered(
     (page(reports, options), Some(shortened(&file)))
 }
 
-/// Writes the report; what is no file of its own, such as a pipe or a link, is written through.
+/// Writes the report. A regular file is replaced; anything else, such as a pipe or a link, is written through.
 fn write(path: &Path, text: &str) -> Result<(), FileError> {
     if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
         return fs::write(path, text).map_err(|error| file_error("write", path, error));
@@ -198,19 +198,19 @@ fn write(path: &Path, text: &str) -> Result<(), FileError> {
     write_atomically(path, text.as_bytes(), 0o600, Durability::Atomic)
 }
 
-/// Returns a path as a person would write it from here.
+/// Returns a path relative to the current directory if it is below that, else unchanged.
 fn shortened(path: &Path) -> PathBuf {
     let here = std::env::current_dir().ok();
     let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
     below.unwrap_or(path).to_owned()
 }
 
-/// Waits for a signal that asks us to stop.
+/// Waits for a signal that asks git-ralph to stop; returns its number.
 async fn stopped(stop: &mut Stop) -> i32 {
     stop.asked(1).await
 }
 
-/// Makes the report of a loop; its list is read while its branch is checked out here.
+/// Makes the report of a loop; its story list is read only if its branch is checked out in this work tree.
 pub(super) async fn report_of(
     context: &Context<'_>,
     state: &State,

@@ -156,7 +156,7 @@ pub fn range_of(
 /// Reads the events of a loop, oldest first. A line that a crash cut off is skipped.
 ///
 /// # Errors
-/// When they are there but cannot be read.
+/// If they exist but cannot be read.
 pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let error = |source| file_error("read", events, source);
     let file = match open_regular(events, Links::Refused, OpenOptions::new().read(true)) {

@@ -278,12 +278,12 @@ pub struct Attempt {
     pub exit_code: Option<i32>,
     /// Its cost in US dollars, if the agent reports it.
     pub cost_usd: Option<f64>,
-    /// Tokens read, those from a cache or put into one included, if the agent reports them.
+    /// Tokens read, including cache reads and writes, if the agent reports them.
     pub input_tokens: Option<u64>,
-    /// The part of them that came from a cache.
+    /// Tokens read from a cache, if the agent reports them.
     #[serde(default)]
     pub cache_read_tokens: Option<u64>,
-    /// The part of them that was put into a cache.
+    /// Tokens written to a cache, if the agent reports them.
     #[serde(default)]
     pub cache_write_tokens: Option<u64>,
     /// Tokens written, if the agent reports them.
@@ -294,19 +294,19 @@ pub struct Attempt {
     /// Number of requests to the model, if the agent reports it.
     #[serde(default)]
     pub turns: Option<u64>,
-    /// Files that the attempt changed, compared with the checkpoint before it; null if that was not counted.
+    /// Files that the attempt changed since the checkpoint before it; null if they were not counted.
     #[serde(default)]
     pub files: Option<u64>,
-    /// Lines that it added.
+    /// Lines that the attempt added; null if they were not counted.
     #[serde(default)]
     pub insertions: Option<u64>,
-    /// Lines that it removed.
+    /// Lines that the attempt removed; null if they were not counted.
     #[serde(default)]
     pub deletions: Option<u64>,
 }
 
 impl Attempt {
-    /// Returns an attempt that ended, of which no more is known.
+    /// Returns an attempt that ended; all other facts are unknown.
     #[must_use]
     pub fn ended(
         story: &str,
@@ -336,7 +336,7 @@ impl Attempt {
         }
     }
 
-    /// Adds how much the attempt changed, if that was counted.
+    /// Adds the size of the attempt's changes, if it was counted.
     #[must_use]
     pub fn with_size(mut self, size: Option<DiffSize>) -> Self {
         self.files = size.map(|size| size.files);

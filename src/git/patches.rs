@@ -1,4 +1,4 @@
-//! What differs between pairs of trees, of many pairs by one process: which files, by how much, and line by line.
+//! Compares many pairs of trees in one process: lists changed files, counts their lines, and makes patches.
 
 use super::command::{Git, GitError};
 use crate::names::Oid;
@@ -6,30 +6,30 @@ use crate::names::Oid;
 /// A file that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStat {
-    /// The letter that git gives the difference: A, M, D, R, C or T.
+    /// Git's letter for the difference: A, M, D, R, C or T.
     pub status: u8,
-    /// The path, relative to the top.
+    /// The path, relative to the top directory.
     pub path: Vec<u8>,
-    /// The path that it was renamed or copied from.
+    /// The path that it was renamed or copied from, if it was.
     pub old_path: Option<Vec<u8>>,
     /// Lines added and removed; `None` for a binary file.
     pub lines: Option<(u64, u64)>,
-    /// What it was and what it is.
+    /// The old and the new object; zeros for one that does not exist.
     pub blobs: [Oid; 2],
 }
 
-/// How much differs between two trees.
+/// The size of the difference between two trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiffSize {
-    /// Files; a renamed one is one.
+    /// Number of changed files; a renamed file counts once.
     pub files: u64,
-    /// Lines that were added.
+    /// Number of added lines.
     pub insertions: u64,
-    /// Lines that were removed.
+    /// Number of removed lines.
     pub deletions: u64,
 }
 
-/// Options of every comparison: no programs of the user's, and submodules by their commits.
+/// Options of every comparison: none of the user's programs are run, and submodules are compared by their commits.
 const PLAIN: [&str; 6] = [
     "-r",
     "-M",
@@ -40,10 +40,10 @@ const PLAIN: [&str; 6] = [
 ];
 
 impl Git {
-    /// Finds the trees of these revisions, `None` for those that are gone. One process.
+    /// Finds the trees of these revisions, `None` for those that no longer exist, in one process.
     ///
     /// # Errors
-    /// When git cannot be run.
+    /// If git cannot be run.
     pub async fn trees_of(&self, revisions: &[String]) -> Result<Vec<Option<Oid>>, GitError> {
         let wanted: String = revisions
             .iter()
@@ -56,10 +56,10 @@ impl Git {
         Ok(text.lines().map(tree).collect())
     }
 
-    /// Returns the sizes of blobs in bytes; 0 where there is none. One process.
+    /// Returns the sizes of blobs in bytes, 0 for those that do not exist, in one process.
     ///
     /// # Errors
-    /// When git cannot be run.
+    /// If git cannot be run.
     pub async fn sizes_of<'a>(&self, blobs: impl Iterator<Item = &'a Oid>) -> Result<Vec<u64>, GitError> {
         let wanted: String = blobs.map(|oid| format!("{oid}\n")).collect();
         let args = ["--batch-check=%(objectsize)"];
@@ -68,11 +68,10 @@ impl Git {
         Ok(text.lines().map(|line| line.parse().unwrap_or(0)).collect())
     }
 
-    /// Counts the files and lines that differ between two trees, or the trees of two commits; lines of binary files do
-    /// not count.
+    /// Counts the files and lines that differ between two trees or commits; lines of binary files do not count.
     ///
     /// # Errors
-    /// When a tree is missing.
+    /// If a tree is missing.
     pub async fn diff_size(&self, from: &Oid, to: &Oid) -> Result<DiffSize, GitError> {
         let mut size = DiffSize::default();
         if from == to {
@@ -91,20 +90,20 @@ impl Git {
         Ok(size)
     }
 
-    /// Lists the files that differ in each pair of trees. One process for all of them.
+    /// Lists the files that differ in each pair of trees, in one process.
     ///
     /// # Errors
-    /// When a tree is missing.
+    /// If a tree is missing.
     pub async fn changed_files(&self, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<FileStat>>, GitError> {
         let args = PLAIN.into_iter().chain(["-z", "--raw", "--numstat", "--stdin"]);
         let command = self.cmd("diff-tree", args).stdin(lines_of(pairs));
         Ok(parse_stats(&command.bytes().await?, pairs.len()))
     }
 
-    /// Compares pairs of trees line by line, as patches. One process for all of them.
+    /// Returns a patch for each pair of trees, in one process.
     ///
     /// # Errors
-    /// When a tree is missing.
+    /// If a tree is missing.
     pub async fn patches(&self, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<u8>>, GitError> {
         let args = PLAIN.into_iter().chain(["-p", "--stdin"]);
         let command = self.cmd("diff-tree", args).stdin(lines_of(pairs));
@@ -129,10 +128,10 @@ impl Git {
         Ok(patches)
     }
 
-    /// Compares some files of two trees line by line, as a patch.
+    /// Returns the patch of some files of two trees.
     ///
     /// # Errors
-    /// When a tree is missing.
+    /// If a tree is missing.
     pub async fn patch_of(&self, pair: &(Oid, Oid), paths: &[&[u8]]) -> Result<Vec<u8>, GitError> {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;

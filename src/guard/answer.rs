@@ -41,7 +41,7 @@ pub enum Answer {
     HookFailed,
 }
 
-/// Judges a hook call and answers git. A doubt is never a reason to refuse.
+/// Judges a hook call and answers git. In doubt, git may go on.
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let layout = RepoLayout::of_hook();
     let ours = layout.as_ref().filter(|layout| {
@@ -181,8 +181,8 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Returns whether the history of a commit contains the checkpoint, and remembers one that does: it is likely to be
-    /// the parent of the next one.
+    /// Returns whether the history of a commit contains the checkpoint. Remembers a commit that does: it is likely to
+    /// be the parent of the next one.
     async fn keeps_the_checkpoint(&self, new: &str, rules: &Rules) -> bool {
         let file = self.dir.join(TIP);
         let tip = read_regular_text(&file, Links::Refused, 128).ok();
@@ -194,7 +194,7 @@ impl<'a> Review<'a> {
         keeps
     }
 
-    /// Lists the last stash entry again: `git stash drop` removes it from the reflog before it asks the hook.
+    /// Adds the last stash entry to the reflog again: `git stash drop` removes it there before it runs the hook.
     async fn list_stash_again(&self, moved: &Move) {
         let stash = self.layout.stash_log();
         let Some(entry) = &moved.old else { return };

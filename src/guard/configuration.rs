@@ -1,8 +1,8 @@
 //! The settings that make the agent's git use the guard's hooks, in the guarded repository alone.
 //!
-//! They are a file that git includes by the place of the repository (git-config(1), "Conditional includes"), named in the
-//! agent's environment. So git in other repositories that the agent makes does not even start a hook of the guard's.
-//! Since 2.54 git also runs hooks from its configuration; there the user's hooks stay in place.
+//! They are in a file, named in the agent's environment, that git includes only in this repository (git-config(1),
+//! "Conditional includes"). So git never starts the guard's hooks in other repositories that the agent creates.
+//! Git 2.54 and later can run hooks from its configuration; with them, the user's hooks stay in place.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,7 +12,7 @@ use std::path::Path;
 use super::GitSettings;
 use super::scripts::{ALONE, PUSH, Places, REFS, quoted, write_new};
 
-/// The file, in the loop's directory.
+/// Name of the file in the loop's directory.
 pub(super) const FILE: &str = "guard.config";
 
 /// The first version of git that runs hooks from its configuration.
@@ -43,7 +43,7 @@ pub(super) fn write(
     Ok(vec![included(""), included("/worktrees/*")])
 }
 
-/// Returns whether a setting's name, or a line of a file, can hold this path.
+/// Returns whether this path can be part of a setting's name or of a line of a file.
 pub(super) fn can_name(path: &Path) -> bool {
     !path.as_os_str().as_bytes().contains(&b'\n')
 }

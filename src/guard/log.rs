@@ -102,7 +102,7 @@ pub(super) fn read(path: &Path) -> SeenMoves {
     parse(&String::from_utf8_lossy(&text))
 }
 
-/// Returns a value of a ref; git writes zeros for what does not exist.
+/// Reads a value of a ref; returns `None` if the ref does not exist, for which git writes zeros.
 fn value(text: &str) -> Option<&str> {
     (text != "-" && text.bytes().any(|byte| byte != b'0')).then_some(text)
 }

@@ -5,8 +5,8 @@
 //! - `answer`: runs in a process of its own when git calls a hook; `users_hook` finds the user's own hook;
 //! - `log`: the ref moves, written by the hooks and read after the attempt.
 //!
-//! The guard is a rail, not a wall: if something here fails, git goes on, and nothing relies on it. The comparison
-//! after the attempt decides. This module knows neither the loop's state nor the engine.
+//! No protection relies on the guard: if something here fails, git goes on, and the comparison after the attempt
+//! decides. This module knows neither the loop's state nor the engine.
 
 mod answer;
 pub(crate) mod configuration;

@@ -59,7 +59,7 @@ pub enum Ruling {
     No(String),
 }
 
-/// Returns a text that identifies a directory, whatever path names it.
+/// Returns a text that identifies a directory by its device and inode, independent of its path.
 fn identity(dir: &Path) -> String {
     dir.metadata().map_or_else(
         |_| "unknown".to_owned(),
@@ -119,7 +119,7 @@ impl Rules {
         &self.checkpoint
     }
 
-    /// Returns whether this is the git directory of the loop's own work tree: other work trees have their own HEAD.
+    /// Returns whether this is the git directory of the loop's work tree: other work trees have their own HEAD.
     pub fn is_about(&self, git_dir: &Path) -> bool {
         self.holds("work tree", &identity(git_dir))
     }

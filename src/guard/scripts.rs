@@ -64,7 +64,7 @@ const HEAD: &str = "#!/bin/sh\n# Made by git-ralph for one attempt, for the agen
 /// The script for moves of refs, below the values of its variables.
 const MOVES: &str = include_str!("reference-transaction.sh");
 
-/// The places that the scripts name.
+/// The paths that the scripts use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places<'a> {
     /// This program.
@@ -95,7 +95,7 @@ pub(super) fn write(hooks: &Path, places: Places<'_>) -> io::Result<()> {
     write_script(&hooks.join(ALONE), &alone(places))
 }
 
-/// Writes down where the user's own hooks are.
+/// Writes the path of the directory of the user's own hooks to a file.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -190,7 +190,7 @@ fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
     script
 }
 
-/// Returns commands for when this program is no longer there: the user's own hook runs all the same.
+/// Returns commands that end the script if this program no longer exists; the user's own hook still runs.
 fn unless_there(alone: &str, name: &str) -> String {
     let instead = if alone.is_empty() {
         chain(name)

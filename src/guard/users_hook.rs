@@ -25,8 +25,8 @@ pub(super) async fn users_hooks(layout: Option<&RepoLayout>, ours: &Path) -> Opt
     (!is_same_dir(ours, &dir)).then_some(dir)
 }
 
-/// Makes the guard's hooks follow the user's, which may have changed since the attempt began. Whatever cannot be done is
-/// left for the next call.
+/// Adapts the guard's hooks to the user's, which may have changed since the attempt began. A step that fails is left
+/// for the next call.
 pub(super) fn follow(users: &Path, loop_dir: &Path) {
     let Ok(users) = absolute(users) else { return };
     // Without the file, each hook asks git-ralph.

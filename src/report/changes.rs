@@ -1,6 +1,6 @@
-//! What attempts and edits have changed, asked of git in few processes, within bounds.
+//! Reads from git the changes that attempts and edits made, with few processes and limited sizes.
 //!
-//! Kept attempts may have been pruned: then nothing is known. A patch is asked for only while it can be shown.
+//! The changes of a kept attempt that was pruned are unknown. Patches are read only while there is room to show them.
 
 use super::history::History;
 use super::{FileChange, Patch, Report};
@@ -19,29 +19,30 @@ pub enum Diffs {
     Full,
 }
 
-/// How many lines of one difference are shown, and how long one may be, in characters.
+/// Maximum number of lines of one difference, and maximum length of a line, in characters.
 const MOST_LINES: usize = 2000;
 const LONGEST_LINE: usize = 400;
-/// How much of all differences is shown, in bytes.
+/// Maximum size of all differences of a report together, in bytes.
 const MOST_BYTES: usize = 3 << 20;
-/// What is left of it when no more is asked for, in bytes.
+/// Room below which no more patches are read, in bytes.
 const LITTLE: usize = 16 << 10;
-/// How many files of one difference are listed.
+/// Maximum number of files listed for one difference.
 const MOST_FILES: usize = 1000;
-/// How large the files of one process may be together, in bytes.
+/// Maximum size of the files that one process compares, in bytes.
 const BATCH: u64 = 16 << 20;
-/// How large a file may be whose lines are shown where they do not all fit, in bytes; and how many such files.
+/// Maximum size of a file whose lines are shown in a difference that is too large, in bytes; and maximum number of such
+/// files.
 const LARGE: u64 = 1 << 20;
 const MOST_PATHS: usize = 500;
-/// How many pairs one process compares.
+/// Maximum number of pairs that one process compares.
 const PAIRS: usize = 50;
 
-/// Where a difference belongs.
+/// The part of the report that a difference belongs to.
 #[derive(Clone, Copy)]
 enum Place {
-    /// The attempt: its story, and its number in it.
+    /// An attempt: the index of its story, and its index in the story.
     Attempt(usize, usize),
-    /// What happened in between.
+    /// An event: its index.
     Happening(usize),
 }
 
@@ -50,7 +51,7 @@ struct Pending {
     pair: (Oid, Oid),
 }
 
-/// Adds to a report what was changed; `progress` hears how many of how many are done.
+/// Adds changed files and patches to a report; `progress` is called with the numbers of done and of all differences.
 pub(super) async fn add(
     report: &mut Report,
     history_bases: &History,
@@ -106,7 +107,7 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Finds the trees to compare; checkpoints come first, and the newest failures next.
+/// Finds the trees to compare: those of checkpoints first, then of failed attempts, the newest first in each group.
 async fn pending(report: &Report, history: &History, git: &Git) -> Result<Vec<Pending>, GitError> {
     let mut wanted = Vec::new();
     for (s, story) in report.stories.iter().enumerate() {
@@ -146,7 +147,7 @@ async fn pending(report: &Report, history: &History, git: &Git) -> Result<Vec<Pe
     Ok(pending.collect())
 }
 
-/// Returns the patch of each pair, and whether large files are left out of it; `None` where all are too large.
+/// Returns the patch of each pair, and true if large files are left out of it; `None` if all files are too large.
 async fn patches(
     git: &Git,
     pairs: &[(Oid, Oid)],
@@ -185,7 +186,7 @@ async fn patches(
     Ok(patches)
 }
 
-/// Compares the pairs with these numbers by one process.
+/// Compares the pairs with these indices in one process.
 async fn together_into(
     git: &Git,
     pairs: &[(Oid, Oid)],
@@ -202,7 +203,7 @@ async fn together_into(
     Ok(())
 }
 
-/// Cuts a patch to what is shown of it; `None` when there is no room for any.
+/// Cuts a patch to the limits and to `room` bytes; returns `None` if no line fits.
 fn patch_of(bytes: &[u8], room: usize) -> Option<Patch> {
     let mut patch = Patch::default();
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {

@@ -1,7 +1,6 @@
-//! A loop's events, read into stories with attempts and what happened in between. Pure.
+//! Reads a loop's events into stories with their attempts, and a list of other events. Pure.
 //!
-//! The attempts are those of `git ralph log`: of one loop, the last that was started. Lines that a crash cut off are
-//! not among the events.
+//! The attempts are the same as in `git ralph log`: those of the loop that was started last.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use crate::events::log::entries_of;
 use crate::events::{Event, What};
 use crate::names::Oid;
 
-/// What the events say.
+/// The content of a loop's events.
 #[derive(Debug, Default)]
 pub(super) struct History {
     pub started: Option<Timestamp>,
@@ -20,11 +19,11 @@ pub(super) struct History {
     pub stories: Vec<StoryReport>,
     pub gates: Vec<Gate>,
     pub events: Vec<Happening>,
-    /// What each checkpoint and each kept attempt is compared with: the checkpoint before it.
+    /// For each checkpoint and each kept attempt, the checkpoint before it, with which it is compared.
     pub bases: BTreeMap<String, Oid>,
 }
 
-/// What is known of an attempt besides its entry in the log.
+/// Facts about an attempt that its entry in the log does not have.
 #[derive(Default)]
 struct Beside {
     agent: Option<String>,

@@ -1,26 +1,27 @@
-//! Pages of a host, where the remote tells which: GitHub, GitLab, Gitea, Bitbucket, or one that is set.
+//! Web pages of commits on the host of the remote: GitHub, GitLab, Gitea, Forgejo, Bitbucket, or a configured one.
 //!
-//! Only what was pushed, as far as this repository knows, has a page.
+//! Only commits that were pushed, as far as the remote-tracking branches show, have a page.
 
 use std::collections::BTreeSet;
 
 use crate::git::Git;
 use crate::names::Oid;
 
-/// Where commits have pages.
+/// The web addresses of commits and comparisons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Links {
     /// The address of a commit, with `{oid}` in it.
     commit: String,
     /// The address of a comparison, with `{from}` and `{to}` in it.
     compare: Option<String>,
-    /// The commits of the loop that no remote has.
+    /// The commits of the loop that the remote does not have.
     unpushed: BTreeSet<Oid>,
     is_begin_pushed: bool,
 }
 
 impl Links {
-    /// Finds the pages of a loop from `begin` to `tip`. `None` where there is no remote, or none that is known.
+    /// Finds the web addresses for a loop from `begin` to `tip`; `set` is a configured address of a commit. Returns
+    /// `None` if there is no remote, its host is not known, or git fails.
     pub(super) async fn of(
         git: &Git,
         branch: &str,
@@ -56,12 +57,12 @@ impl Links {
         })
     }
 
-    /// Returns the page of a commit of the loop.
+    /// Returns the web address of a commit of the loop; `None` if it was not pushed.
     pub(super) fn commit(&self, oid: &Oid) -> Option<String> {
         (!self.unpushed.contains(oid)).then(|| self.commit.replace("{oid}", oid.as_str()))
     }
 
-    /// Returns the page that compares two commits of the loop.
+    /// Returns the web address that compares two commits of the loop; `None` if it is not known or one was not pushed.
     pub(super) fn compare(&self, from: &Oid, to: &Oid) -> Option<String> {
         let page = self.compare.as_ref()?;
         let is_there = self.is_begin_pushed && !self.unpushed.contains(to);
@@ -74,7 +75,7 @@ fn oids(bytes: &[u8]) -> BTreeSet<Oid> {
     text.lines().filter_map(Oid::parse).collect()
 }
 
-/// Returns the remote of a branch, else `origin`, else the only one.
+/// Returns the remote of a branch, else `origin`, else the only remote.
 async fn remote_of(git: &Git, branch: &str) -> Option<String> {
     let all = git.cmd("remote", [""; 0]).bytes().await.ok()?;
     let all = String::from_utf8_lossy(&all).into_owned();
@@ -91,8 +92,8 @@ async fn remote_of(git: &Git, branch: &str) -> Option<String> {
     found.map(str::to_owned)
 }
 
-/// Returns the addresses of commits and comparisons of the host that a remote's address names. Names and passwords in
-/// it are left out.
+/// Returns the addresses of commits and comparisons on the host of a remote's URL, without the URL's user name and
+/// password.
 fn pages_of(url: &str) -> Option<(String, Option<String>)> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let is_web = matches!(scheme, "https" | "http");
@@ -131,7 +132,7 @@ fn pages_of(url: &str) -> Option<(String, Option<String>)> {
     Some((format!("{base}{commit}"), Some(format!("{base}{compare}"))))
 }
 
-/// Returns a part of a path as it stands in an address.
+/// Encodes a part of a path for a URL.
 fn in_address(part: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     part.bytes()

@@ -1,8 +1,8 @@
-//! What a loop came to, as one value: its stories and attempts, what each changed, what happened in between, and sums.
+//! The report of a loop as one value: its stories and attempts, their changes, other events, and totals.
 //!
-//! Everything comes from the loop's events, its state and git; unknown is unknown, never 0. `history` makes it of events
-//! (pure), `changes` asks git what was changed, `links` finds the pages of a host, `words` puts events in words.
-//! It knows neither HTML nor Markdown: `ui` writes those.
+//! Everything comes from the loop's events, its state and git; an unknown number is null, never 0. `history` reads the
+//! events (pure), `changes` reads the changes from git, `links` finds web addresses, and `words` describes events.
+//! This module knows neither HTML nor Markdown: `ui` writes those.
 
 mod changes;
 mod history;
@@ -24,68 +24,68 @@ pub use changes::Diffs;
 pub use of_loop::{Wanted, of_loop};
 pub use redact::Redaction;
 
-/// Version of the shape of the JSON document.
+/// Version of the JSON format.
 pub const VERSION: u32 = 1;
 
 /// The report of a loop: `git ralph report --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
-    /// The version of this shape.
+    /// The version of this format.
     pub v: u32,
     /// The change.
     #[cfg_attr(test, schemars(with = "String"))]
     pub change: Change,
     /// The version of git-ralph that made the report.
     pub made_by: String,
-    /// When the report was made.
+    /// Time when the report was made.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub made: Timestamp,
-    /// Where the loop stands.
+    /// The phase of the loop.
     #[cfg_attr(test, schemars(with = "String"))]
     pub phase: Phase,
     /// The loop's branch.
     pub branch: String,
-    /// The branch that it began on; null when HEAD was detached.
+    /// The branch that it started from; null if HEAD was detached.
     pub original_branch: Option<String>,
-    /// The commit that it began on; null on a branch without commits.
+    /// The commit that it started from; null on a branch without commits.
     pub original_head: Option<Oid>,
     /// The latest checkpoint.
     #[serde(rename = "final")]
     pub tip: Oid,
-    /// The agents of its attempts, each once.
+    /// The agents of its attempts, without repetition.
     pub agents: Vec<String>,
-    /// When the loop began, by its first event; null without any.
+    /// Time of the first event, or of --since if that is later; null if there are no events.
     #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub started: Option<Timestamp>,
-    /// When the last event happened.
+    /// Time of the last event, or of --since if that is later; null if there are no events.
     #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub ended: Option<Timestamp>,
-    /// Sums over all attempts of the report.
+    /// The totals of the report.
     pub totals: Totals,
-    /// The stories, in the order of the list where it can be read, then those that were attempted.
+    /// The stories, in the order of the story list if it can be read, then attempted and skipped ones not in it.
     pub stories: Vec<StoryReport>,
-    /// The gates that ran before any attempt.
+    /// The gates that ran before any attempt, or in an attempt whose end is not recorded.
     pub gates: Vec<Gate>,
-    /// What happened besides attempts, oldest first.
+    /// Events other than attempts, oldest first.
     pub events: Vec<Happening>,
-    /// The page that compares the loop's result with where it began; null where there is none.
+    /// Web address of the comparison of the commit the loop started from with `final`; null if there is none.
     pub compare_url: Option<String>,
-    /// What is left out, in words.
+    /// Descriptions of the parts that are left out.
     pub dropped: Vec<String>,
 }
 
-/// Sums over all attempts of a report.
+/// The totals of a report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Totals {
-    /// All stories.
+    /// Number of stories.
     pub stories: usize,
-    /// Complete stories.
+    /// Number of complete stories.
     pub complete: usize,
-    /// Attempts that have ended.
+    /// Number of attempts that have ended.
     pub attempts: usize,
-    /// Seconds from the first event to the last.
+    /// Seconds from the start to the end of the report.
     pub duration: f64,
     /// Seconds that the agents worked.
     pub agent_duration: f64,
@@ -93,23 +93,23 @@ pub struct Totals {
     pub gate_duration: f64,
     /// Seconds that the loop waited for an agent's service.
     pub waiting: f64,
-    /// What the attempts cost, in US dollars, as far as the agents said so; null if none did.
+    /// Cost of the attempts in US dollars, as far as agents reported it; null if none did.
     pub cost_usd: Option<f64>,
-    /// Attempts whose cost is not known.
+    /// Number of attempts whose cost is not known.
     pub cost_unknown: usize,
-    /// Tokens read, as far as they are known; null if none are.
+    /// Tokens read, including cache reads and writes, as far as agents reported them; null if none did.
     pub input_tokens: Option<u64>,
-    /// Those of them that came from a cache.
+    /// Tokens read from a cache; null if no agent reported them.
     pub cache_read_tokens: Option<u64>,
-    /// Those of them that were put into a cache.
+    /// Tokens written to a cache; null if no agent reported them.
     pub cache_write_tokens: Option<u64>,
-    /// Tokens written.
+    /// Tokens written; null if no agent reported them.
     pub output_tokens: Option<u64>,
-    /// Files that the loop changed up to its latest checkpoint; null when git cannot tell any more.
+    /// Files that the loop changed up to its latest checkpoint; null if git cannot compare the commits.
     pub files: Option<u64>,
-    /// Lines that it added.
+    /// Lines that the loop added; null if git cannot compare the commits.
     pub insertions: Option<u64>,
-    /// Lines that it removed.
+    /// Lines that the loop removed; null if git cannot compare the commits.
     pub deletions: Option<u64>,
 }
 
@@ -121,48 +121,48 @@ pub struct StoryReport {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// How far it is.
+    /// Its state.
     pub state: StoryState,
     /// Its attempts since the loop was last started, oldest first.
     pub attempts: Vec<AttemptReport>,
 }
 
-/// How far a story is.
+/// The state of a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StoryState {
-    /// It is done.
+    /// The story is complete.
     Complete,
-    /// Its last attempt did not complete it.
+    /// The story was attempted, and no attempt completed it.
     Failed,
-    /// The loop passes over it.
+    /// The loop skips the story.
     Skipped,
-    /// It was not attempted.
+    /// The story was not attempted.
     Open,
 }
 
-/// An attempt, with what `git ralph log --json` has of it.
+/// An attempt: its entry of `git ralph log --json`, and more.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttemptReport {
-    /// The attempt as the log has it.
+    /// The entry of the log.
     #[serde(flatten)]
     pub entry: LogEntry,
-    /// The agent; null where none was started.
+    /// The agent; null if none was started.
     pub agent: Option<String>,
     /// Its gates, in the order in which they ran.
     pub gates: Vec<Gate>,
-    /// What the next attempt was told of this one.
+    /// The reason for its failure, as told to the next attempt.
     pub told: Option<String>,
-    /// The files that it changed; null when git cannot tell any more, or was not asked.
+    /// The files that it changed; null if they are not known, or with --diffs=none.
     pub diff: Option<Vec<FileChange>>,
-    /// The page of its checkpoint; null where there is none, or where it was not pushed.
+    /// Web address of its checkpoint; null if there is none.
     pub url: Option<String>,
-    /// What it changed, line by line.
+    /// The lines that it changed.
     #[serde(skip)]
     pub patch: Option<Patch>,
-    /// The end of what it printed.
+    /// The end of its output.
     #[serde(skip)]
     pub log: Option<String>,
 }
@@ -173,30 +173,30 @@ pub struct AttemptReport {
 pub struct Gate {
     /// The shell command.
     pub command: String,
-    /// Whether it succeeded.
+    /// True if it succeeded.
     pub passed: bool,
-    /// How it failed.
+    /// The reason for the failure; null if it succeeded.
     pub reason: Option<String>,
-    /// When it ended.
+    /// Time when it ended.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub ended: Timestamp,
     /// Seconds it took.
     pub duration: f64,
 }
 
-/// A file that differs.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FileChange {
     /// Its path from the top directory; invalid UTF-8 is replaced.
     pub path: String,
-    /// The path that it was renamed or copied from.
+    /// The path that it was renamed or copied from; null otherwise.
     pub old_path: Option<String>,
-    /// added, deleted, modified, renamed, copied or retyped.
+    /// The kind of change: added, deleted, modified, renamed, copied or retyped.
     pub status: &'static str,
-    /// Lines that were added; null for a binary file.
+    /// Number of added lines; null for a binary file.
     pub insertions: Option<u64>,
-    /// Lines that were removed; null for a binary file.
+    /// Number of removed lines; null for a binary file.
     pub deletions: Option<u64>,
 }
 
@@ -205,50 +205,50 @@ pub struct FileChange {
 pub struct Patch {
     /// The lines; long ones are cut.
     pub text: String,
-    /// Whether lines or files are left out.
+    /// True if lines, parts of lines or files are left out.
     pub is_cut: bool,
 }
 
-/// Something that happened besides attempts.
+/// An event other than an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Happening {
-    /// When.
+    /// Time of the event.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub t: Timestamp,
-    /// What kind of thing.
+    /// Kind of the event.
     pub kind: Kind,
-    /// In words.
+    /// Description of the event.
     pub text: String,
-    /// Seconds that it took; null where it took none, or where that is not known.
+    /// Seconds that a wait took; null for other events.
     pub duration: Option<f64>,
-    /// The checkpoint of a person's edits.
+    /// The checkpoint of a person's edits; null for other events.
     pub checkpoint: Option<Oid>,
-    /// The files of those edits.
+    /// The files that a person edited; null for other events, if they are not known, or with --diffs=none.
     pub diff: Option<Vec<FileChange>>,
-    /// Those edits, line by line.
+    /// The lines of those edits.
     #[serde(skip)]
     pub patch: Option<Patch>,
 }
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The loop waited for an agent's service.
     Waiting,
-    /// A person edited files, or made commits.
+    /// A person edited files or made commits.
     Edits,
-    /// The guard refused what an agent's git was to do.
+    /// The guard refused to let an agent move or delete a ref.
     Refused,
-    /// An agent's git moved a ref, or a person HEAD.
+    /// An agent moved or deleted a ref, or HEAD left the loop's branch or returned to it.
     Moved,
-    /// An attempt began whose end is not recorded.
+    /// An attempt began, and its end is not recorded.
     Unended,
-    /// An attempt ended without a verdict of its own; a later command went on.
+    /// An attempt was interrupted.
     Interrupted,
-    /// Something a person was told.
+    /// A notice, or a story that has no retries left.
     Notice,
     /// The loop was closed.
     Finished,
@@ -272,7 +272,7 @@ impl Kind {
 }
 
 impl Report {
-    /// Returns all attempts with their stories, in the order in which they began.
+    /// Returns all attempts with their stories, by start time.
     #[must_use]
     pub fn attempts(&self) -> Vec<(&StoryReport, &AttemptReport)> {
         let mut all = Vec::new();
@@ -283,7 +283,7 @@ impl Report {
         all
     }
 
-    /// Makes the sums anew from the attempts, the gates and the waits.
+    /// Computes the totals from the attempts, the gates and the waits; keeps the size of the changes.
     fn sum_up(&mut self, complete: usize, total: usize) {
         let mut totals = Totals {
             stories: total,
@@ -327,13 +327,13 @@ impl Totals {
 }
 
 impl AttemptReport {
-    /// Returns the attempt as it is typed: `2@1`.
+    /// Returns the attempt's name on the command line, such as `2@1`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}@{}", self.entry.attempt.story, self.entry.attempt.attempt)
     }
 
-    /// Returns whether it earned a checkpoint.
+    /// Returns true if the attempt completed its story.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.entry.attempt.verdict == Verdict::Complete

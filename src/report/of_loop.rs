@@ -1,4 +1,4 @@
-//! Puts a report together: events, state, the story list, git.
+//! Makes a report from the events, the state, the story list and git.
 
 use jiff::Timestamp;
 
@@ -13,29 +13,29 @@ use crate::inspect::attempt_output::AttemptOutput;
 use crate::state::{State, Store};
 use crate::stories::Listing;
 
-/// How much of the end of what an attempt printed is shown, in bytes.
+/// Maximum length of the end of an attempt's output, in bytes.
 const LOG_END: usize = 32 * 1024;
 
-/// What a report is to have.
+/// The parts that a report is to have.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// How much of what was changed.
+    /// The detail in which changes are shown.
     pub diffs: Diffs,
-    /// Whether the end of what each attempt printed.
+    /// True if the end of each attempt's output is included.
     pub logs: bool,
-    /// Only attempts that ended, and events that happened, since then.
+    /// Time before which attempts that ended, and events, are left out.
     pub since: Option<Timestamp>,
-    /// What is taken out.
+    /// Expressions whose matches are replaced.
     pub redaction: Redaction,
-    /// The address of a commit, with `{oid}` in it.
+    /// The configured web address of a commit, with `{oid}` in it.
     pub link: Option<String>,
 }
 
-/// Makes the report of a loop; `listing` is its story list where that can be read. `progress` hears how many
-/// differences of how many are read.
+/// Makes the report of a loop; `listing` is its story list, if that can be read. `progress` is called with the numbers
+/// of done and of all differences.
 ///
 /// # Errors
-/// When the events or git cannot be read.
+/// If the events cannot be read, or git cannot compare commits.
 pub async fn of_loop(
     repo: &Repo,
     state: &State,
@@ -110,7 +110,7 @@ pub async fn of_loop(
     Ok(report)
 }
 
-/// Returns the stories of the list in its order, then those that were attempted and are not in it.
+/// Returns the stories in the order of the list, then attempted and skipped ones that are not in it.
 fn stories_of(state: &State, listing: Option<&Listing>, attempted: Vec<StoryReport>) -> Vec<StoryReport> {
     let mut stories = Vec::new();
     let listed = listing.map_or(&[][..], |listing| &listing.stories);
@@ -151,7 +151,7 @@ fn agents_of(report: &Report) -> Vec<String> {
     agents
 }
 
-/// Leaves out what ended before a time.
+/// Removes attempts, gates and events that ended before a time.
 fn leave_out_before(history: &mut History, since: Timestamp, dropped: &mut Vec<String>) {
     let mut left_out = 0;
     for story in &mut history.stories {
@@ -186,7 +186,7 @@ async fn add_links(report: &mut Report, repo: &Repo, state: &State, wanted: &Wan
     }
 }
 
-/// Adds the end of what each attempt printed; one whose log is gone has none.
+/// Adds the end of each attempt's output, if its log still exists.
 fn add_logs(report: &mut Report, store: &Store, begun: &[Begun]) {
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
         let (story, number) = (&attempt.entry.attempt.story, attempt.entry.attempt.attempt);

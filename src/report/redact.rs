@@ -1,21 +1,21 @@
-//! What must not be in a report, by regular expressions.
+//! Replaces confidential text in a report, by regular expressions.
 
 use regex::{NoExpand, Regex};
 
 use super::{Gate, Happening, Patch, Report};
 
-/// What stands in the place of what is taken out.
+/// The replacement for each match.
 const TAKEN_OUT: &str = "***";
 
-/// Expressions whose matches are taken out of a report.
+/// Regular expressions whose matches are replaced in a report.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction(Vec<Regex>);
 
 impl Redaction {
-    /// Reads expressions.
+    /// Compiles the expressions.
     ///
     /// # Errors
-    /// When one of them cannot be understood.
+    /// If one of them is not a valid regular expression.
     pub fn new(expressions: &[String]) -> Result<Self, regex::Error> {
         let read = expressions.iter().map(|expression| Regex::new(expression));
         Ok(Self(read.collect::<Result<_, _>>()?))
@@ -35,7 +35,7 @@ impl Redaction {
         }
     }
 
-    /// Takes the matches out of everything that others wrote.
+    /// Replaces the matches in the report's texts, such as titles, reasons, commands, paths, logs and patches.
     pub(super) fn redact(&self, report: &mut Report) {
         if self.0.is_empty() {
             return;

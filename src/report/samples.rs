@@ -1,4 +1,4 @@
-//! Reports for tests: of any events, and large ones.
+//! Sample reports for tests: of arbitrary events, and large ones.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::events::{Attempt, Event, What};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
-/// Words that others might write.
+/// A text that would do harm if it were taken for markup.
 const HOSTILE: &str = "</pre><script>alert(1)</script>`|@x\u{202e}\0";
 
 fn oid(digit: u8) -> Oid {
@@ -26,7 +26,7 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
     ])
 }
 
-/// Makes one thing that happens.
+/// Generates an arbitrary event.
 fn what() -> impl Strategy<Value = What> {
     let story = || prop::sample::select(vec!["1", "2", "a b", HOSTILE]).prop_map(str::to_owned);
     let number = || 1_u32..5;
@@ -105,7 +105,7 @@ fn what() -> impl Strategy<Value = What> {
     ]
 }
 
-/// Makes the events of loops, with clocks that may go back.
+/// Generates the events of loops, with a clock that may go back.
 pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = (what(), -1000_i64..1000).prop_map(|(what, t)| Event {
         v: 1,
@@ -116,7 +116,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 0..60)
 }
 
-/// Makes the report of events, without a repository.
+/// Makes the report of some events, without a repository.
 pub(crate) fn report_of(events: &[Event]) -> Report {
     let history = of_events(events);
     let mut report = Report {
@@ -144,7 +144,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
     report
 }
 
-/// Makes the report of a loop with so many attempts, each with so long a reason and patch, in bytes.
+/// Makes the report of a loop with this many attempts; each has a reason and a patch of up to `length` bytes.
 pub(crate) fn large(attempts: u32, length: usize) -> Report {
     let line = format!("+{}\n", &HOSTILE.repeat(20)[..100]);
     let text = line.repeat(length / line.len());

@@ -1,11 +1,11 @@
-//! Events that are no attempts, in words.
+//! Describes the events that a report lists beside its attempts.
 
 use super::Kind;
 use crate::events::What;
 use crate::names::counted;
 use crate::state::Verdict;
 
-/// Returns what a report says of an event; `None` for those that it tells elsewhere.
+/// Returns the kind and the description of an event; `None` for events that a report does not list.
 pub(super) fn of(what: &What) -> Option<(Kind, String)> {
     Some(match what {
         What::Waiting { reason, .. } => (Kind::Waiting, reason.clone()),

@@ -1,20 +1,20 @@
-//! Keeps one line below output that flows: the bytes that take it away, and those that bring it back. Pure.
+//! Keeps one line below streaming output: makes the bytes that erase the line and draw it again. Pure.
 //!
-//! Invariant: without the line, a terminal shows the output as if there had never been one, also where a piece ends in
-//! the middle of a line. This module must not know what the line says.
+//! Invariant: once the line is erased, a terminal shows the output as if there had never been a line, even if a piece
+//! of output ends in the middle of a line. This module does not depend on the text of the line.
 
 use textwrap::core::display_width;
 
-/// The longest unfinished line whose columns are counted anew for each piece, in bytes.
+/// Maximum length of an unfinished line whose columns are counted again for each piece of output, in bytes.
 const LONG: usize = 4096;
 
-/// The place of the line.
+/// The line, and the end of the output above it.
 #[derive(Debug, Default)]
 pub(super) struct Sticky {
     is_drawn: bool,
     /// The end of the output after its last line break.
     unfinished: Vec<u8>,
-    /// The place at which `unfinished` begins: that of a longer line which was counted before.
+    /// The place of the cursor before `unfinished`, after the dropped beginning of a long line.
     begins_at: Place,
     /// The column to which the cursor goes back, if the line was drawn below an unfinished one.
     back_to: Option<usize>,
@@ -23,9 +23,9 @@ pub(super) struct Sticky {
 /// The place of the cursor in an unfinished line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
-    /// The column in its row; that after the last one where the row is full.
+    /// The column in its row, from 0; the number of columns if the row is full.
     column: usize,
-    /// True if something of the line can be seen.
+    /// True if the line has visible characters.
     is_visible: bool,
 }
 
@@ -35,13 +35,13 @@ impl Sticky {
         self.is_drawn
     }
 
-    /// Returns true if something stands in the output's last line, on a terminal with so many columns.
+    /// Returns true if the output's last line is not empty, on a terminal with this many columns.
     pub fn is_inside_line(&self, columns: usize) -> bool {
         let place = self.place(columns);
         place.is_visible || place.column > 0
     }
 
-    /// Takes the line away; the cursor is where the output ended.
+    /// Erases the line, and moves the cursor to the end of the output.
     pub fn erase(&mut self, bytes: &mut Vec<u8>) {
         if std::mem::take(&mut self.is_drawn) {
             bytes.extend_from_slice(b"\r\x1b[K");
@@ -54,7 +54,7 @@ impl Sticky {
         }
     }
 
-    /// Notes output that was printed while the line was away, on a terminal with so many columns.
+    /// Records output that was printed while the line was erased, on a terminal with this many columns.
     pub fn pass(&mut self, output: &[u8], columns: usize) {
         match memchr::memrchr(b'\n', output) {
             Some(end) => {
@@ -71,7 +71,7 @@ impl Sticky {
         }
     }
 
-    /// Draws the line below the output, on a terminal with so many columns; it must be shorter than those.
+    /// Draws the line below the output, on a terminal with this many columns; the line must be shorter than a row.
     pub fn draw(&mut self, line: &str, columns: usize, bytes: &mut Vec<u8>) {
         self.erase(bytes);
         if line.is_empty() {
@@ -86,12 +86,12 @@ impl Sticky {
         self.is_drawn = true;
     }
 
-    /// Notes that the output's last line is ended by a line break of ours.
+    /// Records that git-ralph has ended the output's last line with a line break.
     pub fn break_line(&mut self) {
         (self.begins_at, self.unfinished) = (Place::default(), Vec::new());
     }
 
-    /// Returns the place behind the unfinished line.
+    /// Returns the place of the cursor after the unfinished line.
     fn place(&self, columns: usize) -> Place {
         let text = String::from_utf8_lossy(&self.unfinished);
         let mut place = self.begins_at;
@@ -123,7 +123,7 @@ mod tests {
     const LINE: &str = "[1/2] 1. Form, 3s";
     const COLUMNS: usize = 20;
 
-    /// A terminal that is high enough.
+    /// A terminal with an unlimited number of rows.
     #[derive(Default)]
     struct Terminal {
         rows: Vec<Vec<char>>,
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Prints the pieces with the line below them; it must always be there, and leave no trace.
+    /// Prints the pieces with the line below them; checks that it is always there, and leaves no trace at the end.
     fn holds(pieces: &[&str]) {
         let (mut sticky, mut with, mut without) =
             (Sticky::default(), Terminal::default(), Terminal::default());

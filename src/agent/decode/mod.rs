@@ -160,17 +160,17 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// The cost in US dollars, by the agent's own count.
     pub cost_usd: Option<f64>,
-    /// All input tokens, those read from a cache or written to one included, by the agent's own count.
+    /// All input tokens, including those read from or written to a cache, by the agent's own count.
     pub input_tokens: Option<u64>,
-    /// The part of them that came from a cache.
+    /// The input tokens that were read from a cache.
     pub cache_read_tokens: Option<u64>,
-    /// The part of them that was put into a cache.
+    /// The input tokens that were written to a cache.
     pub cache_write_tokens: Option<u64>,
     /// The output tokens, by the agent's own count.
     pub output_tokens: Option<u64>,
-    /// The model that the agent works with, by its own words.
+    /// The agent's name for the model that it uses.
     pub model: Option<String>,
-    /// How often the model was asked, by the agent's own count.
+    /// Number of requests to the model, by the agent's own count.
     pub turns: Option<u64>,
     /// The agent's name for the session.
     pub session: Option<String>,

@@ -10,7 +10,7 @@ use super::agents::version_of;
 /// The oldest git with all required features (`merge-tree --write-tree`).
 const OLDEST: (u32, u32) = (2, 38);
 
-/// Optional features of git: first version, name, purpose, and what is different without it.
+/// Optional features of git: first version, name, purpose, and the difference without it.
 const FEATURES: &[((u32, u32), &str, &str, &str)] = &[
     (
         (2, 36),
@@ -49,7 +49,7 @@ pub struct Feature {
     pub available: Option<bool>,
     /// Its purpose.
     pub used_for: &'static str,
-    /// What is different without it.
+    /// The difference without it.
     pub without: &'static str,
 }
 

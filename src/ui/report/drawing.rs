@@ -1,4 +1,4 @@
-//! The timeline as a drawing: places and sizes of its bars.
+//! Computes the drawing of the timeline: the positions and sizes of its bars.
 
 use super::timeline::{self, Scale};
 use super::views::{Bar, Timeline, TimelineRow};
@@ -7,7 +7,7 @@ use crate::report::{AttemptReport, Report};
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
 
-/// The width of the timeline, where its bars begin, and the height of a row, in the units of the drawing.
+/// Width of the timeline, left edge of its bars, and height of a row, in units of the drawing.
 const WIDTH: f64 = 800.0;
 const LEFT: f64 = 190.0;
 const ROW: f64 = 24.0;
@@ -58,7 +58,7 @@ pub(super) fn timeline_of(
     })
 }
 
-/// Returns a place on the timeline, in tenths of a unit.
+/// Returns the horizontal position of a place between 0 and 1, rounded to a tenth of a unit.
 fn place(at: f64) -> f64 {
     ((LEFT + at * (WIDTH - LEFT - 10.0)) * 10.0).round() / 10.0
 }

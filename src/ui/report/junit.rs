@@ -1,5 +1,5 @@
-//! The report as JUnit, as CI systems show it: a suite a change, a test a story. Attempts before the one that completed
-//! a story are reruns.
+//! Writes the report as JUnit XML for CI systems: one test suite per change, one test per story. Failed attempts are
+//! reruns, except the last one of a story that failed.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{first_line, headed, took};
 use crate::report::{AttemptReport, Report, StoryReport, StoryState};
 use crate::ui::shown::plain;
 
-/// How much of a reason is told, in characters.
+/// Maximum length of a reason, in characters.
 const LONGEST: usize = 10_000;
 
 /// Returns the reports as a JUnit document.
@@ -34,7 +34,7 @@ pub fn junit(reports: &[Report]) -> String {
     without_sum_of_skipped(&text) + "\n"
 }
 
-/// Leaves out an attribute of the outermost element that the schema of Jenkins does not know.
+/// Removes an attribute of the outermost element that the schema of Jenkins does not know.
 fn without_sum_of_skipped(text: &str) -> String {
     let Some((before, after)) = text.split_once("<testsuites ") else {
         return text.trim_end().to_owned();
@@ -96,7 +96,7 @@ fn rerun(attempt: &AttemptReport) -> TestRerun {
     rerun
 }
 
-/// What the attempt's own work came to is a failure; everything else is an error.
+/// Returns a failure if the attempt's work was not accepted, and an error for every other reason.
 fn kind_of(attempt: &AttemptReport) -> NonSuccessKind {
     use crate::state::Verdict::{Failed, GateFailed, NoSignal};
     match attempt.entry.attempt.verdict {
@@ -105,7 +105,7 @@ fn kind_of(attempt: &AttemptReport) -> NonSuccessKind {
     }
 }
 
-/// The reason in a line, and in full.
+/// Returns the attempt's name with the first line of its reason, and the whole reason.
 fn said(attempt: &AttemptReport) -> (String, String) {
     let reason = attempt.entry.attempt.reason.as_deref().unwrap_or_default();
     let text: String = plain(reason).chars().take(LONGEST).collect();

@@ -1,7 +1,7 @@
-//! The report as Markdown, for the body of a pull request or the page of a job.
+//! Writes the report as Markdown, for the body of a pull request or the page of a CI job.
 //!
-//! Invariants: it is never longer than its limit, and says what it left out; no text of others is markup, a link, a
-//! mention or a reference in it.
+//! Invariants: the text is never longer than its limit, and says what it leaves out; text of others never becomes
+//! markup, a link, a mention or a reference.
 
 use std::fmt::Write;
 
@@ -15,37 +15,37 @@ use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
 
-/// What fits into the body of a pull request of any host, in characters.
+/// Maximum length of the body of a pull request that every host accepts, in characters.
 pub const PULL_REQUEST: usize = 60_000;
-/// What fits on the page of a job, in bytes: characters are counted as if each had four.
+/// Maximum length of the page of a CI job, in characters: 900 KiB if each had four bytes.
 pub const JOB_PAGE: usize = 900 * 1024 / 4;
 
-/// How many characters a timeline has.
+/// Width of a timeline, in characters.
 const COLUMNS: usize = 20;
-/// How long a title, a reason's line and a reason may be, in characters.
+/// Maximum lengths of a title, a line and a reason, in characters.
 const TITLE: usize = 120;
 const LINE: usize = 200;
 const REASON: usize = 4000;
-/// How many lines of one difference are shown.
+/// Maximum number of lines shown of one difference.
 const DIFF_LINES: usize = 300;
-/// How many files of one difference are listed.
+/// Maximum number of files listed for one difference.
 const FILES: usize = 50;
 
-/// How much is left out, more and more.
+/// The brevity of the text; each level leaves out more than the one before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Brevity {
     Whole,
     /// Without diffs.
     NoDiffs,
-    /// With the first line of each reason alone.
+    /// With only the first line of each reason.
     ShortReasons,
-    /// With stories that are complete in one line.
+    /// With one line for each complete story.
     Folded,
-    /// With so many rows alone, the last ones.
+    /// With only the last rows of the table, this many.
     Rows(usize),
 }
 
-/// Returns the reports in at most so many characters.
+/// Returns the reports as Markdown of at most `limit` characters.
 #[must_use]
 pub fn markdown(reports: &[Report], limit: usize) -> String {
     let all = |brevity| {
@@ -206,7 +206,7 @@ fn row(title: &str, attempt: &AttemptReport, scale: &Scale) -> String {
     )
 }
 
-/// A complete story in one line.
+/// Returns the row of the table for a complete story with all its attempts.
 fn folded(story: &StoryReport, scale: &Scale) -> String {
     let mut cells = ['·'; COLUMNS];
     for attempt in &story.attempts {
@@ -325,7 +325,7 @@ fn lines_of(patch: &Patch) -> String {
     plain(&lines.join("\n")).into_owned()
 }
 
-/// The files of a difference, a line each.
+/// Returns the files of a difference, one per line.
 fn stat(files: &[FileChange]) -> String {
     let mut text = String::new();
     for file in files.iter().take(FILES) {
@@ -345,7 +345,7 @@ fn stat(files: &[FileChange]) -> String {
     text
 }
 
-/// A block of text in which nothing is markup.
+/// Returns a fenced code block of a language with a text in which nothing is markup.
 fn fenced(kind: &str, text: &str) -> String {
     let text = plain(text);
     let runs = text.split(|c| c != '`').map(str::len);
@@ -353,8 +353,8 @@ fn fenced(kind: &str, text: &str) -> String {
     format!("{fence}{kind}\n{}\n{fence}\n\n", text.trim_end())
 }
 
-/// Words of others within a line: as they are where nothing in them could be markup, a link or a mention, else as code
-/// in which all punctuation is spelled out.
+/// Returns text of others for use within a line: unchanged if it cannot contain markup, a link or a mention, else as
+/// code with all punctuation escaped. Texts of more than `most` characters are cut.
 fn inline(text: &str, most: usize) -> String {
     let text = short(&text.replace(['\n', '\r', '\t'], " "), most);
     let is_plain = |c: char| c.is_alphanumeric() || " ,;:()/'%=?".contains(c);

@@ -1,5 +1,5 @@
-//! The report of a loop as others read it: a page, Markdown, JUnit. All that others wrote is shown with its control
-//! characters visible, and is nothing but text in each of the forms.
+//! Writes the report of a loop as an HTML page, Markdown or JUnit XML. Text of others is shown with its control
+//! characters visible, and never becomes markup.
 
 mod drawing;
 mod junit;
@@ -24,24 +24,24 @@ pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
 pub use page::{Options, page};
 
-/// Tells on a terminal how far a long report is, in a line that is gone at the end.
+/// A line on the terminal with the progress of a long report; it is erased when dropped.
 #[derive(Debug)]
 pub struct Progress(Live);
 
 impl Progress {
-    /// Tells nothing yet.
+    /// Creates the line without showing it.
     #[must_use]
     pub fn new(screen: Screen) -> Self {
         Self(Live::new(!screen.quiet && !screen.verbose))
     }
 
-    /// Tells that so many differences of so many are read.
+    /// Shows the number of differences that are read, of `total`.
     pub fn differences(&mut self, done: usize, total: usize) {
         self.0
             .draw(&format!("reading what was changed, {done} of {total}"));
     }
 
-    /// Tells what is done now.
+    /// Shows the current step.
     pub fn doing(&mut self, what: &str) {
         self.0.draw(what);
     }
@@ -53,7 +53,7 @@ impl Drop for Progress {
     }
 }
 
-/// A text in so many characters, with an ellipsis where something was cut off.
+/// Shortens a text to `most` characters, with an ellipsis if something is cut off.
 fn short(text: &str, most: usize) -> String {
     let text = plain(text);
     if text.chars().count() <= most {
@@ -64,7 +64,7 @@ fn short(text: &str, most: usize) -> String {
     cut
 }
 
-/// The id and the title of a story.
+/// Returns the id and the title of a story.
 fn headed(story: &StoryReport) -> String {
     if story.title.is_empty() {
         story.id.clone()
@@ -73,13 +73,13 @@ fn headed(story: &StoryReport) -> String {
     }
 }
 
-/// A moment, in UTC.
+/// Formats a time in UTC, such as `2026-11-22 10:00:00 UTC`.
 fn moment(t: Timestamp) -> String {
     let zoned = t.to_zoned(TimeZone::UTC);
     zoned.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Where the loop came from, and when: `ralph/add-login, from main 1b2c3d4e5f`.
+/// Returns the loop's branch, its starting point and its time: `ralph/add-login, from main (1b2c3d4e5f); …`.
 fn origin(report: &Report) -> String {
     let from = report.original_branch.as_deref().unwrap_or("a detached HEAD");
     let head = report
@@ -98,13 +98,13 @@ fn origin(report: &Report) -> String {
     plain(&format!("{}, from {from} ({head}){when}", report.branch)).into_owned()
 }
 
-/// How many stories are complete.
+/// Returns the number of complete stories, in words.
 fn how_far(totals: &Totals) -> String {
     let stories = counted(totals.stories, "story", "stories");
     format!("{} of {stories} complete", totals.complete)
 }
 
-/// What the attempts cost, and of how many that is not known; nothing where there was none.
+/// Returns the cost of the attempts, and the number of those whose cost is unknown; `None` if there are no attempts.
 fn cost(totals: &Totals) -> Option<String> {
     let unknown = match totals.cost_unknown {
         0 => String::new(),
@@ -121,7 +121,7 @@ fn cost(totals: &Totals) -> Option<String> {
     }
 }
 
-/// How much was changed: `14 files +412 -77`.
+/// Formats the size of a difference: `14 files +412 -77`.
 fn size(files: Option<u64>, insertions: Option<u64>, deletions: Option<u64>) -> Option<String> {
     if files == Some(0) {
         return Some("nothing".to_owned());
@@ -130,18 +130,18 @@ fn size(files: Option<u64>, insertions: Option<u64>, deletions: Option<u64>) -> 
     Some(format!("{files} +{} -{}", insertions?, deletions?))
 }
 
-/// The time of an attempt with its gates.
+/// Returns the time of an attempt and its gates, in seconds.
 fn took(attempt: &AttemptReport) -> f64 {
     let gates: f64 = attempt.gates.iter().map(|gate| gate.duration).sum();
     attempt.entry.attempt.duration + gates
 }
 
-/// So many seconds; nothing where that is none.
+/// Formats a number of seconds; returns `None` for none.
 fn some_time(seconds: f64) -> Option<String> {
     (seconds > 0.0).then(|| time(seconds))
 }
 
-/// A number of tokens: `950`, `12.3k`, `4.5M`.
+/// Formats a number of tokens: `950`, `12.3k`, `4.5M`.
 #[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
 fn tokens(number: u64) -> String {
     match number {
@@ -151,7 +151,7 @@ fn tokens(number: u64) -> String {
     }
 }
 
-/// The first line of a text that is not blank.
+/// Returns the first line of a text that is not blank.
 fn first_line(text: &str) -> &str {
     text.lines()
         .find(|line| !line.trim().is_empty())

@@ -1,7 +1,7 @@
-//! The report as one HTML file without scripts: `page.html`, filled in.
+//! Writes the report as one HTML file without scripts, from the template `page.html`.
 //!
-//! Invariants: the template escapes every text; the page is at most a few megabytes, whatever the loop was, and says
-//! what it leaves out.
+//! Invariants: the template escapes every text; the page of any loop has at most a few megabytes, and says what it
+//! leaves out.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -22,24 +22,24 @@ use crate::ui::shown::plain;
 /// The template.
 const TEMPLATE: &str = include_str!("page.html");
 
-/// How large a page may be, in bytes.
+/// Maximum size of a page, in bytes.
 const MOST: usize = 5 << 20;
-/// How long a title, a line, a line in a row of the table, and a reason may be, in characters.
+/// Maximum lengths of a title, a line, a line in a row of the table, and a reason, in characters.
 const TITLE: usize = 160;
 const LINE: usize = 300;
 const ROW_LINE: usize = 200;
 const REASON: usize = 6000;
 
-/// How much a page has: less of it, where the page would be too large.
+/// The limits of a page's parts; stricter ones apply if the page would be too large.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Changes, and the last attempts and events of each.
+    /// Maximum number of changes, and of attempts and events of each; the last ones are kept.
     changes: usize,
     attempts: usize,
     events: usize,
-    /// Files of one difference.
+    /// Maximum number of files of one difference.
     files: usize,
-    /// All reasons, logs and lines of differences, in bytes of the page.
+    /// Maximum sizes of all reasons, all logs and all lines of differences, in bytes of the page.
     reasons: usize,
     logs: usize,
     lines: usize,
@@ -75,14 +75,14 @@ const LIMITS: [Limits; 3] = [
     },
 ];
 
-/// What is asked of the page.
+/// Options of the page.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Everything that could be folded is open, for paper.
+    /// True if everything on the page is unfolded, for printing.
     pub print: bool,
 }
 
-/// What is left of the room on the page.
+/// The room that is left on the page.
 struct Room {
     limits: Limits,
     reasons: usize,
@@ -408,7 +408,7 @@ fn difference_of(
     }
 }
 
-/// How much room a text takes on the page, in bytes.
+/// Returns the maximum size of a text on the page, in bytes.
 fn weight(text: &str) -> usize {
     let of = |c: char| match c {
         '<' | '>' | '&' | '"' | '\'' | '/' => 6,
@@ -418,7 +418,7 @@ fn weight(text: &str) -> usize {
     text.chars().map(of).sum()
 }
 
-/// Puts neighbouring lines of one kind together: a page with fewer pieces is drawn sooner.
+/// Joins neighbouring lines of the same kind: a browser draws a page with fewer elements faster.
 fn blocks_of(patch: &str) -> Vec<(&'static str, String)> {
     let mut blocks: Vec<(&'static str, String)> = Vec::new();
     let mut is_head = false;

@@ -1,11 +1,11 @@
-//! The forms of a report, whatever the loop was: their sizes, and that the words of others are only text.
+//! Tests that every form of a report keeps to its size, and that text of others stays text.
 
 use proptest::prelude::*;
 
 use super::{JOB_PAGE, Options, PULL_REQUEST, junit, markdown, page};
 use crate::report::{Report, samples};
 
-/// What a host takes as the page of a job, and what a browser opens soon, in bytes.
+/// Maximum size of the page of a CI job that a host accepts, and of a page that a browser opens quickly, in bytes.
 const MOST_OF_JOB: usize = 900 * 1024;
 const MOST_OF_PAGE: usize = 5 << 20;
 

@@ -1,21 +1,21 @@
-//! The time of a loop on a line: where on it each attempt, gate and wait is.
+//! Places the attempts, gates and waits of a loop on a line.
 //!
-//! Time in which nothing ran is shortened, so that a night does not hide an hour of work. A clock that went back makes
-//! bars without length, not bars outside of the line.
+//! Time in which nothing ran is shortened, so that a night does not hide an hour of work. If the clock went back, bars
+//! may have no length, but none is outside of the line.
 
 use jiff::Timestamp;
 
 use crate::report::{AttemptReport, Kind, Report};
 
-/// How much of the time that was worked a stretch of nothing may take on the line.
+/// Maximum length of an idle stretch on the line, as a share of the working time.
 const MOST_IDLE: f64 = 0.05;
 
-/// From time to places between 0 and 1.
+/// The mapping of times to places between 0 and 1 on the line.
 #[derive(Debug, Default)]
 pub(super) struct Scale {
-    /// Where stretches begin: in seconds, and on the line.
+    /// The ends of the stretches: in seconds, and as places on the line.
     points: Vec<(f64, f64)>,
-    /// The shortened stretches: their places, and their seconds.
+    /// The shortened stretches: the place of their middle on the line, and their seconds.
     pub gaps: Vec<(f64, f64)>,
 }
 
@@ -35,20 +35,20 @@ fn from(start: f64, duration: f64) -> Span {
     (start, start + duration)
 }
 
-/// The time of the agent.
+/// Returns the time in which the agent ran.
 pub(super) fn of_agent(attempt: &AttemptReport) -> Span {
     let attempt = &attempt.entry.attempt;
     from(seconds(attempt.started), attempt.duration)
 }
 
-/// The times of the gates of an attempt.
+/// Returns the times in which the gates of an attempt ran.
 pub(super) fn of_gates(attempt: &AttemptReport) -> Vec<Span> {
     let gates = attempt.gates.iter();
     let gates = gates.map(|gate| from(seconds(gate.ended) - gate.duration.max(0.0), gate.duration));
     gates.collect()
 }
 
-/// The times in which the loop waited.
+/// Returns the times in which the loop waited.
 pub(super) fn of_waits(report: &Report) -> Vec<Span> {
     let waits = report.events.iter().filter(|event| event.kind == Kind::Waiting);
     waits
@@ -57,7 +57,7 @@ pub(super) fn of_waits(report: &Report) -> Vec<Span> {
 }
 
 impl Scale {
-    /// Makes the line for everything that takes time in a report.
+    /// Creates the mapping for the attempts, gates and waits of a report.
     pub fn of(report: &Report) -> Self {
         let mut spans = of_waits(report);
         for (_, attempt) in report.attempts() {
@@ -104,7 +104,7 @@ impl Scale {
         scale
     }
 
-    /// Returns where a time is on the line.
+    /// Returns the place of a time on the line.
     fn at(&self, time: f64) -> f64 {
         let next = self.points.partition_point(|(begin, _)| *begin <= time);
         let (before, after) = (
@@ -121,13 +121,13 @@ impl Scale {
         }
     }
 
-    /// Returns where a stretch of time is on the line.
+    /// Returns the places of the beginning and the end of a stretch of time.
     pub fn span(&self, (from, to): Span) -> (f64, f64) {
         let begin = self.at(from);
         (begin, self.at(to).max(begin))
     }
 
-    /// Draws a stretch over a row of characters; the shortest one is a character.
+    /// Draws a stretch of time over a row of characters; it has at least one character.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What `page.html` is filled in with: texts that can be shown, and places.
+//! The values for the template `page.html`: texts that can be shown, and positions.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub(super) struct Page {
     pub changes: Vec<Change>,
 }
 
-/// A bar for a change among several.
+/// The bar of a change in a report on several.
 #[derive(Serialize)]
 pub(super) struct ChangeBar {
     pub title: String,
