@@ -41,7 +41,9 @@ pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileErr
 pub enum Durability {
     /// A crash of this program.
     Atomic,
-    /// A power cut too: the file and its directory are synced.
+    /// A power cut too, but the new file may then be lost: the file is synced.
+    Whole,
+    /// A power cut too, and the new file is never lost: the file and its directory are synced.
     Synced,
 }
 
@@ -61,7 +63,7 @@ pub fn write_atomically(
     file.write_all(bytes).map_err(error)?;
     let permissions = Permissions::from_mode(mode);
     file.as_file().set_permissions(permissions).map_err(error)?;
-    if durability == Durability::Synced {
+    if durability != Durability::Atomic {
         file.as_file().sync_all().map_err(error)?;
     }
     file.persist(path).map_err(|failed| error(failed.error))?;

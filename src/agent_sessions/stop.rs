@@ -239,8 +239,7 @@ async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     record.repair_index(&mut recorder).await?;
     open.context.configuration = Configuration::read(&open.context.repo.git).await?;
-    open.context.repo.converts = open.context.configuration.converts;
-    open.context.repo.ignores_modes = open.context.configuration.ignores_modes;
+    open.context.configuration.describe(&mut open.context.repo);
     Ok(())
 }
 

@@ -8,9 +8,9 @@ use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::Observer;
-use crate::git::{Git, GitError, Head, Repo, discover};
+use crate::git::{Git, GitError, Head, Repo, Signers, discover, discover_in_files};
 use crate::names::Change;
-use crate::settings::{Configuration, to_std};
+use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
 use crate::state::{self, Store};
 use crate::stories;
@@ -46,7 +46,7 @@ pub struct Context<'o> {
 }
 
 impl<'o> Context<'o> {
-    /// Finds the repository around `dir` and reads the configuration, with two git processes in parallel.
+    /// Finds the repository around `dir` and reads the configuration, with one git process in an ordinary repository.
     ///
     /// # Errors
     /// If `dir` is not inside a work tree, or a setting is invalid.
@@ -57,7 +57,13 @@ impl<'o> Context<'o> {
         })?;
         // Git finds the same configuration from here as from the top.
         let here = Git::at(dir);
-        let (mut found, mut configuration) = tokio::join!(discover(dir), Configuration::read(&here));
+        let (mut found, mut configuration) = match discover_in_files(dir) {
+            Some(found) => match Configuration::read(&here).await {
+                Ok(configuration) if configuration.places == Places::Usual => (Ok(found), Ok(configuration)),
+                other => (discover(dir).await, other),
+            },
+            None => tokio::join!(discover(dir), Configuration::read(&here)),
+        };
         if let Err(GitError::Failed { words, .. }) = &found {
             match damaged::mend(dir, words, observer).await {
                 Ok(true) => (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here)),
@@ -77,14 +83,14 @@ impl<'o> Context<'o> {
         };
         refuse_other_git_dir(&repo, dir)?;
         let configuration = configuration?;
-        repo.converts = configuration.converts;
-        repo.ignores_modes = configuration.ignores_modes;
-        let has_identity = configuration.has_identity || identity_in_environment();
+        configuration.describe(&mut repo);
+        let signers = configuration.identities.signers();
         repo.git = repo
             .git
             .clone()
             .with_limit(to_std(configuration.settings.command_timeout))
-            .with_own_identity(!has_identity);
+            .with_own_identity(signers.is_none());
+        repo.signers = signers.unwrap_or_else(Signers::own);
         let standing = dir.canonicalize().ok();
         let below_top = standing
             .as_deref()
@@ -193,11 +199,4 @@ fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
         }
         .into())
     }
-}
-
-fn identity_in_environment() -> bool {
-    let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    ["AUTHOR", "COMMITTER"]
-        .iter()
-        .all(|role| set(&format!("GIT_{role}_NAME")) && (set(&format!("GIT_{role}_EMAIL")) || set("EMAIL")))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::{Event, Observer, What};
-use crate::git::{Git, Repo, git_directories};
+use crate::git::{Repo, git_directories};
 use crate::protect::{OwnPosition, Site};
 use crate::state::{self, Phase, State, Store};
 
@@ -18,15 +18,7 @@ pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -
     if let [state] = live.as_slice() {
         let store = Store::new(&layout.common_dir, &state.change);
         let _lock = store.lock()?;
-        let repo = Repo {
-            git: Git::at_top(&top),
-            top,
-            git_dir: layout.git_dir.clone(),
-            common_dir: layout.common_dir.clone(),
-            converts: true,
-            ignores_modes: true,
-            oid_length: state.checkpoint.as_str().len() / 2,
-        };
+        let repo = Repo::new(top, layout.clone(), state.checkpoint.as_str().len() / 2);
         let loop_dir = store.dir();
         let site = Site {
             repo: &repo,

@@ -3,6 +3,7 @@
 
 use super::Loop;
 use crate::error::Error;
+use crate::fs::Durability;
 use crate::state::Intent;
 
 /// Records the plan of a step in the state.
@@ -19,5 +20,6 @@ pub(super) fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
 /// Records that the step is done, with its other changes to the state.
 pub(super) fn end(open: &mut Loop<'_>) -> Result<(), Error> {
     open.state.intent = None;
-    open.save()
+    // If a power cut brings the intent back, the plan is applied once more.
+    open.save_for(Durability::Whole)
 }

@@ -12,10 +12,10 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::events::{Event, Notices, Observer, What};
-use crate::fs::append_private;
-use crate::git::worktree::Reading;
+use crate::fs::{Durability, append_private};
+use crate::git::worktree::{Count, Reading};
 use crate::git::{DiffSize, Head, operations_in_progress};
-use crate::names::{Change, Oid, ref_component};
+use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::user_refs::OwnMove;
 use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
@@ -110,9 +110,14 @@ impl<'o> Loop<'o> {
         self.parts().2.tell(message.into());
     }
 
-    /// Saves the state.
+    /// Saves the state before anything that relies on it.
     pub(crate) fn save(&self) -> Result<(), Error> {
         Ok(self.store.save(&self.state)?)
+    }
+
+    /// Saves the state where less is enough.
+    pub(super) fn save_for(&self, durability: Durability) -> Result<(), Error> {
+        Ok(self.store.save_for(&self.state, durability)?)
     }
 
     /// Changes the progress; the caller saves.
@@ -211,15 +216,29 @@ impl<'o> Loop<'o> {
 
     /// Reads the work tree as it is now, compared with the checkpoint. One scan.
     pub(crate) async fn read_work_tree(&mut self) -> Result<Reading, Error> {
-        let checkpoint = self.checkpoint();
-        let (site, _, mut recorder) = self.parts();
-        Ok(checkpoint.read(site, &mut recorder).await?)
+        self.read(Count::Nothing).await
     }
 
-    /// Counts the differences between a tree and the checkpoint; returns `None` if git cannot tell.
-    pub(super) async fn size_of(&self, tree: &Oid) -> Option<DiffSize> {
+    /// Reads the work tree as it is now, and counts its differences from the checkpoint. One scan.
+    pub(crate) async fn read_and_count(&mut self) -> Result<Reading, Error> {
+        self.read(Count::Lines).await
+    }
+
+    async fn read(&mut self, count: Count) -> Result<Reading, Error> {
+        let checkpoint = self.checkpoint();
+        let (site, _, mut recorder) = self.parts();
+        Ok(checkpoint.read(site, count, &mut recorder).await?)
+    }
+
+    /// Counts the differences between a work tree and the checkpoint; returns `None` if git cannot tell.
+    pub(super) async fn size_of(&self, reading: &Reading) -> Option<DiffSize> {
+        if let Some(size) = reading.size() {
+            return Some(size);
+        }
         let git = &self.context.repo.git;
-        git.diff_size(&self.state.checkpoint_tree, tree).await.ok()
+        git.diff_size(&self.state.checkpoint_tree, &reading.tree)
+            .await
+            .ok()
     }
 
     /// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.

@@ -187,7 +187,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         duration: now.duration_since(began).as_secs_f64(),
         ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, cut_off, began)
     };
-    let size = open.size_of(&left.tree).await;
+    let size = open.size_of(&left).await;
     open.emit(What::AttemptEnded(ended.with_size(size)));
     revert_own_refs(open).await?;
     let undoing = Undoing {

@@ -1,8 +1,10 @@
-//! Finds the work tree, the git directories and HEAD with one git process.
+//! Finds the work tree, the git directories and HEAD: from files, or with one git process.
 
 use std::path::{Path, PathBuf};
 
 use super::command::{Git, GitError, failure};
+use super::identity::Signers;
+use super::layout::{LayoutHead, RepoLayout};
 use crate::names::Oid;
 
 /// The branch and commit of HEAD.
@@ -31,9 +33,29 @@ pub struct Repo {
     pub ignores_modes: bool,
     /// The length of an object id in bytes.
     pub oid_length: usize,
+    /// True if the repository has rules of its own for the permissions of its files (`core.sharedRepository`).
+    pub has_shared_files: bool,
+    /// The author and the committer of new commits.
+    pub signers: Signers,
 }
 
 impl Repo {
+    /// Returns a repository of which nothing is assumed: until the configuration has been read, it may do anything.
+    #[must_use]
+    pub fn new(top: PathBuf, layout: RepoLayout, oid_length: usize) -> Self {
+        Self {
+            git: Git::at_top(&top),
+            top,
+            git_dir: layout.git_dir,
+            common_dir: layout.common_dir,
+            converts: true,
+            ignores_modes: true,
+            oid_length,
+            has_shared_files: true,
+            signers: Signers::own(),
+        }
+    }
+
     /// Returns the path of this work tree's index.
     #[must_use]
     pub fn index(&self) -> PathBuf {
@@ -67,7 +89,28 @@ impl Repo {
     }
 }
 
-/// Finds the repository around `dir`, with its HEAD.
+/// Finds the repository around `dir`, with its HEAD, without a process. Returns `None` if only git can tell; and the
+/// configuration can still say that the repository is another one.
+#[must_use]
+pub fn discover_in_files(dir: &Path) -> Option<(Repo, Head)> {
+    let (top, layout) = RepoLayout::certainly_above(dir)?;
+    let (branch, oid) = match layout.head() {
+        LayoutHead::Branch(name) => {
+            let oid = layout.loose(&name)?;
+            (Some(name), oid)
+        }
+        LayoutHead::Detached(oid) => (None, Oid::parse(&oid)?),
+        LayoutHead::Unknown => return None,
+    };
+    let oid_length = oid.as_str().len() / 2;
+    let head = Head {
+        branch,
+        oid: Some(oid),
+    };
+    Some((Repo::new(top, layout, oid_length), head))
+}
+
+/// Finds the repository around `dir`, with its HEAD, with one git process.
 ///
 /// # Errors
 /// Returns git's own message if `dir` is not inside a work tree (no repository, bare, inside `.git`).
@@ -91,16 +134,12 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
     else {
         return Err(failure("rev-parse", &output));
     };
-    let repo = Repo {
-        git: Git::at_top(Path::new(top)),
-        top: PathBuf::from(top),
+    let layout = RepoLayout {
         git_dir: PathBuf::from(git_dir),
         common_dir: PathBuf::from(common_dir),
-        // Assumed until the configuration has been read.
-        converts: true,
-        ignores_modes: true,
-        oid_length: if format == "sha256" { 32 } else { 20 },
     };
+    let oid_length = if format == "sha256" { 32 } else { 20 };
+    let repo = Repo::new(PathBuf::from(top), layout, oid_length);
     if !repo.git_dir.is_absolute() || !repo.common_dir.is_absolute() || !repo.top.is_absolute() {
         return Err(unreadable(&text));
     }
@@ -146,6 +185,45 @@ fn unreadable(answer: &str) -> GitError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_say_the_same_as_git_or_nothing() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let at = |name: &str| dir.path().join(name);
+            std::fs::create_dir_all(at("r/sub/dir")).unwrap();
+            let git = Git::at(&at("r")).with_own_identity(true);
+            let run = async |verb, args: &[&str]| git.cmd(verb, args).done().await.unwrap();
+            run("init", &["-q", "-b", "main"]).await;
+            assert!(discover_in_files(&at("r")).is_none(), "no commit yet");
+            run("commit", &["-q", "--allow-empty", "-m", "first"]).await;
+            run("worktree", &["add", "-q", "-b", "other", "../linked"]).await;
+            run("pack-refs", &["--all"]).await;
+            std::os::unix::fs::symlink(at("r/sub"), at("through")).unwrap();
+            for place in ["r", "r/sub/dir", "linked", "through/dir"] {
+                let (found, head) = discover_in_files(&at(place)).unwrap();
+                let (asked, asked_head) = discover(&at(place)).await.unwrap();
+                assert_eq!(head, asked_head, "{place}");
+                let parts = |repo: Repo| (repo.top, repo.git_dir, repo.common_dir, repo.oid_length);
+                assert_eq!(parts(found), parts(asked), "{place}");
+            }
+            run("checkout", &["-q", "--detach"]).await;
+            let (_, head) = discover_in_files(&at("r")).unwrap();
+            assert_eq!(head, discover(&at("r")).await.unwrap().1);
+            assert_eq!(head.branch, None);
+            std::fs::rename(at("r/.git/config"), at("config")).unwrap();
+            std::fs::create_dir(at("r/.git/config")).unwrap();
+            assert!(discover_in_files(&at("r")).is_none());
+            std::fs::remove_dir(at("r/.git/config")).unwrap();
+            std::fs::rename(at("config"), at("r/.git/config")).unwrap();
+            for place in ["", "r/.git", "none"] {
+                assert!(discover_in_files(&at(place)).is_none(), "{place}");
+            }
+            std::fs::write(at("r/.git/HEAD"), "nonsense").unwrap();
+            assert!(discover_in_files(&at("r")).is_none());
+        });
+    }
 
     #[test]
     fn versions_are_read_as_far_as_they_are_numbers() {

@@ -105,6 +105,30 @@ impl RepoLayout {
         dirs.find_map(|top| Some((top.to_owned(), Self::of_work_tree(top)?)))
     }
 
+    /// Finds the repository whose work tree holds `dir` as git finds it, with all paths resolved. Returns `None` if git
+    /// may see it in another way: it belongs to another user, is on another file system, or lacks a part.
+    #[must_use]
+    pub fn certainly_above(dir: &Path) -> Option<(PathBuf, Self)> {
+        let (top, layout) = Self::above(dir)?;
+        let git_dir = layout.git_dir.canonicalize().ok()?;
+        let common_dir = layout.common_dir.canonicalize().ok()?;
+        let device = |path: &Path| Some(path.metadata().ok()?.dev());
+        // A directory with this file may be a git directory itself.
+        let real = dir.canonicalize().ok()?;
+        let mut below = real.ancestors().take_while(|dir| *dir != top);
+        let is_whole = device(dir)? == device(&top)?
+            && !below.any(|dir| dir.join("HEAD").symlink_metadata().is_ok())
+            && [&top, &top.join(".git"), &git_dir, &common_dir]
+                .into_iter()
+                .all(|path| is_ours(path))
+            && common_dir.join("objects").is_dir()
+            && common_dir.join("config").is_file()
+            && common_dir.join("refs").is_dir()
+            && !common_dir.join("reftable").exists();
+        let layout = Self { git_dir, common_dir };
+        is_whole.then_some((top, layout))
+    }
+
     /// Returns the repository whose work tree has its top at `dir`.
     #[must_use]
     pub fn of_work_tree(dir: &Path) -> Option<Self> {

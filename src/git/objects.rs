@@ -1,9 +1,9 @@
 //! Objects: trees, commits, blobs and merges that touch no file of the work tree.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use super::command::{Git, GitError, failure, split_z};
+use super::discover::Repo;
 use crate::names::Oid;
 
 /// An index entry that differs from a tree; mode `000000` means that it is not there.
@@ -24,32 +24,6 @@ impl Git {
     /// If the index has unmerged entries or cannot be read.
     pub async fn write_tree(&self, index: &Path) -> Result<Oid, GitError> {
         self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await
-    }
-
-    /// Writes the tree without entries.
-    ///
-    /// # Errors
-    /// If git cannot write objects.
-    pub async fn empty_tree(&self) -> Result<Oid, GitError> {
-        self.cmd("mktree", [""; 0]).oid().await
-    }
-
-    /// Stores a file unchanged in a tree of its own, under `name`.
-    ///
-    /// # Errors
-    /// If the file cannot be read or git cannot write objects.
-    pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
-        let args: [&OsStr; 4] = [
-            "-w".as_ref(),
-            "--no-filters".as_ref(),
-            "--".as_ref(),
-            file.as_os_str(),
-        ];
-        // Object ids do not compress, and trying takes long for a large index.
-        let quick = ["core.looseCompression=0"];
-        let blob = self.cmd_with(&quick, "hash-object", args).oid().await?;
-        let entry = format!("100644 blob {blob}\t{name}\n");
-        self.cmd("mktree", [""; 0]).stdin(entry).oid().await
     }
 
     /// Reads a file in the top directory of a commit; returns `None` if there is no such file.
@@ -110,19 +84,6 @@ impl Git {
         Ok(entries.collect())
     }
 
-    /// Makes a commit object; no ref points to it yet, no hook runs, nothing is signed.
-    ///
-    /// # Errors
-    /// If git cannot write objects.
-    pub async fn commit_tree(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
-        let mut args = vec![tree.as_str()];
-        for parent in parents {
-            args.extend(["-p", parent.as_str()]);
-        }
-        args.extend(["-F", "-"]);
-        self.cmd("commit-tree", args).stdin(message).oid().await
-    }
-
     /// Returns the message of a commit.
     ///
     /// # Errors
@@ -153,37 +114,6 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// Makes a commit that keeps a tree and any number of other commits alive, even if an attempt deletes the refs that
-    /// name them.
-    ///
-    /// # Errors
-    /// If git cannot write objects.
-    pub async fn anchor(&self, tree: &Oid, commits: &[Oid]) -> Result<Oid, GitError> {
-        let mut text = format!("tree {tree}\n");
-        for commit in commits {
-            text.push_str(&format!("parent {commit}\n"));
-        }
-        let who = "git-ralph <git-ralph@localhost> 0 +0000";
-        text.push_str(&format!(
-            "author {who}\ncommitter {who}\n\neverything that was named when the loop began\n"
-        ));
-        // The arguments of commit-tree could become too long.
-        self.cmd("hash-object", ["-t", "commit", "-w", "--stdin"])
-            .stdin(text)
-            .oid()
-            .await
-    }
-
-    /// Makes a temporary commit of the tree of `treeish`, only to be merged.
-    async fn made_up(&self, treeish: &Oid, parent: Option<&Oid>) -> Result<Oid, GitError> {
-        let tree = format!("{treeish}^{{tree}}");
-        let mut args = vec![tree.as_str(), "-m", "made up for a merge"];
-        if let Some(parent) = parent {
-            args.extend(["-p", parent.as_str()]);
-        }
-        self.cmd("commit-tree", args).oid().await
-    }
-
     /// Lists the paths that differ between two trees, with the status letter git gives them (`A`, `M`, `D`,
     /// `T`).
     ///
@@ -210,7 +140,9 @@ impl Git {
             })
             .collect())
     }
+}
 
+impl Repo {
     /// Merges `theirs` into `ours` with the common state `base` (each a tree, or a commit that stands for its
     /// tree), in the object database. The inner `Err` holds the conflicting paths.
     ///
@@ -222,10 +154,19 @@ impl Git {
         ours: &Oid,
         theirs: &Oid,
     ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
-        // Temporary commits name the base explicitly: histories may be shallow or unrelated.
-        let base = self.made_up(base, None).await?;
-        let (ours, theirs) = tokio::join!(self.made_up(ours, Some(&base)), self.made_up(theirs, Some(&base)));
-        let (ours, theirs) = (ours?, theirs?);
+        let named = [base, ours, theirs].map(ToString::to_string);
+        let trees = self.git.trees_of(&named).await?;
+        let missing = || GitError::Answer {
+            verb: "cat-file".to_owned(),
+            answer: format!("{} has no tree", named.join(" or ")),
+        };
+        let [Some(base), Some(ours), Some(theirs)] = trees.as_slice() else {
+            return Err(missing());
+        };
+        // Commits made for this merge name the base explicitly: histories may be shallow or unrelated.
+        let base = self.made_up(base, &[]).await?;
+        let ours = self.made_up(ours, std::slice::from_ref(&base)).await?;
+        let theirs = self.made_up(theirs, std::slice::from_ref(&base)).await?;
         let args = [
             "--write-tree",
             "--name-only",
@@ -234,7 +175,7 @@ impl Git {
             ours.as_str(),
             theirs.as_str(),
         ];
-        let output = self.cmd("merge-tree", args).any_exit().await?;
+        let output = self.git.cmd("merge-tree", args).any_exit().await?;
         let mut fields = split_z(&output.stdout).into_iter();
         let tree = fields
             .next()

@@ -1,5 +1,7 @@
 //! Compares many pairs of trees in one process: lists changed files, counts their lines, and makes patches.
 
+use std::path::Path;
+
 use super::command::{Git, GitError};
 use crate::names::Oid;
 
@@ -73,21 +75,22 @@ impl Git {
     /// # Errors
     /// If a tree is missing.
     pub async fn diff_size(&self, from: &Oid, to: &Oid) -> Result<DiffSize, GitError> {
-        let mut size = DiffSize::default();
         if from == to {
-            return Ok(size);
+            return Ok(DiffSize::default());
         }
         let args = ["-z", "--raw", "--numstat", from.as_str(), to.as_str()];
         let command = self.cmd("diff-tree", PLAIN.into_iter().chain(args));
-        let named = format!("{from} {to}\n").into_bytes();
-        let bytes = [named, command.bytes().await?].concat();
-        for file in parse_stats(&bytes, 1).into_iter().flatten() {
-            let (insertions, deletions) = file.lines.unwrap_or_default();
-            size.files += 1;
-            size.insertions += insertions;
-            size.deletions += deletions;
-        }
-        Ok(size)
+        Ok(size_in(from, command.bytes().await?))
+    }
+
+    /// Counts the files and lines in which the entries of an index differ from a tree or a commit.
+    ///
+    /// # Errors
+    /// If the tree is missing.
+    pub async fn staged_size(&self, from: &Oid, index: &Path) -> Result<DiffSize, GitError> {
+        let args = ["--cached", "-z", "--raw", "--numstat", from.as_str()];
+        let command = self.cmd("diff-index", PLAIN.into_iter().chain(args)).index(index);
+        Ok(size_in(from, command.bytes().await?))
     }
 
     /// Lists the files that differ in each pair of trees, in one process.
@@ -155,6 +158,20 @@ fn pair_in(bytes: &[u8]) -> Option<usize> {
     let end = bytes.iter().take(140).position(|byte| *byte == b'\n')?;
     let (from, to) = str::from_utf8(&bytes[..end]).ok()?.split_once(' ')?;
     (Oid::parse(from).is_some() && Oid::parse(to).is_some()).then_some(end + 1)
+}
+
+/// Adds up what git printed about the differences from one tree.
+fn size_in(from: &Oid, printed: Vec<u8>) -> DiffSize {
+    // As if it were the first of many pairs.
+    let named = format!("{from} {from}\n").into_bytes();
+    let mut size = DiffSize::default();
+    for file in parse_stats(&[named, printed].concat(), 1).into_iter().flatten() {
+        let (insertions, deletions) = file.lines.unwrap_or_default();
+        size.files += 1;
+        size.insertions += insertions;
+        size.deletions += deletions;
+    }
+    size
 }
 
 fn parse_stats(bytes: &[u8], pairs: usize) -> Vec<Vec<FileStat>> {

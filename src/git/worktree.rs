@@ -10,6 +10,7 @@ use std::path::Path;
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 use super::index_file::{self, GITLINK, Index};
+use super::patches::DiffSize;
 use crate::error::{Advice, Advise, hint};
 use crate::fs::make_accessible;
 use crate::names::Oid;
@@ -34,6 +35,15 @@ pub enum Whose<'a> {
     },
 }
 
+/// What is counted while a tree is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// The files and lines in which it differs from the base.
+    Lines,
+    /// Nothing.
+    Nothing,
+}
+
 /// A work tree read into a tree object.
 #[derive(Clone, Debug)]
 pub struct Reading {
@@ -50,6 +60,8 @@ pub struct Reading {
     /// Files that git cannot convert as their attributes say, such as to another encoding; the tree has their bytes as
     /// they are.
     pub unconverted: Vec<Vec<u8>>,
+    /// The size of the differences between `base` and this tree.
+    counted: Option<(Oid, DiffSize)>,
 }
 
 impl Reading {
@@ -59,6 +71,13 @@ impl Reading {
         changes
             .filter(|(status, _)| *status == b'A')
             .map(|(_, path)| path)
+    }
+
+    /// Returns the size of its differences from the base, if it was counted.
+    #[must_use]
+    pub fn size(&self) -> Option<DiffSize> {
+        let (tree, size) = self.counted.as_ref()?;
+        (*tree == self.tree).then_some(*size)
     }
 
     /// Refuses to make this a checkpoint if a file in it would not come back as it is.
@@ -119,6 +138,7 @@ impl Repo {
         base: &Oid,
         known: Option<&Path>,
         whose: Whose<'_>,
+        count: Count,
     ) -> Result<Reading, WorkTreeError> {
         let mut outside = Vec::new();
         let (mut unstorable, mut unconverted) = (Vec::new(), Vec::new());
@@ -138,7 +158,16 @@ impl Repo {
                 unstorable = self.leave_unstorable(index, &outside, &unconverted).await?;
             }
         }
-        let tree = self.git.write_tree(index).await?;
+        // Nobody waits for the count: git takes as long to write the tree.
+        let counting = Box::pin(async {
+            match count {
+                Count::Lines => self.git.staged_size(base, index).await.ok(),
+                Count::Nothing => None,
+            }
+        });
+        let (tree, counted) = tokio::join!(self.git.write_tree(index), counting);
+        let tree = tree?;
+        let counted = counted.map(|size| (tree.clone(), size));
         let New { mut changes, links } = self.new_entries(index, base, &tree, known).await?;
         if links.is_empty() && outside.is_empty() {
             return Ok(Reading {
@@ -148,6 +177,7 @@ impl Repo {
                 changes,
                 unstorable,
                 unconverted,
+                counted,
             });
         }
         if let Some(changes) = &mut changes {
@@ -171,6 +201,7 @@ impl Repo {
             changes,
             unstorable,
             unconverted,
+            counted: None,
         })
     }
 

@@ -24,7 +24,7 @@ use crate::events::Notices;
 use crate::fs::make_accessible;
 use crate::git::index::{self, Entries};
 use crate::git::index_file::Index;
-use crate::git::worktree::{Reading, Whose};
+use crate::git::worktree::{Count, Reading, Whose};
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -194,13 +194,18 @@ impl Savepoint {
     ///
     /// # Errors
     /// If something can be neither read nor stored.
-    pub async fn read(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<Reading, ProtectError> {
+    pub async fn read(
+        &self,
+        site: Site<'_>,
+        count: Count,
+        notices: &mut dyn Notices,
+    ) -> Result<Reading, ProtectError> {
         let work = self.working_index(site, notices).await?;
         let whose = Whose::Loops { nested: &self.nested };
         let known = self.index(site);
         let reading = site
             .repo
-            .read_work_tree(&work, &self.tree, Some(&known), whose)
+            .read_work_tree(&work, &self.tree, Some(&known), whose, count)
             .await?;
         ignored_files::leave_out(site, &work, reading, notices).await
     }
@@ -307,7 +312,7 @@ impl Savepoint {
         for turn in 0..TURNS {
             let mut now = match now.take() {
                 Some(now) => now,
-                None => self.read(site, notices).await?,
+                None => self.read(site, Count::Nothing, notices).await?,
             };
             touched.extend(touched_between(&known, &work, repo.oid_length));
             touched.extend(touched_in_same_second(repo, &known, self.since));

@@ -15,7 +15,7 @@ use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
 use crate::fs::{file_error, remove_file};
-use crate::git::worktree::Whose;
+use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, clear_operations, discover, index};
 use crate::names::{Oid, short_branch};
 use crate::paths::{percent_decode, percent_encode};
@@ -119,7 +119,9 @@ impl Savepoint {
         repo.show_paths(&work, &made.entries.hidden()).await?;
         let target = git.tree_of(&was.oid).await?;
         let whose = Whose::Loops { nested: &[] };
-        let now = repo.read_work_tree(&work, &target, None, whose).await?;
+        let now = repo
+            .read_work_tree(&work, &target, None, whose, Count::Nothing)
+            .await?;
         let stands = Head {
             branch: was.branch.clone(),
             oid: Some(was.oid.clone()),
@@ -128,7 +130,7 @@ impl Savepoint {
             return Ok(None);
         }
         let why = format!("ralph: {kept}");
-        let commit = git.commit_tree(&now.tree, &[&base], &why).await?;
+        let commit = repo.commit_tree(&now.tree, &[&base], &why).await?;
         let mut to_keep = vec![KeptRef {
             name: kept.to_owned(),
             oid: commit,

@@ -2,7 +2,7 @@
 //! waits for the loop's lock: a note that cannot be saved still becomes an event.
 
 use crate::events::{Event, What};
-use crate::fs::append_private;
+use crate::fs::{Durability, append_private};
 use crate::git::Git;
 use crate::git::{LayoutHead, RepoLayout};
 use crate::names::Oid;
@@ -52,7 +52,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     if lock.is_ok() {
         let noted = (after != Noted::default()).then_some(after);
         // Git goes on in any case; an unsaved note is found again the next time.
-        let _ = store.save(&State { noted, ..current });
+        let _ = store.save_for(&State { noted, ..current }, Durability::Atomic);
     }
 }
 

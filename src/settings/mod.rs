@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Pieces;
 use crate::error::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
-use crate::git::{Git, GitError, Hooks};
+use crate::git::{Git, GitError, Hooks, Identities, Repo};
 use crate::names::{closest, counted};
 
 pub use options::{Limit, LoopSettings, Options};
@@ -220,6 +220,16 @@ impl Default for Settings {
 /// Keys that this version ignores, each with the values that need no warning.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
 
+/// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
+const PLAIN_EXTENSIONS: &[&str] = &[
+    "objectformat",
+    "partialclone",
+    "preciousobjects",
+    "refstorage",
+    "relativeworktrees",
+    "worktreeconfig",
+];
+
 /// The settings that are times.
 const TIMES: &[&str] = &[
     "ralph.timeout",
@@ -230,17 +240,31 @@ const TIMES: &[&str] = &[
     "ralph.commandTimeout",
 ];
 
+/// The places of a repository's directories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Places {
+    /// Where git looks for them.
+    #[default]
+    Usual,
+    /// A setting can have put the work tree elsewhere than beside `.git`, or changes the layout: git has to be asked.
+    Configured,
+}
+
 /// The configuration as far as git-ralph uses it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
     /// Section `ralph`.
     pub settings: Settings,
-    /// True if git has the user's name and address for commits.
-    pub has_identity: bool,
+    /// The names and addresses for commits.
+    pub identities: Identities,
     /// True if a setting can make git convert files.
-    pub converts: bool,
+    converts: bool,
     /// True if git ignores executable bits (`core.fileMode=false`).
-    pub ignores_modes: bool,
+    ignores_modes: bool,
+    /// True if files of the repository have permissions of their own (`core.sharedRepository`).
+    has_shared_files: bool,
+    /// The places of the repository's directories.
+    pub places: Places,
     /// `color.ralph`, else `color.ui`.
     pub colour: Option<Colour>,
     /// The hook settings of git; `None` if they have to be read again.
@@ -293,7 +317,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath)$|^hook\..*\.event$",
+            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath|sharedrepository|worktree|bare)$|^extensions\.|^hook\..*\.event$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -310,8 +334,6 @@ impl Configuration {
         let mut configuration = Self::default();
         let mut hooks = Hooks::default();
         let mut hooks_paths = Vec::new();
-        let mut names = 0;
-        let mut addresses = 0;
         let mut ours = None;
         let fields: Vec<&[u8]> = listing.split(|b| *b == 0).collect();
         for pair in fields.chunks_exact(2) {
@@ -338,15 +360,16 @@ impl Configuration {
                 Some(("core", "filemode")) => {
                     configuration.ignores_modes = matches!(value, "false" | "no" | "off" | "0");
                 }
+                Some(("core", "sharedrepository")) => configuration.has_shared_files = true,
+                Some(("core", "bare")) if matches!(value, "false" | "no" | "off" | "0") => {}
+                Some(("extensions", key)) if PLAIN_EXTENSIONS.contains(&key) => {}
+                Some(("core", "bare" | "worktree") | ("extensions", _)) => {
+                    configuration.places = Places::Configured;
+                }
                 Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("core", _)) => configuration.converts = true,
-                Some(("user", "name")) => names |= 0b11,
-                Some(("author", "name")) => names |= 0b01,
-                Some(("committer", "name")) => names |= 0b10,
-                Some(("user", "email")) => addresses |= 0b11,
-                Some(("author", "email")) => addresses |= 0b01,
-                Some(("committer", "email")) => addresses |= 0b10,
-                _ => {}
+                Some((section, key)) => configuration.identities.set(section, key, value),
+                None => {}
             }
         }
         configuration.colour = ours.or(configuration.colour);
@@ -363,8 +386,14 @@ impl Configuration {
             }
         });
         configuration.hooks = Some(hooks);
-        configuration.has_identity = names == 0b11 && addresses == 0b11;
         Ok(configuration)
+    }
+
+    /// Tells a repository what was configured for it.
+    pub fn describe(&self, repo: &mut Repo) {
+        repo.converts = self.converts;
+        repo.ignores_modes = self.ignores_modes;
+        repo.has_shared_files = self.has_shared_files;
     }
 
     /// Returns the value that `git -c` gives a setting for this command; the key is in lower case.

@@ -19,7 +19,7 @@ fn local(entries: &[&str]) -> Vec<u8> {
 fn nothing_configured_gives_the_defaults() {
     let configuration = Configuration::parse(b"").unwrap();
     assert_eq!(configuration.settings, Settings::default());
-    assert!(!configuration.has_identity);
+    assert_eq!(configuration.identities, Identities::default());
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn values_are_read_and_lists_add_up() {
     assert_eq!(configuration.settings.idle_timeout, None);
     assert_eq!(configuration.settings.verify, ["make", "make lint"]);
     assert_eq!(configuration.settings.finish, FinishChoice::Keep);
-    assert!(configuration.has_identity);
+    assert_ne!(configuration.identities, Identities::default());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The files of a loop: paths, saving the state, and the lock.
 //!
-//! Saving is atomic: temporary file in the same directory, fsync, rename, fsync of the directory. The lock is a `flock`
+//! Saving is atomic: temporary file in the same directory, fsync, rename, and fsync of the directory where a later step
+//! relies on it. The lock is a `flock`
 //! on `<change>.lock` for a whole step; the file is never deleted, so that two processes never lock two files of the
 //! same name. The git processes of a step hold it too: one that outlives its git-ralph could otherwise write a file
 //! while the next command reads it.
@@ -312,11 +313,20 @@ impl Store {
         process_of(&read_holder(&self.lock_path()).ok()?)
     }
 
-    /// Saves the state so that a crash or a power cut leaves either the old or the new one.
+    /// Saves the state so that a crash or a power cut leaves either the old or the new one, and what comes after this call
+    /// can rely on the new one.
     ///
     /// # Errors
     /// If it cannot be written; the old state is then unchanged.
     pub fn save(&self, state: &State) -> Result<(), StateError> {
+        self.save_for(state, Durability::Synced)
+    }
+
+    /// Saves the state where less is enough.
+    ///
+    /// # Errors
+    /// As [`Store::save`].
+    pub fn save_for(&self, state: &State, durability: Durability) -> Result<(), StateError> {
         let path = self.state_file();
         let text = toml::to_string(state).map_err(|error| StateError::Damaged {
             path: path.clone(),
@@ -326,7 +336,7 @@ impl Store {
             &path,
             text.as_bytes(),
             0o600 | shared_bits(&self.root) & 0o044,
-            Durability::Synced,
+            durability,
         )?)
     }
 }

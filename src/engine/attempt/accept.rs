@@ -108,7 +108,7 @@ pub(crate) async fn conclude(
         }
     }
     let mut left = match accepted {
-        Some(_) => open.read_work_tree().await,
+        Some(_) => open.read_and_count().await,
         None => revert::read_what_is_left(open).await,
     };
     if accepted.is_some()
@@ -120,7 +120,7 @@ pub(crate) async fn conclude(
         left = revert::read_what_is_left(open).await;
     }
     let size = match &left {
-        Ok(left) => open.size_of(&left.tree).await,
+        Ok(left) => open.size_of(left).await,
         Err(_) => None,
     };
     open.emit(What::AttemptEnded(begun.ended(story, &outcome).with_size(size)));

@@ -16,7 +16,7 @@ use crate::engine::run_command::{plain_job, variable};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream};
-use crate::fs::write_private;
+use crate::fs::{Durability, write_private};
 use crate::guard::GitSettings;
 use crate::prompt::neutral;
 use crate::protect::RepoLink;
@@ -230,8 +230,8 @@ impl Listener for AgentListener<'_> {
             running.pid = Some(pid);
             running.started = process_tree::started_at(pid);
         }
-        // Even if this fails, the mark in the environment finds the process.
-        if let Err(error) = self.store.save(self.state) {
+        // Even if this fails, the mark in the environment finds the process; after a power cut there is none.
+        if let Err(error) = self.store.save_for(self.state, Durability::Atomic) {
             tracing::warn!("cannot record the agent's process: {error}");
         }
     }

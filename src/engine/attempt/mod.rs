@@ -32,7 +32,7 @@ use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
 use crate::events::{Watching, What};
-use crate::fs::file_error;
+use crate::fs::{Durability, file_error};
 use crate::settings::{Settings, to_std};
 use crate::signal;
 use crate::state::{Phase, Running};
@@ -277,7 +277,11 @@ pub(crate) fn begin_at(
         pid: None,
         started: None,
     });
-    open.save()?;
+    // What a person says is only recorded together with its effect; a crash before that must be noticed all the same.
+    open.save_for(match step {
+        Step::Manual => Durability::Atomic,
+        Step::Next | Step::Retry => Durability::Synced,
+    })?;
     let current = open.state.progress.story.as_ref();
     let failures = current.map_or(0, |story| story.failures);
     let (done, total) = stories::progress_of(listing);

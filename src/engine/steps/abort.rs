@@ -43,11 +43,11 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<(), Error> {
         .into());
     }
     let now = open.read_work_tree().await?;
-    let git = &open.context.repo.git;
-    let finished = if now.tree == git.tree_of(&tip).await? {
+    let repo = &open.context.repo;
+    let finished = if now.tree == repo.git.tree_of(&tip).await? {
         tip.clone()
     } else {
-        git.commit_tree(&now.tree, &[&tip], "what was there when the loop was aborted")
+        repo.commit_tree(&now.tree, &[&tip], "what was there when the loop was aborted")
             .await?
     };
     let plan = AbortPlan { finished, tip };

@@ -76,13 +76,13 @@ pub(super) async fn commit(
     position: &Position,
     tree: Oid,
 ) -> Result<(), Error> {
-    let git = &open.context.repo.git;
+    let repo = &open.context.repo;
     let message = match new.body.as_str() {
         "" => new.subject,
         body => format!("{}\n\n{body}", new.subject),
     };
     let plan = CheckpointPlan {
-        commit: git.commit_tree(&tree, &[&new.parent], &message).await?,
+        commit: repo.commit_tree(&tree, &[&new.parent], &message).await?,
         tree,
         tip: position.tip.clone(),
         story: new.story,

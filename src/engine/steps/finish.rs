@@ -12,7 +12,8 @@ use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index_file::Index;
-use crate::git::{Git, Repo, index, operations_in_progress};
+use crate::git::worktree::Count;
+use crate::git::{Repo, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
 use crate::refs::Update;
@@ -160,10 +161,7 @@ async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, 
             let repo = &open.context.repo;
             let merged = merge_with_original(repo, &open.state, &was, &now, &ours).await?;
             read = Some(ours.clone());
-            (
-                final_state(&repo.git, &open.state, &tip, &ours).await?,
-                Some(merged),
-            )
+            (final_state(repo, &open.state, &tip, &ours).await?, Some(merged))
         }
         _ => (tip.clone(), None),
     };
@@ -189,7 +187,7 @@ async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &
     let was_staged = git.tree_of_name(&format!("{snapshot}^2")).await?;
     let was = match &state.original_head {
         Some(head) => git.tree_of(head).await?,
-        None => git.empty_tree().await?,
+        None => site.repo.empty_tree().await?,
     };
     let before = git.tree_of(snapshot).await?;
     let after = git.tree_of(finished).await?;
@@ -224,20 +222,20 @@ async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
         checkpoint.working_index(site, &mut recorder).await?;
         return Ok(checkpoint.tree);
     }
-    Ok(checkpoint.read(site, &mut recorder).await?.tree)
+    Ok(checkpoint.read(site, Count::Nothing, &mut recorder).await?.tree)
 }
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
-async fn final_state(git: &Git, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
+async fn final_state(repo: &Repo, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
     let of_tip = if *tip == state.checkpoint {
         state.checkpoint_tree.clone()
     } else {
-        git.tree_of(tip).await?
+        repo.git.tree_of(tip).await?
     };
     if of_tip == *tree {
         return Ok(tip.clone());
     }
-    Ok(git.commit_tree(tree, &[tip], "final state").await?)
+    Ok(repo.commit_tree(tree, &[tip], "final state").await?)
 }
 
 /// Merges the loop's work into the original branch, which has moved from `was` to `now`, in the object database.
@@ -256,7 +254,7 @@ async fn merge_with_original(
             .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect()
     };
-    let merged = match git.merge_trees(was, now, ours).await? {
+    let merged = match repo.merge_trees(was, now, ours).await? {
         Ok(merged) => merged,
         Err(paths) => {
             return Err(FinishRefusal::Conflict {

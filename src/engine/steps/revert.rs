@@ -34,7 +34,7 @@ pub(crate) async fn read_what_is_left(open: &mut Loop<'_>) -> Result<Reading, Er
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     checkpoint.rename_back(site, &mut recorder)?;
-    open.read_work_tree().await
+    open.read_and_count().await
 }
 
 /// Keeps what an attempt left, as it was just read, and goes back to the checkpoint. Scans the work tree once.
@@ -90,7 +90,7 @@ async fn keep(
     position: &Position,
     now: &Oid,
 ) -> Result<Vec<KeptRef>, Error> {
-    let git = &open.context.repo.git;
+    let repo = &open.context.repo;
     let below = position.head.oid.as_ref().unwrap_or(&open.state.checkpoint);
     let what = match undoing.verdict {
         Some(verdict) => verdict.words(),
@@ -106,7 +106,7 @@ async fn keep(
             .or(undoing.reason.as_ref())
             .map_or("", String::as_str)
     );
-    let commit = git.commit_tree(now, &[below], message.trim_end()).await?;
+    let commit = repo.commit_tree(now, &[below], message.trim_end()).await?;
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let mut kept = vec![KeptRef {
         name: name.clone(),
@@ -114,7 +114,7 @@ async fn keep(
     }];
     if let Some(tip) = &position.tip
         && tip != below
-        && !git.is_ancestor(tip, &commit).await?
+        && !repo.git.is_ancestor(tip, &commit).await?
     {
         kept.push(KeptRef {
             name: format!("{name}-{}", tip.short()),

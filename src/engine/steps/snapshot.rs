@@ -10,27 +10,27 @@ use crate::refs::KeptRef;
 
 /// Makes the two parents of the snapshot: HEAD (or a commit in its place), and the staged content.
 pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
-    let git = &context.repo.git;
+    let repo = &context.repo;
     let head = match &context.head.oid {
         Some(head) => head.clone(),
         None => {
-            let empty = git.empty_tree().await?;
-            git.commit_tree(&empty, &[], "no commit yet").await?
+            let empty = repo.empty_tree().await?;
+            repo.commit_tree(&empty, &[], "no commit yet").await?
         }
     };
-    let index = git.commit_tree(staged, &[&head], "what was staged").await?;
+    let index = repo.commit_tree(staged, &[&head], "what was staged").await?;
     Ok((head, index))
 }
 
 /// Makes the commit that keeps the commits that refs named when the loop began, with the index file itself in its tree.
 pub(super) async fn anchor(context: &Context<'_>, has_index: bool, tips: &[Oid]) -> Result<Oid, Error> {
-    let git = &context.repo.git;
+    let repo = &context.repo;
     let tree = if has_index {
-        git.store_file(&context.repo.index(), "index").await?
+        repo.store_file(&context.repo.index(), "index").await?
     } else {
-        git.empty_tree().await?
+        repo.empty_tree().await?
     };
-    Ok(git.anchor(&tree, tips).await?)
+    Ok(repo.anchor(&tree, tips).await?)
 }
 
 /// Returns the message of the snapshot, in which `start --resume` finds the former HEAD.

@@ -17,7 +17,7 @@ use crate::engine::{Context, Loop, agent_of, journal, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::git::index;
-use crate::git::worktree::Whose;
+use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_encode};
 use crate::protect::{Savepoint, Site, UserRefs};
@@ -108,7 +108,7 @@ async fn compute(
     refuse_index_state(context, &made.entries).await?;
     let base = match head {
         Some(head) => head.clone(),
-        None => git.empty_tree().await?,
+        None => repo.empty_tree().await?,
     };
     let staged = match index::held_tree(&work, repo.oid_length) {
         Some(staged) => staged,
@@ -123,7 +123,7 @@ async fn compute(
     // Work that does not need the result of the reading runs in parallel.
     let users_index = repo.index();
     let (reading, staged, recorded, anchor) = tokio::join!(
-        repo.read_work_tree(&work, &base, None, Whose::Users),
+        repo.read_work_tree(&work, &base, None, Whose::Users, Count::Nothing),
         staged_commit(context, &staged),
         Savepoint::begin_records(site, &users_index, &made.entries),
         anchor(context, made.sound, &found.tips),
@@ -135,8 +135,8 @@ async fn compute(
     let both = [&below, &staged];
     let (recorded, snapshot, checkpoint) = tokio::join!(
         Savepoint::begin_exact_bytes(site, &work),
-        git.commit_tree(&reading.tree, &both, &message),
-        git.commit_tree(&reading.tree, &parents, "initial state"),
+        repo.commit_tree(&reading.tree, &both, &message),
+        repo.commit_tree(&reading.tree, &parents, "initial state"),
     );
     recorded?;
     let (snapshot, checkpoint) = (snapshot?, checkpoint?);

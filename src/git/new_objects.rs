@@ -1,0 +1,298 @@
+//! Makes new objects without a process: commits, and trees of one file. They are written as git writes loose objects
+//! (gitformat-loose(5)): whole, synced, and under their final name at once.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+
+use super::command::{Git, GitError};
+use super::discover::Repo;
+use crate::fs::file_error;
+use crate::names::Oid;
+
+/// An object that may not exist yet.
+struct NewObject<'a> {
+    kind: &'static str,
+    content: &'a [u8],
+    compression: Compression,
+}
+
+impl Repo {
+    /// Makes a commit object; no ref points to it yet, no hook runs, nothing is signed.
+    ///
+    /// # Errors
+    /// If objects cannot be written.
+    pub async fn commit_tree(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
+        let who = match self.signers.lines() {
+            Some(lines) => lines,
+            None => self.git.signer_lines().await?,
+        };
+        self.commit(tree, parents.iter().copied(), &who, message).await
+    }
+
+    /// Makes a commit that keeps a tree and any number of other commits alive, even if an attempt deletes the refs that
+    /// name them. The same commits give the same object.
+    ///
+    /// # Errors
+    /// If objects cannot be written.
+    pub async fn anchor(&self, tree: &Oid, commits: &[Oid]) -> Result<Oid, GitError> {
+        let message = "everything that was named when the loop began";
+        self.commit(tree, commits, &nobody(), message).await
+    }
+
+    /// Makes a temporary commit, only to be merged.
+    pub(super) async fn made_up(&self, tree: &Oid, parents: &[Oid]) -> Result<Oid, GitError> {
+        self.commit(tree, parents, &nobody(), "made up for a merge").await
+    }
+
+    async fn commit(
+        &self,
+        tree: &Oid,
+        parents: impl IntoIterator<Item = &Oid>,
+        who: &str,
+        message: &str,
+    ) -> Result<Oid, GitError> {
+        let mut text = format!("tree {tree}\n");
+        for parent in parents {
+            text.push_str(&format!("parent {parent}\n"));
+        }
+        let end = if message.is_empty() || message.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        text.push_str(&format!("{who}\n{message}{end}"));
+        self.write_object("commit", text.as_bytes(), Compression::fast())
+            .await
+    }
+
+    /// Writes the tree without entries.
+    ///
+    /// # Errors
+    /// If objects cannot be written.
+    pub async fn empty_tree(&self) -> Result<Oid, GitError> {
+        self.write_object("tree", &[], Compression::fast()).await
+    }
+
+    /// Stores a file unchanged in a tree of its own, under `name`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or objects cannot be written.
+    pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
+        let bytes = fs::read(file).map_err(|source| file_error("read", file, source))?;
+        // Object ids do not compress, and trying takes long for a large index.
+        let blob = self.write_object("blob", &bytes, Compression::none()).await?;
+        let mut entry = format!("100644 {name}\0").into_bytes();
+        entry.extend(bytes_of(&blob));
+        self.write_object("tree", &entry, Compression::fast()).await
+    }
+
+    /// Writes an object. Leaves it to git if the repository has rules of its own for the permissions of its files, or if
+    /// the file cannot be written: git knows the reason.
+    async fn write_object(
+        &self,
+        kind: &'static str,
+        content: &[u8],
+        compression: Compression,
+    ) -> Result<Oid, GitError> {
+        let new = NewObject {
+            kind,
+            content,
+            compression,
+        };
+        if !self.has_shared_files
+            && let Ok(oid) = new.write(&self.common_dir.join("objects"), self.oid_length)
+        {
+            return Ok(oid);
+        }
+        let args = ["-t", kind, "-w", "--stdin"];
+        self.git.cmd("hash-object", args).stdin(content).oid().await
+    }
+}
+
+/// Returns the lines of a commit whose author and time mean nothing.
+fn nobody() -> String {
+    let who = "git-ralph <git-ralph@localhost> 0 +0000";
+    format!("author {who}\ncommitter {who}\n")
+}
+
+impl Git {
+    /// Asks git who makes a commit now, and when.
+    async fn signer_lines(&self) -> Result<String, GitError> {
+        let ask = |name: &'static str| self.cmd("var", [name]).bytes();
+        let (author, committer) = tokio::join!(ask("GIT_AUTHOR_IDENT"), ask("GIT_COMMITTER_IDENT"));
+        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        Ok(format!(
+            "author {}\ncommitter {}\n",
+            line(author?),
+            line(committer?)
+        ))
+    }
+}
+
+impl NewObject<'_> {
+    /// Writes it to a directory of objects unless it is there; returns its id, of `length` bytes.
+    fn write(&self, objects: &Path, length: usize) -> io::Result<Oid> {
+        let header = format!("{} {}\0", self.kind, self.content.len());
+        let hex = match length {
+            20 => hex(&Sha1::new()
+                .chain_update(&header)
+                .chain_update(self.content)
+                .finalize()),
+            _ => hex(&Sha256::new()
+                .chain_update(&header)
+                .chain_update(self.content)
+                .finalize()),
+        };
+        let oid = Oid::parse(&hex).ok_or_else(|| io::Error::other("no object id"))?;
+        let (dir, name) = hex.split_at(2);
+        let dir = objects.join(dir);
+        let path = dir.join(name);
+        if let Ok(found) = File::open(&path) {
+            // A new time keeps `git gc` from removing an object that nothing names yet.
+            found.set_modified(std::time::SystemTime::now())?;
+            return Ok(oid);
+        }
+        match fs::create_dir(&dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        // `git gc` removes files of this name that a crash left behind.
+        let mut builder = tempfile::Builder::new();
+        let builder = builder
+            .prefix("tmp_obj_")
+            .permissions(Permissions::from_mode(0o444));
+        let file = builder.tempfile_in(&dir)?;
+        let mut encoder = ZlibEncoder::new(file, self.compression);
+        encoder.write_all(header.as_bytes())?;
+        encoder.write_all(self.content)?;
+        let file = encoder.finish()?;
+        file.as_file().sync_all()?;
+        match file.persist_noclobber(&path) {
+            Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => Err(failed.error),
+            _ => Ok(oid),
+        }
+    }
+}
+
+/// Returns the bytes of an object id.
+fn bytes_of(oid: &Oid) -> Vec<u8> {
+    let digits = oid.as_str().as_bytes().chunks_exact(2);
+    let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or_default();
+    let byte = |pair: &[u8]| u8::try_from(value(pair[0]) << 4 | value(pair[1])).unwrap_or_default();
+    digits.map(byte).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::discover;
+
+    async fn repository(dir: &Path, format: &str) -> Repo {
+        let git = Git::at(dir);
+        let args = ["-q", "--object-format", format];
+        git.cmd("init", args).done().await.unwrap();
+        let (mut repo, _) = discover(dir).await.unwrap();
+        repo.has_shared_files = false;
+        repo
+    }
+
+    /// Runs a test on one thread.
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(future)
+    }
+
+    #[test]
+    fn git_reads_what_was_written_and_would_have_written_the_same() {
+        for format in ["sha1", "sha256"] {
+            block_on(async {
+                let dir = tempfile::tempdir().unwrap();
+                let repo = repository(dir.path(), format).await;
+                let file = dir.path().join("file");
+                fs::write(&file, "content\n").unwrap();
+                let tree = repo.store_file(&file, "name").await.unwrap();
+                let kept = repo.anchor(&tree, &[]).await.unwrap();
+                let text = repo.git.cmd("cat-file", ["commit", kept.as_str()]).bytes().await;
+                let again = repo.git.cmd("hash-object", ["-t", "commit", "--stdin"]);
+                assert_eq!(again.stdin(text.unwrap()).oid().await.unwrap(), kept);
+                let listed = repo
+                    .git
+                    .cmd("ls-tree", [tree.as_str()])
+                    .stdin("")
+                    .bytes()
+                    .await
+                    .unwrap();
+                let written = repo.git.cmd("mktree", [""; 0]).stdin(listed).oid().await;
+                assert_eq!(written.unwrap(), tree);
+                let empty = repo.empty_tree().await.unwrap();
+                assert_eq!(repo.git.cmd("mktree", [""; 0]).oid().await.unwrap(), empty);
+                let commit = repo
+                    .commit_tree(&tree, &[&kept], "subject\n\nbody")
+                    .await
+                    .unwrap();
+                let format = ["-s", "--format=%an <%ae>,%cn,%P,%T,%B", commit.as_str()];
+                let shown = repo.git.cmd("show", format).bytes().await.unwrap();
+                let wanted =
+                    format!("git-ralph <git-ralph@localhost>,git-ralph,{kept},{tree},subject\n\nbody\n\n");
+                assert_eq!(String::from_utf8_lossy(&shown), wanted);
+                repo.git
+                    .cmd("fsck", ["--strict", commit.as_str()])
+                    .done()
+                    .await
+                    .unwrap();
+            });
+        }
+    }
+
+    #[test]
+    fn an_object_has_the_permissions_that_git_gives_it_and_is_written_once() {
+        block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let repo = repository(dir.path(), "sha1").await;
+            let file_of = |oid: &Oid| {
+                let (dir, name) = oid.as_str().split_at(2);
+                repo.common_dir.join("objects").join(dir).join(name)
+            };
+            let mode = |oid: &Oid| file_of(oid).metadata().unwrap().permissions().mode();
+            let stdin = ["-w", "--stdin"];
+            let gits = repo.git.cmd("hash-object", stdin).stdin("x").oid().await.unwrap();
+            let ours = repo.empty_tree().await.unwrap();
+            assert_eq!(mode(&ours), mode(&gits));
+            let before = std::time::UNIX_EPOCH;
+            let file = File::open(file_of(&ours)).unwrap();
+            file.set_modified(before).unwrap();
+            assert_eq!(repo.empty_tree().await.unwrap(), ours);
+            assert_ne!(file.metadata().unwrap().modified().unwrap(), before);
+            let left = fs::read_dir(file_of(&ours).parent().unwrap()).unwrap();
+            assert_eq!(left.count(), 1);
+        });
+    }
+
+    #[test]
+    fn git_writes_what_cannot_be_written_here() {
+        block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let mut repo = repository(dir.path(), "sha1").await;
+            let made = repo.empty_tree().await.unwrap();
+            repo.has_shared_files = true;
+            fs::remove_dir_all(repo.common_dir.join("objects").join(&made.as_str()[..2])).unwrap();
+            assert_eq!(repo.empty_tree().await.unwrap(), made);
+            let (top, objects) = (repo.common_dir.join("objects"), dir.path().join("elsewhere"));
+            fs::rename(&top, &objects).unwrap();
+            fs::write(&top, "").unwrap();
+            repo.has_shared_files = false;
+            repo.empty_tree().await.unwrap_err();
+        });
+    }
+}
