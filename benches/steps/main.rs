@@ -2,7 +2,7 @@
 //! steps -- [what …]`. Not a test: it prints ratios of medians, measured in turns on this machine.
 //!
 //! What can be asked for: a number of files (`100`), with ignored ones (`10000+100000`), `agent` (the agent's own git),
-//! `startup` and `stream`. Without anything: `100 10000 agent startup stream`.
+//! `run` (a story of the driver), `startup` and `stream`. Without anything: all but the ignored files.
 
 #![expect(
     clippy::print_stdout,
@@ -11,6 +11,7 @@
 )]
 
 mod agent;
+mod driver;
 mod measure;
 mod repository;
 mod small;
@@ -18,7 +19,7 @@ mod steps;
 
 use std::env;
 
-const DEFAULT: [&str; 5] = ["100", "10000", "agent", "startup", "stream"];
+const DEFAULT: [&str; 6] = ["100", "10000", "run", "agent", "startup", "stream"];
 
 fn main() {
     // Cargo itself adds `--bench`.
@@ -32,8 +33,11 @@ fn main() {
             ("startup", ..) => small::startup(),
             ("stream", ..) => small::stream(),
             ("agent", ..) => agent::table(),
+            ("run", ..) => driver::table(),
             (_, Ok(files), Ok(ignored)) if files >= 100 => steps::table(files, ignored),
-            _ => println!("not known here: {word} (a number of files from 100 on, agent, startup, stream)"),
+            _ => println!(
+                "not known here: {word} (a number of files from 100 on, run, agent, startup, stream)"
+            ),
         }
     }
 }

@@ -32,10 +32,7 @@ impl Repository {
             write(&this.dir.join(path), "object\n");
         }
         write(&this.dir.join(".gitignore"), "/ignored/\n");
-        let stories: Vec<String> = (1..=40)
-            .map(|story| format!("## {story}. Story\n- [ ] {story}.1 do it\n"))
-            .collect();
-        write(&this.dir.join("tasks.md"), &stories.join("\n"));
+        this.keep_stories(40);
         let config = "[user]\n\tname = Bench\n\temail = bench@localhost\n[init]\n\tdefaultBranch = main\n";
         write(&home.join("gitconfig"), config);
         this.git(&["init", "-q"]);
@@ -56,6 +53,14 @@ impl Repository {
         thread::sleep(Duration::from_millis(1100));
         this.git(&["update-index", "-q", "--refresh", "--force-write-index"]);
         this
+    }
+
+    /// Writes a list of this many stories; it is not committed.
+    pub fn keep_stories(&self, stories: u32) {
+        let stories: Vec<String> = (1..=stories)
+            .map(|story| format!("## {story}. Story\n- [ ] {story}.1 do it\n"))
+            .collect();
+        write(&self.dir.join("tasks.md"), &stories.join("\n"));
     }
 
     /// Makes this repository's git write as durably as git-ralph's does.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tokio::sync::OnceCell;
+
 use super::command::{Git, GitError, failure};
 use super::identity::Signers;
 use super::layout::{LayoutHead, RepoLayout};
@@ -151,13 +153,18 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
 }
 
 impl Git {
-    /// Asks for the first two numbers of git's version: 2 and 54 for 2.54.1; returns `None` if it has another form.
+    /// Returns the first two numbers of git's version: 2 and 54 for 2.54.1, or `None` if it has another form. Git is asked
+    /// once.
     ///
     /// # Errors
     /// If git cannot be run.
     pub async fn version(&self) -> Result<Option<(u32, u32)>, GitError> {
-        let bytes = self.cmd("version", [""; 0]).bytes().await?;
-        Ok(version_in(&String::from_utf8_lossy(&bytes)))
+        static KNOWN: OnceCell<Option<(u32, u32)>> = OnceCell::const_new();
+        let ask = async || {
+            let bytes = self.cmd("version", [""; 0]).bytes().await?;
+            Ok(version_in(&String::from_utf8_lossy(&bytes)))
+        };
+        KNOWN.get_or_try_init(ask).await.copied()
     }
 }
 

@@ -190,6 +190,23 @@ impl Savepoint {
         Ok(work)
     }
 
+    /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
+    ///
+    /// # Errors
+    /// If git cannot find out.
+    pub async fn dirty_submodule(
+        &self,
+        site: Site<'_>,
+        notices: &mut dyn Notices,
+    ) -> Result<Option<String>, ProtectError> {
+        if !submodules::is_any(site) {
+            return Ok(None);
+        }
+        self.working_index(site, notices).await?;
+        let dirty = site.repo.dirty_submodule().await?;
+        Ok(dirty.map(|path| String::from_utf8_lossy(&path).into_owned()))
+    }
+
     /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.
     ///
     /// # Errors

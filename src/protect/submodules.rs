@@ -61,23 +61,6 @@ pub(super) fn is_any(site: Site<'_>) -> bool {
 }
 
 impl Savepoint {
-    /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
-    ///
-    /// # Errors
-    /// If git cannot find out.
-    pub async fn dirty_submodule(
-        &self,
-        site: Site<'_>,
-        notices: &mut dyn Notices,
-    ) -> Result<Option<String>, ProtectError> {
-        if !is_any(site) {
-            return Ok(None);
-        }
-        self.working_index(site, notices).await?;
-        let dirty = site.repo.dirty_submodule().await?;
-        Ok(dirty.map(|path| String::from_utf8_lossy(&path).into_owned()))
-    }
-
     /// Restores the submodules; returns whether any was different. Their content is kept in their own repositories
     /// under the ref `kept`.
     pub(super) async fn put_back_submodules(

@@ -45,7 +45,7 @@ fn rooms_form_no_circle() {
 }
 
 #[test]
-fn files_form_no_circle() {
+fn files_form_no_circle_by_paths_or_by_calls() {
     let top = source().join("src");
     let path_of = |file: &Path| {
         let path = file.strip_prefix(&top).unwrap().with_extension("");
@@ -62,9 +62,17 @@ fn files_form_no_circle() {
                 .is_some_and(|name| !matches!(name.as_str(), "mod" | "lib" | "main"))
         })
         .collect();
+    let texts: BTreeMap<&Vec<String>, String> = files
+        .iter()
+        .map(|(path, file)| (path, code_of(&fs::read_to_string(file).unwrap())))
+        .collect();
+    let homes = homes_of_methods(&texts);
     let used_by = |path: &Vec<String>| -> BTreeSet<Vec<String>> {
-        let text = fs::read_to_string(&files[path]).unwrap();
-        let named = paths_in(&text).into_iter().map(|named| absolute(&named, path));
+        let named = paths_in(&texts[path])
+            .into_iter()
+            .map(|named| absolute(&named, path));
+        let called = called_in(&texts[path]).into_iter();
+        let named = named.chain(called.filter_map(|name| homes.get(name).cloned().flatten()));
         let used = named.filter_map(|mut named| {
             while !named.is_empty() && !files.contains_key(&named) {
                 named.pop();
@@ -94,11 +102,56 @@ fn files_form_no_circle() {
     assert_eq!(left, BTreeMap::new());
 }
 
-/// Returns the paths that begin with `crate` or `super` in a file, tests aside; groups in braces are spread out.
-fn paths_in(text: &str) -> Vec<Vec<String>> {
+/// Names that methods of the standard library have too.
+const COMMON: [&str; 3] = ["as_path", "as_str", "is_dir"];
+
+/// Returns the file of each method; `None` if several files have one of this name. Names of one word are left out: the
+/// standard library has them too.
+fn homes_of_methods<'t>(texts: &'t BTreeMap<&Vec<String>, String>) -> BTreeMap<&'t str, Option<Vec<String>>> {
+    let mut homes = BTreeMap::new();
+    for (path, text) in texts {
+        for method in text.split("\n    ").filter_map(method_in) {
+            if method.contains('_') && !COMMON.contains(&method) {
+                let home = homes.entry(method).or_insert_with(|| Some((*path).clone()));
+                *home = home.take().filter(|home| home == *path);
+            }
+        }
+    }
+    homes
+}
+
+/// Returns the name of the method whose head a text begins with.
+fn method_in(text: &str) -> Option<&str> {
+    let (words, rest) = text.split_once("fn ")?;
+    let is_head = words
+        .split(' ')
+        .all(|word| word.is_empty() || ["async", "const"].contains(&word) || word.starts_with("pub"));
+    let (name, arguments) = rest.split_once('(')?;
+    let first = arguments.trim_start().split([',', ')']).next()?;
+    let is_method = first.split([' ', '&']).any(|word| word == "self");
+    (is_head && is_method).then(|| name.split('<').next().unwrap_or(name))
+}
+
+/// Returns the names of the methods that a text calls.
+fn called_in(text: &str) -> BTreeSet<&str> {
+    let name = |rest: &'_ str| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+        (rest[end..].starts_with('(') || rest[end..].starts_with("::<")).then_some(end)
+    };
+    let calls = text.match_indices('.').map(|(at, _)| &text[at + 1..]);
+    calls.filter_map(|rest| Some(&rest[..name(rest)?])).collect()
+}
+
+/// Returns a file without its tests and comments.
+fn code_of(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let code = code.collect::<Vec<_>>().join(" ");
+    code.map(|line| format!("{line}\n")).collect()
+}
+
+/// Returns the paths that begin with `crate` or `super` in a file; groups in braces are spread out.
+fn paths_in(text: &str) -> Vec<Vec<String>> {
+    let code = text.lines().collect::<Vec<_>>().join(" ");
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
         for (at, _) in code.match_indices(start) {
@@ -196,9 +249,8 @@ fn words(text: &str) -> BTreeSet<String> {
 
 /// Returns the rooms that a file names in its imports and paths, tests aside.
 fn used_by(text: &str) -> BTreeSet<String> {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let names = code.flat_map(|line| line.split("crate::").skip(1));
+    let code = code_of(text);
+    let names = code.lines().flat_map(|line| line.split("crate::").skip(1));
     let names = names.map(|rest| {
         rest.split(|c: char| !c.is_alphanumeric() && c != '_')
             .next()
