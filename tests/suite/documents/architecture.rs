@@ -110,7 +110,8 @@ const COMMON: [&str; 3] = ["as_path", "as_str", "is_dir"];
 fn homes_of_methods<'t>(texts: &'t BTreeMap<&Vec<String>, String>) -> BTreeMap<&'t str, Option<Vec<String>>> {
     let mut homes = BTreeMap::new();
     for (path, text) in texts {
-        for method in text.split("\n    ").filter_map(method_in) {
+        let heads = text.match_indices("\n    ").map(|(at, _)| &text[at + 5..]);
+        for method in heads.filter_map(method_in) {
             if method.contains('_') && !COMMON.contains(&method) {
                 let home = homes.entry(method).or_insert_with(|| Some((*path).clone()));
                 *home = home.take().filter(|home| home == *path);
