@@ -28,11 +28,32 @@ fn is_whole(bytes: &[u8], oid: usize) -> bool {
         return Index::parse(bytes, oid).is_some()
             || only_git.iter().any(|name| memmem::find(body, name).is_some());
     }
+    sum_of(body, oid).is_none_or(|right| right == sum)
+}
+
+/// Returns the checksum of these bytes; `None` for an unknown length.
+fn sum_of(body: &[u8], oid: usize) -> Option<Vec<u8>> {
     match oid {
-        20 => Sha1::digest(body).as_slice() == sum,
-        32 => Sha256::digest(body).as_slice() == sum,
-        _ => true,
+        20 => Some(Sha1::digest(body).to_vec()),
+        32 => Some(Sha256::digest(body).to_vec()),
+        _ => None,
     }
+}
+
+/// Writes the checksum at the end of an index that was changed, unless it has zeros in its place; returns whether it is
+/// right now.
+pub(super) fn seal(index: &mut [u8], oid: usize) -> bool {
+    let Some((body, sum)) = index.split_at_mut_checked(index.len().saturating_sub(oid)) else {
+        return false;
+    };
+    if sum.iter().all(|byte| *byte == 0) {
+        return true;
+    }
+    let right = sum_of(body, oid).filter(|right| right.len() == sum.len());
+    right.is_some_and(|right| {
+        sum.copy_from_slice(&right);
+        true
+    })
 }
 
 #[cfg(test)]

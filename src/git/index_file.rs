@@ -61,6 +61,8 @@ pub struct Entry<'a> {
 pub struct Index<'a> {
     /// Its entries, in the order of their paths.
     pub entries: Vec<Entry<'a>>,
+    /// The offset of each entry in the file, in bytes.
+    pub starts: Vec<usize>,
     /// The tree that it holds, if it names one.
     pub tree: Option<Oid>,
 }
@@ -80,10 +82,12 @@ impl<'a> Index<'a> {
         }
         let mut index = Self {
             entries: Vec::with_capacity(count),
+            starts: Vec::with_capacity(count),
             tree: None,
         };
         let mut at = 12;
         for _ in 0..count {
+            index.starts.push(at);
             let entry = index.entry(bytes, &mut at, version, oid)?;
             if let Some(last) = index.entries.last()
                 && (&*last.path, last.stage) >= (&*entry.path, entry.stage)

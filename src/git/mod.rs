@@ -12,6 +12,7 @@ pub mod hooks;
 mod identity;
 pub mod index;
 pub mod index_file;
+mod index_times;
 pub mod layout;
 mod listing;
 pub mod locks;

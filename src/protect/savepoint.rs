@@ -295,12 +295,15 @@ impl Savepoint {
                 others => written.extend(others?),
             }
         }
-        written.extend(times.make_distinct(&repo.top));
-        if !written.is_empty() {
-            // Git takes a file of another size for changed until it has read it again.
+        let distinct = times.make_distinct(&repo.top);
+        if !written.is_empty() || !distinct.is_empty() {
             let work = site.work_index();
             index::copy(&repo.index(), &work)?;
-            repo.update_index(&work, &["--add"], &written).await?;
+            if !written.is_empty() || !repo.note_times(&work, &distinct)? {
+                // Git takes a file of another size for changed until it has read it again.
+                written.extend(distinct);
+                repo.update_index(&work, &["--add"], &written).await?;
+            }
             Self::install_working_index(site).await?;
         }
         let tracked = tracked_directories(&repo.index(), repo.oid_length);

@@ -47,14 +47,14 @@ fn no_step_asks_git_more_than_it_must() {
     let version = sandbox.git(&["version"]);
     let minor: u32 = version.split('.').nth(1).unwrap().parse().unwrap();
     let more = if minor < 46 { 2 } else { 0 };
-    is_within(&commands(&sandbox, &["start", "add-login"], 0), 13 + more, 2);
-    is_within(&commands(&sandbox, &["status"], 0), 2, 0);
+    is_within(&commands(&sandbox, &["start", "add-login"], 0), 6 + more, 2);
+    is_within(&commands(&sandbox, &["status"], 0), 1, 0);
     is_within(&commands(&sandbox, &["status", "--short"], 0), 0, 0);
     sandbox.write("work", "done\n");
-    is_within(&commands(&sandbox, &["complete"], 0), 7, 1);
+    is_within(&commands(&sandbox, &["complete"], 0), 5, 1);
     sandbox.write("work", "not done\n");
-    is_within(&commands(&sandbox, &["fail", "no"], 3), 11, 2);
+    is_within(&commands(&sandbox, &["fail", "no"], 3), 7, 2);
     let agent = sandbox.completing("echo more >work");
-    is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 14, 3);
-    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 7 + more, 1);
+    is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 10, 3);
+    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 6 + more, 1);
 }

@@ -1,0 +1,132 @@
+//! Notes new times of files in an index (gitformat-index(5)) without reading the files: all else that the index says, the
+//! trees that it holds among it, stays true.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::checksum::seal;
+use super::command::GitError;
+use super::discover::Repo;
+use super::index_file::Index;
+use crate::fs::file_error;
+
+/// The lower 32 bits, which is what an index keeps of a number.
+fn low(number: impl TryInto<i128>) -> [u8; 4] {
+    let number: i128 = number.try_into().unwrap_or_default();
+    u32::try_from(number & 0xffff_ffff)
+        .unwrap_or_default()
+        .to_be_bytes()
+}
+
+impl Repo {
+    /// Notes the present times of files of which nothing but the times has changed since git noted them. Returns `false`,
+    /// with the index as it was, if that is not certain for all of them. No other process may use this index.
+    ///
+    /// # Errors
+    /// If the index cannot be read or written.
+    pub fn note_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
+        let mut bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
+        let Some(parsed) = Index::parse(&bytes, self.oid_length) else {
+            return Ok(false);
+        };
+        let mut changes = Vec::new();
+        for path in paths {
+            let found = parsed.entries.binary_search_by(|entry| (*entry.path).cmp(path));
+            let Some(start) = found.ok().and_then(|place| parsed.starts.get(place)) else {
+                return Ok(false);
+            };
+            let Ok(file) = self.top.join(OsStr::from_bytes(path)).symlink_metadata() else {
+                return Ok(false);
+            };
+            // The inode, the owner, the group and the size; git normalizes the mode, and may leave out the device.
+            let same = [
+                (20, low(file.ino())),
+                (28, low(file.uid())),
+                (32, low(file.gid())),
+                (36, low(file.size())),
+            ];
+            if same
+                .iter()
+                .any(|(at, value)| bytes.get(start + at..start + at + 4) != Some(value))
+            {
+                return Ok(false);
+            }
+            let times = [
+                low(file.ctime()),
+                low(file.ctime_nsec()),
+                low(file.mtime()),
+                low(file.mtime_nsec()),
+            ];
+            changes.push((*start, times.concat()));
+        }
+        for (start, times) in changes {
+            if let Some(noted) = bytes.get_mut(start..start + times.len()) {
+                noted.copy_from_slice(&times);
+            }
+        }
+        if !seal(&mut bytes, self.oid_length) {
+            return Ok(false);
+        }
+        fs::write(index, &bytes).map_err(|source| file_error("write", index, source))?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::git::{Git, discover, index, is_intact};
+
+    #[test]
+    fn git_takes_a_file_for_unchanged_whose_new_time_was_noted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(async {
+            for format in ["sha1", "sha256"] {
+                let dir = tempfile::tempdir().unwrap();
+                let git = Git::at(dir.path()).with_own_identity(true);
+                git.cmd("init", ["-q", "--object-format", format])
+                    .done()
+                    .await
+                    .unwrap();
+                let (repo, _) = discover(dir.path()).await.unwrap();
+                for name in ["a", "b/c", "d"] {
+                    let file = repo.top.join(name);
+                    fs::create_dir_all(file.parent().unwrap()).unwrap();
+                    fs::write(file, name).unwrap();
+                }
+                git.cmd("add", ["-A"]).done().await.unwrap();
+                git.cmd("commit", ["-q", "-m", "x"]).done().await.unwrap();
+                let held = index::held_tree(&repo.index(), repo.oid_length);
+                let later = SystemTime::now() + Duration::from_secs(3600);
+                let touch = |name: &str| File::open(repo.top.join(name)).unwrap().set_modified(later);
+                let changed = async || {
+                    let asked = git.cmd("diff-files", ["--name-only", "-z"]).fields().await;
+                    asked.unwrap()
+                };
+                touch("b/c").unwrap();
+                touch("d").unwrap();
+                assert_eq!(changed().await.len(), 2);
+                let noted = repo.note_times(&repo.index(), &[b"b/c".to_vec(), b"d".to_vec()]);
+                assert!(noted.unwrap());
+                assert!(changed().await.is_empty());
+                assert!(is_intact(&repo.index(), repo.oid_length));
+                assert!(held.is_some() && held == index::held_tree(&repo.index(), repo.oid_length));
+                // Another content, a file that is not tracked, and one that is gone.
+                fs::write(repo.top.join("a"), "other").unwrap();
+                fs::write(repo.top.join("new"), "").unwrap();
+                fs::remove_file(repo.top.join("d")).unwrap();
+                let before = fs::read(repo.index()).unwrap();
+                for name in ["a", "new", "d"] {
+                    assert!(!repo.note_times(&repo.index(), &[name.into()]).unwrap(), "{name}");
+                }
+                assert_eq!(fs::read(repo.index()).unwrap(), before);
+            }
+        });
+    }
+}
