@@ -12,7 +12,6 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
 use crate::events::{Attempt, What};
-use crate::git::RepoLayout;
 use crate::names::{Change, short_branch};
 use crate::protect::{Holder, OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
@@ -82,11 +81,7 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Refuses to go on if the loop's branch is gone and another branch now conflicts with its name.
 pub(crate) fn refuse_branch_in_the_way(open: &Loop<'_>) -> Result<(), Error> {
-    let repo = &open.context.repo;
-    let layout = RepoLayout {
-        git_dir: repo.git_dir.clone(),
-        common_dir: repo.common_dir.clone(),
-    };
+    let layout = open.context.repo.layout();
     let wanted = open.state.change.branch_ref();
     let Some((above, _)) = wanted.rsplit_once('/') else {
         return Ok(());

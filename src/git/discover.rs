@@ -58,6 +58,15 @@ impl Repo {
         }
     }
 
+    /// Returns its git directories.
+    #[must_use]
+    pub fn layout(&self) -> RepoLayout {
+        RepoLayout {
+            git_dir: self.git_dir.clone(),
+            common_dir: self.common_dir.clone(),
+        }
+    }
+
     /// Returns the path of this work tree's index.
     #[must_use]
     pub fn index(&self) -> PathBuf {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::git::{RefFile, RepoLayout, last_logged};
+use crate::git::{RefFile, last_logged};
 use crate::names::{Change, Oid, short_branch};
 
 /// The proper position of HEAD and the branch of a loop.
@@ -44,10 +44,7 @@ impl OwnPosition<'_> {
         let logged = last_logged(&repo.common_dir.join("logs").join(&branch));
         let mut mended = false;
         if lost_head {
-            let layout = RepoLayout {
-                git_dir: repo.git_dir.clone(),
-                common_dir: repo.common_dir.clone(),
-            };
+            let layout = repo.layout();
             let tip = layout.loose(&branch).or_else(|| logged.clone());
             let was = last_logged(&repo.git_dir.join("logs/HEAD"));
             let was_here = was.is_some() && (was == tip || was.as_ref() == Some(self.checkpoint));

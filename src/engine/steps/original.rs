@@ -22,6 +22,13 @@ pub(super) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oi
         return Ok(state.original_head.clone());
     };
     let name = format!("refs/heads/{branch}");
+    // Only another work tree can have it checked out; without one, its file says all.
+    if state.original_head.is_some()
+        && !repo.common_dir.join("worktrees").exists()
+        && let Some(oid) = repo.layout().loose(&name)
+    {
+        return Ok(Some(oid));
+    }
     let refs = repo.git.refs(&[&name]).await?;
     let found = refs.into_iter().find(|found| found.name == name);
     let file = repo.common_dir.join(&name);

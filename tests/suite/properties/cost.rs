@@ -56,5 +56,5 @@ fn no_step_asks_git_more_than_it_must() {
     is_within(&commands(&sandbox, &["fail", "no"], 3), 7, 2);
     let agent = sandbox.completing("echo more >work");
     is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 10, 3);
-    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 6 + more, 1);
+    is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 5 + more, 1);
 }
