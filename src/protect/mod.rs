@@ -39,6 +39,8 @@ mod small_ignored;
 mod stat_changes;
 pub(crate) mod story_backup;
 mod submodules;
+#[cfg(test)]
+mod tests;
 mod trash;
 mod unlisted_files;
 pub(crate) mod user_refs;

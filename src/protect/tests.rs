@@ -1,0 +1,183 @@
+//! Tests a savepoint without a loop: a repository, a directory and somebody to report to are enough.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::{Moment, Savepoint, Site};
+use crate::git::worktree::{Count, Whose};
+use crate::git::{Git, Repo, discover};
+
+/// A repository with a commit, in which nothing was recorded yet.
+struct Place {
+    home: TempDir,
+    repo: Repo,
+    dir: PathBuf,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let git = Git::at(home.path()).with_own_identity(true);
+        git.cmd("init", ["-q"]).done().await.unwrap();
+        let write = |name: &str, text: &str| {
+            let file = home.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        write(".gitignore", "build/\n*.key\n");
+        write("src/a", "one\n");
+        write("src/b", "two\n");
+        git.cmd("add", ["-A"]).done().await.unwrap();
+        git.cmd("commit", ["-q", "-m", "first"]).done().await.unwrap();
+        write("src/a", "edited before the loop\n");
+        write("untracked", "mine\n");
+        write("secret.key", "a key\n");
+        write("build/cache/object", "built\n");
+        symlink("src/a", home.path().join("link")).unwrap();
+        fs::create_dir(home.path().join("empty")).unwrap();
+        fs::set_permissions(home.path().join("src/b"), Permissions::from_mode(0o600)).unwrap();
+        let (repo, _) = discover(home.path()).await.unwrap();
+        let dir = repo.common_dir.join("ralph/change");
+        fs::create_dir_all(&dir).unwrap();
+        Self { home, repo, dir }
+    }
+
+    fn site(&self) -> Site<'_> {
+        Site {
+            repo: &self.repo,
+            dir: &self.dir,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Records the work tree as it is now.
+    async fn savepoint(&self) -> Savepoint {
+        let (repo, site) = (&self.repo, self.site());
+        let work = site.work_index();
+        let head = repo.head().await.unwrap().oid.unwrap();
+        let made = repo
+            .private_index(&repo.index(), &work, Some(&head))
+            .await
+            .unwrap();
+        Savepoint::begin_records(site, &repo.index(), &made.entries)
+            .await
+            .unwrap();
+        let reading = repo.read_work_tree(&work, &head, None, Whose::Users, Count::Nothing);
+        let reading = reading.await.unwrap();
+        Savepoint::begin_exact_bytes(site, &work).await.unwrap();
+        let commit = repo.commit_tree(&reading.tree, &[&head], "start").await.unwrap();
+        let args = ["HEAD", commit.as_str()];
+        repo.git.cmd("update-ref", args).done().await.unwrap();
+        let savepoint = Savepoint {
+            tree: reading.tree,
+            commit,
+            moment: Moment::Checkpoint,
+            nested: Vec::new(),
+            since: Timestamp::now(),
+            has_own_inventory: false,
+        };
+        Savepoint::install_working_index(site).await.unwrap();
+        savepoint.record_start(site).await.unwrap();
+        savepoint
+    }
+
+    /// Returns what is in the work tree: kinds, permissions and contents by path.
+    fn print(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        print_below(self.home.path(), &mut found);
+        found
+    }
+}
+
+fn print_below(dir: &Path, found: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with(".git") {
+            continue;
+        }
+        let metadata = path.symlink_metadata().unwrap();
+        let content = if metadata.is_symlink() {
+            format!("link to {}", fs::read_link(&path).unwrap().display())
+        } else if metadata.is_dir() {
+            print_below(&path, found);
+            format!("directory {:o}", metadata.permissions().mode())
+        } else {
+            let text = fs::read_to_string(&path).unwrap();
+            format!("{:o} {text}", metadata.permissions().mode())
+        };
+        found.insert(path, content);
+    }
+}
+
+/// Spoils a work tree in the given way and goes back; everything must be as it was.
+fn comes_back(spoil: impl FnOnce(&Place)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(async {
+        let place = Place::new().await;
+        let savepoint = place.savepoint().await;
+        let before = place.print();
+        spoil(&place);
+        assert_ne!(place.print(), before);
+        let mut told: Vec<String> = Vec::new();
+        let trash = place.site().trash().join("attempt");
+        let now = savepoint
+            .read(place.site(), Count::Nothing, &mut told)
+            .await
+            .unwrap();
+        let kept = "refs/ralph/change/attempts/1/1";
+        let back = savepoint
+            .go_to(place.site(), Some(now), &trash, kept, &mut told)
+            .await
+            .unwrap();
+        assert_eq!(place.print(), before, "{told:?}");
+        assert!(back.lost.is_empty(), "{:?}", back.lost);
+        let again = savepoint
+            .read(place.site(), Count::Nothing, &mut told)
+            .await
+            .unwrap();
+        assert_eq!(again.tree, savepoint.tree);
+    });
+}
+
+#[test]
+fn edited_new_and_deleted_files_come_back() {
+    comes_back(|place| {
+        fs::write(place.path("src/a"), "spoiled\n").unwrap();
+        fs::write(place.path("untracked"), "spoiled\n").unwrap();
+        fs::write(place.path("src/new"), "").unwrap();
+        fs::create_dir_all(place.path("new/dir")).unwrap();
+        fs::write(place.path("new/dir/file"), "").unwrap();
+        fs::remove_file(place.path("src/b")).unwrap();
+        fs::remove_dir(place.path("empty")).unwrap();
+    });
+}
+
+#[test]
+fn kinds_and_permissions_come_back() {
+    comes_back(|place| {
+        fs::remove_file(place.path("link")).unwrap();
+        fs::write(place.path("link"), "no link\n").unwrap();
+        fs::remove_file(place.path("src/a")).unwrap();
+        symlink("b", place.path("src/a")).unwrap();
+        fs::set_permissions(place.path("src/b"), Permissions::from_mode(0o755)).unwrap();
+        fs::remove_dir_all(place.path("src")).unwrap();
+        fs::write(place.path("src"), "a file in the place of a directory\n").unwrap();
+    });
+}
+
+#[test]
+fn a_rule_that_was_added_hides_nothing_and_what_the_user_ignores_stays() {
+    comes_back(|place| {
+        fs::write(place.path(".gitignore"), "*\n").unwrap();
+        fs::write(place.path("src/hidden"), "").unwrap();
+        fs::write(place.path("untracked"), "spoiled\n").unwrap();
+    });
+}
