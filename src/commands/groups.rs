@@ -13,7 +13,10 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Attempts", &["next", "retry", "skip", "revert", "restore"]),
     ("Look", &["status", "log", "diff", "report", "stories", "prompt"]),
     ("Work on a story yourself", &["complete", "fail"]),
-    ("Set up", &["doctor", "install", "hooks", "prune", "help", "demo"]),
+    (
+        "Set up",
+        &["doctor", "install", "hooks", "prune", "help", "demo", "version"],
+    ),
 ];
 
 /// Returns the command line whose help lists the verbs in groups.

@@ -37,6 +37,7 @@ pub mod start;
 pub mod status;
 pub mod stories;
 pub mod usage;
+pub mod version;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -160,6 +161,8 @@ pub enum Command {
     Hooks(hooks::Args),
     /// Show the manual page of git-ralph or of a command
     Help(help::Args),
+    /// Print the version of git-ralph
+    Version(version::Args),
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,
@@ -223,6 +226,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Install(args) => install::run(screen, args).await,
         Command::Hooks(args) => hooks::run(screen, args).await,
         Command::Help(args) => help::run(screen, args).await,
+        Command::Version(args) => version::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
     let exit = result.unwrap_or_else(|error| {

@@ -18,7 +18,6 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["init", "setup", "config"],
         "to see what is set up and what is missing: git ralph doctor; settings: git config ralph.<key>",
     ),
-    (&["version"], "to see the version: git ralph --version"),
     (&["logs", "history"], "to see the attempts: git ralph log"),
     (&["cleanup", "close", "end"], "to close a loop: git ralph finish"),
 ];

@@ -53,6 +53,32 @@ pub struct Feature {
     pub without: &'static str,
 }
 
+/// The version of git-ralph, and what it runs on: `git ralph version --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Versions {
+    /// The version of git-ralph.
+    pub version: &'static str,
+    /// The operating system that this program was built for, such as linux or macos.
+    pub os: &'static str,
+    /// The processor that it was built for, such as `x86_64` or aarch64.
+    pub arch: &'static str,
+    /// The version of git, in its own words; absent if it is missing.
+    pub git: Option<String>,
+    /// The oldest version of git that a loop works with.
+    pub oldest_git: String,
+}
+
+/// Returns the versions; needs no repository.
+pub async fn versions(dir: &Path) -> Versions {
+    Versions {
+        version: env!("CARGO_PKG_VERSION"),
+        os: std::env::consts::OS,
+        arch: std::env::consts::ARCH,
+        git: version_of("git".to_owned(), dir.to_owned()).await,
+        oldest_git: format!("{}.{}", OLDEST.0, OLDEST.1),
+    }
+}
+
 /// Returns the version of git, in its own words, and notes a problem if it is missing or too old.
 pub(super) async fn examine(dir: &Path, notes: &mut Notes) -> Option<String> {
     let git = version_of("git".to_owned(), dir.to_owned()).await;

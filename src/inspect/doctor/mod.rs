@@ -19,7 +19,7 @@ use crate::inspect::stories::ChosenAgent;
 use crate::settings::Configuration;
 
 pub use agents::KnownAgent;
-pub use git::Feature;
+pub use git::{Feature, Versions, versions};
 pub use installation::{Completion, Installation};
 pub use repository::{FoundChange, FoundLoop, Repository};
 

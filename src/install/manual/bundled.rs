@@ -29,6 +29,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("start", include_str!("../../../man/git-ralph-start.1")),
     ("status", include_str!("../../../man/git-ralph-status.1")),
     ("stories", include_str!("../../../man/git-ralph-stories.1")),
+    ("version", include_str!("../../../man/git-ralph-version.1")),
 ];
 
 /// The manual pages of section 7, by topic.

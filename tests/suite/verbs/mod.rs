@@ -26,3 +26,4 @@ mod start;
 mod start_refuses;
 mod status;
 mod stories;
+mod version;
