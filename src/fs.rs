@@ -259,7 +259,12 @@ pub fn umask_now() -> u32 {
     // The only way to read it is to set it.
     let mask = umask(Mode::from_bits_truncate(0o022));
     umask(mask);
-    mask.bits()
+    widened(mask.bits())
+}
+
+/// Returns permissions as 32 bits: some systems have fewer.
+fn widened(bits: impl Into<u32>) -> u32 {
+    bits.into()
 }
 
 /// Returns whether something is there whose owner lacks one of these permissions (for a directory, any

@@ -12,7 +12,12 @@ mod learnings;
 pub mod orphans;
 mod patience;
 pub mod presets;
+#[cfg(all(target_os = "linux", not(feature = "without-proc")))]
+mod proc_files;
 pub mod process;
+mod process_entry;
+#[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
+mod process_list;
 mod process_table;
 pub mod process_tree;
 pub mod promise;

@@ -15,7 +15,7 @@ pub struct Orphaned<'a> {
     pub run: String,
     /// Its first process, which is also its session.
     pub pid: Option<i32>,
-    /// The start of that process, in clock ticks since boot.
+    /// The start of that process, in ticks of the system's own.
     pub started: Option<u64>,
     /// The beginning of the attempt.
     pub since: Timestamp,

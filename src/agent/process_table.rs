@@ -1,62 +1,22 @@
-//! Processes as `/proc` shows them (proc(5)). Without `/proc`, no process can be seen.
+//! The processes of the system, and who descends from whom: by `/proc` on Linux, by the system's own calls elsewhere.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
-#[cfg(target_os = "linux")]
-use nix::errno::Errno;
-#[cfg(target_os = "linux")]
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-
-/// The fields of `/proc/<pid>/stat` that matter here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stat {
-    /// True if it has ended and waits for its parent to notice.
-    pub dead: bool,
-    pub parent: i32,
-    pub session: i32,
-    /// True if it has a terminal that can end it.
-    pub on_terminal: bool,
-    /// The start, in clock ticks since boot.
-    pub started: u64,
-}
-
-impl Stat {
-    /// Reads the entry of one process.
-    pub fn of(pid: i32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    /// Parses a line of `stat`. The second field is the program's name in parentheses and may hold anything, `)`
-    /// included.
-    fn parse(line: &str) -> Option<Self> {
-        let (_, rest) = line.rsplit_once(") ")?;
-        let fields: Vec<&str> = rest.split(' ').collect();
-        Some(Self {
-            dead: matches!(*fields.first()?, "Z" | "X"),
-            parent: fields.get(1)?.parse().ok()?,
-            session: fields.get(3)?.parse().ok()?,
-            on_terminal: *fields.get(4)? != "0",
-            started: fields.get(19)?.parse().ok()?,
-        })
-    }
-}
+#[cfg(all(target_os = "linux", not(feature = "without-proc")))]
+use super::proc_files as source;
+pub(super) use super::process_entry::Stat;
+#[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
+use super::process_list as source;
+pub(super) use source::{booted, directory, has_variable};
 
 /// All processes at about one moment: those that come and go while the table is read may be missing.
 #[derive(Debug)]
 pub(super) struct Table(BTreeMap<i32, Stat>);
 
 impl Table {
-    /// Reads the table; `None` where there is no `/proc`.
+    /// Reads the table; `None` where no process can be seen.
     pub fn read() -> Option<Self> {
-        let entries = fs::read_dir("/proc").ok()?;
-        let pids = entries
-            .filter_map(Result::ok)
-            .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        Some(Self(pids.filter_map(|pid| Some((pid, Stat::of(pid)?))).collect()))
+        Some(Self(source::entries()?.into_iter().collect()))
     }
 
     /// Returns the entry of one process.
@@ -89,44 +49,14 @@ impl Table {
     }
 }
 
-/// Lists the children of this process, dead ones included.
+/// Lists the children of this process, dead ones included where the system shows them.
 pub(super) fn children() -> Vec<(i32, Stat)> {
-    let listed = fs::read_dir("/proc/self/task").and_then(|tasks| {
-        // Each thread has the children that it started; orphans may come to any of them.
-        tasks
-            .map(|task| fs::read_to_string(task?.path().join("children")))
-            .collect::<io::Result<String>>()
-    });
-    let ourselves = ourselves();
-    match listed {
-        Ok(lists) => lists
-            .split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .filter_map(|pid| Some((pid, Stat::of(pid)?)))
-            .filter(|(_, stat)| stat.parent == ourselves)
-            .collect(),
-        // Not every system keeps these lists, and a thread may have ended meanwhile.
-        Err(_) => Table::read()
-            .into_iter()
-            .flat_map(|table| table.0)
-            .filter(|(_, stat)| stat.parent == ourselves)
-            .collect(),
-    }
-}
-
-/// Tells if this process has a child, dead or alive. The answer is exact; the lists are not, because the system shows
-/// them piece by piece.
-#[cfg(target_os = "linux")]
-pub(super) fn have_children() -> bool {
-    let any = WaitPidFlag::WEXITED | WaitPidFlag::__WALL;
-    let answer = waitid(Id::All, any | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT);
-    answer != Err(Errno::ECHILD)
+    source::children(ourselves())
 }
 
 /// Tells if this process has a child, dead or alive.
-#[cfg(not(target_os = "linux"))]
 pub(super) fn have_children() -> bool {
-    !children().is_empty()
+    source::have_children(ourselves())
 }
 
 /// Returns the number of this process.
@@ -134,33 +64,10 @@ pub(super) fn ourselves() -> i32 {
     i32::try_from(std::process::id()).unwrap_or_default()
 }
 
-/// Tells if a variable has a value in the environment that a process was started with (`NAME=value`).
-pub(super) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|environ| environ.split(|b| *b == 0).any(|entry| entry == wanted))
-}
-
-/// Returns the directory that a process of the same user works in.
-pub(super) fn directory(pid: i32) -> Option<PathBuf> {
-    let dir = Path::new("/proc").join(pid.to_string());
-    let owner = |dir: &Path| dir.metadata().ok().map(|metadata| metadata.uid());
-    let same_user = owner(&dir)? == owner(Path::new("/proc/self"))?;
-    same_user.then(|| fs::read_link(dir.join("cwd")).ok()).flatten()
-}
-
-/// Returns the time when the system was started, in seconds since 1970.
-pub(super) fn booted() -> Option<i64> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("btime "))?
-        .parse()
-        .ok()
-}
-
-/// Returns the start of a process, in clock ticks since boot: with its number it identifies one process for ever.
+/// Returns the start of a process, in ticks of the system's own: with its number it identifies one process for ever.
 #[must_use]
 pub fn started_at(pid: i32) -> Option<u64> {
-    Stat::of(pid).map(|stat| stat.started)
+    source::entry(pid).map(|stat| stat.started)
 }
 
 /// Tells if the process with this number is still the one that was started then.
@@ -172,19 +79,6 @@ pub fn is_same(pid: i32, started: Option<u64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_program_name_cannot_forge_the_fields() {
-        let line = "42 (evil) S 1 (x) R 7 42 99 0 -1 1 2 3 4 5 6 7 8 9 10 11 12 13 777 0";
-        let wanted = Stat {
-            dead: false,
-            parent: 7,
-            session: 99,
-            on_terminal: false,
-            started: 777,
-        };
-        assert_eq!(Stat::parse(line), Some(wanted));
-    }
 
     #[test]
     fn descendants_are_found_and_circles_end() {
@@ -212,7 +106,6 @@ mod tests {
         assert!(!is_same(pid, None));
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_child_is_listed_until_it_is_waited_for() {
         let child = duct::cmd!("sleep", "1000").start().unwrap();

@@ -3,8 +3,9 @@
 //! A process belongs to an attempt if it is in the session in which the attempt was started, carries the attempt's
 //! variable in its environment (agents give their tools sessions of their own, and launchers die before the processes
 //! that they started), or descends from git-ralph and is younger than the attempt. On Linux orphans become children of
-//! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. Without `/proc`,
-//! only the session's process group can be reached. Never touches anyone else's process.
+//! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. Elsewhere one that left
+//! the session, its parent and the variable escapes. Where no process can be seen, only the session's process group can
+//! be reached. Never touches anyone else's process.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,7 +37,7 @@ pub struct AttemptProcesses {
     session: Option<i32>,
     /// The value of [`VARIABLE`].
     run: String,
-    /// The start of the attempt's first process, in clock ticks since boot.
+    /// The start of the attempt's first process, in ticks of the system's own.
     since: Option<u64>,
     /// Our children that were there before it; `None` when it was started by another git-ralph.
     others: Option<Vec<(i32, u64)>>,
@@ -45,7 +46,7 @@ pub struct AttemptProcesses {
 /// Makes orphans among our descendants our children from now on (prctl(2), `PR_SET_CHILD_SUBREAPER`), so that they can
 /// be found. Does nothing if the system has no such thing.
 pub fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
     if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
         tracing::debug!("orphans of an attempt go elsewhere: {error}");
     }
@@ -93,7 +94,7 @@ impl AttemptProcesses {
     /// Lists the living processes, without ourselves.
     fn alive(&self) -> Vec<i32> {
         let Some(table) = Table::read() else {
-            return self.alive_without_proc();
+            return self.alive_unseen();
         };
         let variable = format!("{VARIABLE}={}", self.run);
         table
@@ -107,7 +108,7 @@ impl AttemptProcesses {
             .collect()
     }
 
-    fn alive_without_proc(&self) -> Vec<i32> {
+    fn alive_unseen(&self) -> Vec<i32> {
         self.session
             .filter(|session| killpg(Pid::from_raw(*session), None).is_ok())
             .into_iter()

@@ -112,9 +112,7 @@ fn holder_is_gone(state: &State) -> bool {
     let Some(layout) = work_tree_of(state) else {
         return false;
     };
-    let holder = Store::new(&layout.common_dir, &state.change).holder();
-    let processes = Path::new("/proc/self").exists();
-    holder.is_some_and(|holder| processes && !Path::new(&format!("/proc/{holder}")).exists())
+    Store::new(&layout.common_dir, &state.change).holder_is_gone()
 }
 
 /// Describes a person's actions since: commits on the loop's branch that git's hooks have noted, and a HEAD that is

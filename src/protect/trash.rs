@@ -197,7 +197,7 @@ impl Copied {
                     () if kind.is_block_device() => SFlag::S_IFBLK,
                     () => SFlag::S_IFCHR,
                 };
-                mknod(to, kind, Mode::from_bits_truncate(is.mode()), is.rdev())?;
+                mknod(to, kind, Mode::S_IRUSR | Mode::S_IWUSR, as_here(is.rdev())?)?;
                 fs::set_permissions(to, fs::Permissions::from_mode(is.mode() & 0o7777))?;
             }
             let _ = lchown(to, Some(is.uid()), Some(is.gid()));
@@ -276,6 +276,11 @@ fn times(is: &Metadata) -> io::Result<FileTimes> {
     Ok(FileTimes::new()
         .set_accessed(is.accessed()?)
         .set_modified(is.modified()?))
+}
+
+/// Returns the number of a device in the type of this system.
+fn as_here<T: TryFrom<u64>>(device: u64) -> io::Result<T> {
+    T::try_from(device).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 fn copy_file(from: &Path, to: &Path, is: &Metadata) -> io::Result<()> {

@@ -313,6 +313,12 @@ impl Store {
         process_of(&read_holder(&self.lock_path()).ok()?)
     }
 
+    /// Returns whether the process that holds the lock, or held it last, is certainly gone.
+    #[must_use]
+    pub fn holder_is_gone(&self) -> bool {
+        read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder))
+    }
+
     /// Saves the state so that a crash or a power cut leaves either the old or the new one, and what comes after this call
     /// can rely on the new one.
     ///

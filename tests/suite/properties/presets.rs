@@ -151,6 +151,10 @@ mkdir -p .aider.tags.cache.v4; echo y >.aider.tags.cache.v4/y; complete";
 }
 
 #[test]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "without-proc"),
+    ignore = "only Linux shows enough"
+)]
 fn an_orphan_without_session_and_mark_is_ended_all_the_same() {
     let sandbox = Sandbox::new();
     sandbox.start();

@@ -121,6 +121,10 @@ while (-d $notes) {
 "#;
 
 #[test]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "without-proc"),
+    ignore = "only Linux shows enough"
+)]
 fn what_gets_on_by_leaving_a_child_behind_is_ended_too() {
     if !crate::installed("perl") {
         return;
@@ -147,6 +151,10 @@ complete"#,
 }
 
 #[test]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "without-proc"),
+    ignore = "only Linux shows enough"
+)]
 fn what_may_be_left_of_an_attempt_whose_git_ralph_was_killed_is_told() {
     let (sandbox, agent) = started(
         r#"env -i PATH="$PATH" setsid sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 1000' "$notes" &

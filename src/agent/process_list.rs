@@ -1,0 +1,87 @@
+//! Processes as systems without `/proc` list them. A start is known to the second.
+
+use std::path::PathBuf;
+
+use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
+
+use super::process_entry::Stat;
+
+/// Reads the entry of one process.
+pub(super) fn entry(pid: i32) -> Option<Stat> {
+    let pid = known(pid)?;
+    let system = listed(ProcessesToUpdate::Some(&[pid]), ProcessRefreshKind::nothing());
+    system.process(pid).map(stat)
+}
+
+/// Reads the entries of all processes; `None` if the system lists none.
+pub(super) fn entries() -> Option<Vec<(i32, Stat)>> {
+    let system = listed(ProcessesToUpdate::All, ProcessRefreshKind::nothing());
+    let processes = system.processes().values();
+    let entries: Vec<_> = processes
+        // Linux, where tests run this, lists threads too.
+        .filter(|process| process.thread_kind().is_none())
+        .filter_map(|process| Some((number(process.pid())?, stat(process))))
+        .collect();
+    (!entries.is_empty()).then_some(entries)
+}
+
+/// Lists the children of a process, as far as the system shows them.
+pub(super) fn children(parent: i32) -> Vec<(i32, Stat)> {
+    let mut entries = entries().unwrap_or_default();
+    entries.retain(|(_, stat)| stat.parent == parent);
+    entries
+}
+
+/// Tells if this process has a child. A dead one may not be listed; nothing but the attempt's first process becomes one
+/// here, and its owner waits for it.
+pub(super) fn have_children(ourselves: i32) -> bool {
+    !children(ourselves).is_empty()
+}
+
+/// Tells if a variable has a value in the environment that a process was started with (`NAME=value`). Some systems hide
+/// the environment of their own programs.
+pub(super) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
+    let Some(pid) = known(pid) else {
+        return false;
+    };
+    let environment = ProcessRefreshKind::nothing().with_environ(UpdateKind::Always);
+    let system = listed(ProcessesToUpdate::Some(&[pid]), environment);
+    system.process(pid).is_some_and(|process| {
+        let mut entries = process.environ().iter();
+        entries.any(|entry| entry.as_encoded_bytes() == wanted)
+    })
+}
+
+/// Returns nothing: without the terminals of processes, where one works does not tell enough.
+pub(super) fn directory(_pid: i32) -> Option<PathBuf> {
+    None
+}
+
+/// Returns the time when the system was started, in seconds since 1970.
+pub(super) fn booted() -> Option<i64> {
+    i64::try_from(System::boot_time()).ok().filter(|time| *time > 0)
+}
+
+fn listed(which: ProcessesToUpdate<'_>, kind: ProcessRefreshKind) -> System {
+    let mut system = System::new();
+    system.refresh_processes_specifics(which, true, kind);
+    system
+}
+
+fn stat(process: &Process) -> Stat {
+    Stat {
+        dead: matches!(process.status(), ProcessStatus::Zombie | ProcessStatus::Dead),
+        parent: process.parent().and_then(number).unwrap_or_default(),
+        session: process.session_id().and_then(number).unwrap_or_default(),
+        on_terminal: true,
+        started: process.start_time(),
+    }
+}
+
+fn known(pid: i32) -> Option<Pid> {
+    usize::try_from(pid).ok().map(Pid::from)
+}
+
+fn number(pid: Pid) -> Option<i32> {
+    i32::try_from(pid.as_u32()).ok()
+}
