@@ -8,6 +8,7 @@ mod help;
 pub mod manual;
 mod package;
 mod picture;
+mod places;
 mod readme;
 mod recipes;
 mod workflow;
