@@ -16,7 +16,7 @@ pub struct LoopHere {
     pub change: Option<Change>,
 }
 
-/// Finds the live loop whose branch is checked out around `dir`; returns `None` when there is none.
+/// Finds the live loop that leaves HEAD around `dir` in its place, or whose branch is checked out there; returns `None` when there is none.
 ///
 /// # Errors
 /// If its state cannot be read, or was written by a newer git-ralph.
@@ -28,6 +28,13 @@ pub fn locate(dir: &Path) -> Result<Option<LoopHere>, Error> {
         let state = Store::new(&layout.common_dir, change).load()?;
         Ok(state.is_some_and(|state| state.is_live()))
     };
+    for change in state::changes(&layout.common_dir)? {
+        let state = Store::new(&layout.common_dir, &change).load_live()?;
+        if state.is_some_and(|state| !state.strategy.is_branch() && state.worktree.as_path() == top) {
+            let change = Some(change);
+            return Ok(Some(LoopHere { top, change }));
+        }
+    }
     let change = match layout.head() {
         LayoutHead::Detached(_) => return Ok(None),
         LayoutHead::Branch(name) => {

@@ -214,7 +214,7 @@ async fn give_next(
     }
     commit_manual_edits(open, &story.id).await?;
     let text = prompt_text(open, &story, settings)?;
-    take_record(open).await?;
+    take_record(open, &story.id).await?;
     let given = Given {
         attempt: numbers::next_number(open, &story.id),
         story: story.id,

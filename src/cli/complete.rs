@@ -265,9 +265,18 @@ impl Place {
         {
             return self.load(named);
         }
-        let on_branch = known
-            .iter()
-            .find(|change| Some(change.branch_ref()) == self.head.branch);
+        let in_place = |change: &&Change| {
+            self.load(change).is_some_and(|state| {
+                let is_here = state.worktree.as_path() == self.repo.top;
+                state.is_live() && is_here && !state.strategy.is_branch()
+            })
+        };
+        let on_branch = || {
+            known
+                .iter()
+                .find(|change| Some(change.branch_ref()) == self.head.branch)
+        };
+        let on_branch = known.iter().find(in_place).or_else(on_branch);
         if let Some(change) = on_branch {
             return self.load(change);
         }

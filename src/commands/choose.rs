@@ -52,6 +52,13 @@ pub(super) fn closes(choice: Choice) -> Option<Finish> {
 
 /// Describes the effects of the two ways to close the loop.
 async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
+    if !open.state.strategy.is_branch() {
+        return Ok(
+            "\n  c  cleanup: all changes stay in the work tree, uncommitted; the loop's stash entries are dropped\n  k  \
+             keep: the same, but the stash entries stay\n"
+                .to_owned(),
+        );
+    }
     let cleanup = match engine::can_clean_up(open).await {
         Ok(()) => format!(
             "return to {} with all changes uncommitted; {} is deleted",

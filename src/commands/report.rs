@@ -218,8 +218,7 @@ pub(super) async fn report_of(
     progress: &mut Progress,
 ) -> Result<Report, Error> {
     let top = &context.repo.top;
-    let branch = state.change.branch_ref();
-    let is_here = state.worktree.as_path() == top && context.head.branch.as_ref() == Some(&branch);
+    let is_here = state.worktree.as_path() == top && state.is_place(&context.head);
     let listing: Option<Listing> = if is_here {
         listing_of(state, top).await.ok()
     } else {

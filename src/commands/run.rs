@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::names::Change;
-use crate::settings::{FinishChoice, OnFailure, Options, parse_on_failure};
+use crate::settings::{FinishChoice, OnFailure, Options, Strategy, parse_on_failure, parse_strategy};
 use crate::state::Store;
 use crate::stories::Source;
 use crate::ui::choice::{Choice, forget_typed};
@@ -59,6 +59,9 @@ pub struct Args {
     /// When a story has no retries left: stop, skip the story, or finish the loop (ralph.onFailure)
     #[arg(long, value_name = "WHAT", value_parser = parse_on_failure)]
     pub on_failure: Option<OnFailure>,
+    /// Where checkpoints are made: branch, or stash: HEAD, its branch and the index stay as they are (ralph.strategy)
+    #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
+    pub strategy: Option<Strategy>,
     /// Start although a gate fails before any work; no story is complete until it passes
     #[arg(long)]
     pub allow_red: bool,
@@ -96,6 +99,7 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
     let mut settings = context.configuration.settings.clone();
     let typed = Options::from(&args.settings);
     typed.apply(&mut settings);
+    settings.strategy = args.strategy.unwrap_or(settings.strategy);
     put_stories_in(&mut settings, &context, &args.stories)?;
     let change = match change {
         Some(name) => Change::new(name)?,

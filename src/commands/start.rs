@@ -13,7 +13,7 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::inspect::stories::{ChosenAgent, Preview, Stories};
 use crate::names::Change;
-use crate::settings::Options;
+use crate::settings::{Options, Strategy, parse_strategy};
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -33,6 +33,9 @@ pub struct Args {
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
+    /// Where checkpoints are made: branch, or stash: HEAD, its branch and the index stay as they are (ralph.strategy)
+    #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
+    pub strategy: Option<Strategy>,
     /// If the loop is active, abort it first, and begin anew
     #[arg(long, conflicts_with = "resume")]
     pub restart: bool,
@@ -68,6 +71,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         typed.agent = Some(shell_line(&args.agent));
     }
     typed.apply(&mut settings);
+    settings.strategy = args.strategy.unwrap_or(settings.strategy);
     put_stories_in(&mut settings, &context, &args.stories)?;
     let change = match &args.change {
         Some(name) => Change::new(name)?,

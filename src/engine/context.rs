@@ -107,11 +107,27 @@ impl<'o> Context<'o> {
         })
     }
 
-    /// Returns the change whose branch HEAD is on, even if it has no loop.
+    /// Returns the change of the live loop that leaves HEAD of this work tree in its place, else the change whose branch
+    /// HEAD is on, even if it has no loop.
     #[must_use]
     pub fn change_of_branch(&self) -> Option<Change> {
+        if let Some(change) = self.change_in_place() {
+            return Some(change);
+        }
         let branch = self.head.branch.as_deref()?;
         Change::new(branch.strip_prefix("refs/heads/ralph/")?).ok()
+    }
+
+    fn change_in_place(&self) -> Option<Change> {
+        let known = state::changes(&self.repo.common_dir).ok()?;
+        known.into_iter().find(|change| {
+            let state = Store::new(&self.repo.common_dir, change).load_live();
+            state.is_ok_and(|state| {
+                state.is_some_and(|state| {
+                    !state.strategy.is_branch() && state.worktree.as_path() == self.repo.top
+                })
+            })
+        })
     }
 
     /// Finds the change of a command: the one named, else the one of the current branch, else the only live loop, else

@@ -24,8 +24,11 @@ pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -
             repo: &repo,
             dir: &loop_dir,
         };
+        let head = state.loop_head();
+        let tip = state.tip_ref();
         let own = OwnPosition {
-            change: &state.change,
+            head: &head,
+            tip: &tip,
             checkpoint: &state.checkpoint,
             in_attempt: state.progress.phase == Phase::Running,
         };

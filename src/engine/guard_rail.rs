@@ -45,6 +45,7 @@ async fn make(open: &mut Loop<'_>) -> Result<GitSettings, Error> {
         common_dir: &repo.common_dir,
         users_hooks: users_hooks.as_deref(),
         checkpoint: &open.state.checkpoint,
+        in_place: !open.state.strategy.is_branch(),
         branches: &branches,
         stashes: &stashes,
     };

@@ -44,7 +44,9 @@ pub struct Loop<'o> {
 
 impl<'o> Loop<'o> {
     /// Builds an open loop from its parts; nothing is known of the repository yet.
-    pub(super) fn new(context: Context<'o>, state: State, store: Store, lock: Lock) -> Self {
+    pub(super) fn new(mut context: Context<'o>, state: State, store: Store, lock: Lock) -> Self {
+        let git = &mut context.repo.git;
+        *git = git.clone().with_index(state.loop_index(&store.dir()));
         Self {
             dir: store.dir(),
             context,
@@ -196,6 +198,8 @@ impl<'o> Loop<'o> {
         let record = AttemptRecord {
             site,
             change: &state.change,
+            head: state.loop_head(),
+            tip: state.tip_ref(),
             source: &state.source,
             checkpoint,
             name,
@@ -258,11 +262,15 @@ impl<'o> Loop<'o> {
                 tip,
             });
         }
-        let own = self.state.change.branch_ref();
+        let own = self.state.tip_ref();
         let (refs, head) = repo.refs_and_head(&UserRefs::PATTERNS).await?;
         let tip = refs.iter().find(|found| found.name == own);
         let tip = tip.map(|found| found.oid.clone());
-        self.view.refs = Some(UserRefs::of(&refs, &self.state.change));
+        self.view.refs = Some(UserRefs::of(
+            &refs,
+            &self.state.change,
+            self.state.strategy.is_branch(),
+        ));
         self.view.head = Some(head.clone());
         self.context.head = head.clone();
         Ok(Position { head, tip })
@@ -281,7 +289,11 @@ impl<'o> Loop<'o> {
     /// Reads the user's refs.
     pub(crate) async fn read_user_refs(&self) -> Result<UserRefs, Error> {
         let refs = self.context.repo.git.refs(&UserRefs::PATTERNS).await?;
-        Ok(UserRefs::of(&refs, &self.state.change))
+        Ok(UserRefs::of(
+            &refs,
+            &self.state.change,
+            self.state.strategy.is_branch(),
+        ))
     }
 
     /// Moves refs, and HEAD from its old to its new value, in one transaction; forgets what was known of them.

@@ -8,12 +8,12 @@ use crate::names::{Oid, short_branch};
 use crate::protect::{Site, UserRefs};
 use crate::state::State;
 
-/// The position of HEAD and the loop's branch.
+/// The position of HEAD and the loop's tip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// HEAD.
     pub head: Head,
-    /// The tip of the loop's branch; `None` when the branch is gone.
+    /// The commit on which the next checkpoint follows; `None` when the ref that names it is gone.
     pub tip: Option<Oid>,
 }
 
@@ -48,26 +48,9 @@ impl View {
     }
 }
 
-/// Returns HEAD as it must be during the loop.
-pub(crate) fn own_head(state: &State) -> Head {
-    Head {
-        branch: Some(state.change.branch_ref()),
-        oid: Some(state.checkpoint.clone()),
-    }
-}
-
-/// Returns HEAD as it was before the loop.
-pub(crate) fn original_head(state: &State) -> Head {
-    let branch = state.original_branch.as_ref();
-    Head {
-        branch: branch.map(|branch| format!("refs/heads/{branch}")),
-        oid: state.original_head.clone(),
-    }
-}
-
-/// Reads the tip of the loop's branch, if it is there; `head` is HEAD.
+/// Reads the tip of the loop, if it is there; `head` is HEAD.
 pub(crate) async fn branch_tip(git: &Git, state: &State, head: &Head) -> Result<Option<Oid>, Error> {
-    let branch = state.change.branch_ref();
+    let branch = state.tip_ref();
     if head.branch.as_deref() == Some(&branch) {
         return Ok(head.oid.clone());
     }
@@ -86,9 +69,9 @@ pub(crate) fn branch_gone(state: &State) -> Error {
 }
 
 impl Position {
-    /// Returns whether HEAD is on the loop's branch.
+    /// Returns whether HEAD is where the loop needs it.
     pub fn is_on_branch(&self, state: &State) -> bool {
-        self.head.branch.as_deref() == Some(&state.change.branch_ref())
+        state.is_place(&self.head)
     }
 
     /// Refuses a step that needs HEAD on the loop's branch: a person may have switched away on purpose; only an agent's
@@ -141,7 +124,8 @@ impl Position {
                 "the last checkpoint was rewritten or dropped from {branch}; commit on top of it or not at all"
             )));
         }
-        if self.is_on_branch(state) {
+        let own = state.loop_head().oid.unwrap_or_else(|| checkpoint.clone());
+        if self.is_on_branch(state) && (state.strategy.is_branch() || self.head.oid.as_ref() == Some(&own)) {
             return Ok(Ok(Parent { oid: tip, told: None }));
         }
         let on = self.head.branch.as_deref().map(short_branch);
@@ -150,11 +134,23 @@ impl Position {
                 "HEAD was moved to a branch without commits; stay on {branch}"
             )));
         };
-        if !git.is_ancestor(checkpoint, &head).await? {
+        if !git.is_ancestor(&own, &head).await? {
+            if !state.strategy.is_branch() && self.head.branch == state.loop_head().branch {
+                return Ok(Err(format!(
+                    "commits that were on {branch} before the attempt were rewritten or dropped; leave them as they are"
+                )));
+            }
             let on = on.unwrap_or("a detached HEAD");
             return Ok(Err(format!(
                 "HEAD was moved to {on}, which does not contain the last checkpoint; stay on {branch}"
             )));
+        }
+        if !state.strategy.is_branch() {
+            let told = (!self.is_on_branch(state)).then(|| {
+                let on = on.unwrap_or("a detached commit");
+                format!("HEAD was on {on} and is put back to {branch}; commits on {on} are kept")
+            });
+            return Ok(Ok(Parent { oid: tip, told }));
         }
         match on {
             Some(name) => Ok(Ok(Parent {

@@ -5,8 +5,8 @@ use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::position::View;
 use super::steps::revert::Undoing;
-use super::steps::{abort, checkpoint, finish, restore, revert, start};
-use super::{Context, Loop};
+use super::steps::{abort, checkpoint, close, finish, restore, revert, start};
+use super::{Context, Loop, stash};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -39,7 +39,7 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
     if open.state.progress.phase != Phase::Running {
         open.switch_off_foreign_filters().await?;
     }
-    recover(&mut open).await?;
+    Box::pin(recover(&mut open)).await?;
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
         let removed = remove_stale_locks(open.site(), &open.state.change, Holder::Anybody).await?;
@@ -65,8 +65,11 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
     if !state.is_live() {
         return Ok(());
     }
+    let head = state.loop_head();
+    let tip = state.tip_ref();
     let own = OwnPosition {
-        change: &state.change,
+        head: &head,
+        tip: &tip,
         checkpoint: &state.checkpoint,
         in_attempt: state.progress.phase == Phase::Running,
     };
@@ -82,7 +85,7 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Refuses to go on if the loop's branch is gone and another branch now conflicts with its name.
 pub(crate) fn refuse_branch_in_the_way(open: &Loop<'_>) -> Result<(), Error> {
     let layout = open.context.repo.layout();
-    let wanted = open.state.change.branch_ref();
+    let wanted = open.state.tip_ref();
     let Some((above, _)) = wanted.rsplit_once('/') else {
         return Ok(());
     };
@@ -239,8 +242,10 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
     match intent {
         Intent::Start(plan) => start::apply(open, &plan, None).await,
         Intent::Checkpoint(plan) => checkpoint::apply(open, plan).await,
+        Intent::Save(plan) => stash::apply(open, plan).await,
         Intent::Revert(plan) => revert::apply(open, plan, None).await,
         Intent::Cleanup(plan) => finish::apply_cleanup(open, &plan, None).await,
+        Intent::Close(plan) => close::apply(open, plan).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
         Intent::Abort(plan) => {
             abort::apply(open, &plan, None).await?;

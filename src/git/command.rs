@@ -137,6 +137,8 @@ pub struct Git {
     own_identity: bool,
     /// Settings in addition to the pinned ones.
     settings: Vec<String>,
+    /// The index in place of the work tree's.
+    index: Option<PathBuf>,
 }
 
 fn not_started(source: std::io::Error) -> GitError {
@@ -158,6 +160,7 @@ impl Git {
             limit: Duration::from_secs(600),
             own_identity: false,
             settings: Vec::new(),
+            index: None,
         }
     }
 
@@ -191,6 +194,19 @@ impl Git {
     pub fn with_settings(mut self, settings: Vec<String>) -> Self {
         self.settings = settings;
         self
+    }
+
+    /// Works on this index file instead of the work tree's, unless a command names another one.
+    #[must_use]
+    pub fn with_index(mut self, index: Option<PathBuf>) -> Self {
+        self.index = index;
+        self
+    }
+
+    /// Returns that index file.
+    #[must_use]
+    pub fn own_index(&self) -> Option<&Path> {
+        self.index.as_deref()
     }
 
     /// Returns those settings.
@@ -279,6 +295,9 @@ impl Git {
             ("GIT_NO_REPLACE_OBJECTS", "1"),
         ] {
             command = command.env(name, value);
+        }
+        if let Some(index) = &self.index {
+            command = command.env("GIT_INDEX_FILE", index);
         }
         if let Some(above) = self.top.parent().filter(|_| self.is_top) {
             command = command.env("GIT_CEILING_DIRECTORIES", above);

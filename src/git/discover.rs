@@ -67,10 +67,28 @@ impl Repo {
         }
     }
 
-    /// Returns the path of this work tree's index.
+    /// Returns the path of the index that describes the work tree: the loop's own, or that of the work tree.
     #[must_use]
     pub fn index(&self) -> PathBuf {
+        match self.git.own_index() {
+            Some(index) => index.to_owned(),
+            None => self.users_index(),
+        }
+    }
+
+    /// Returns the path of the work tree's index.
+    #[must_use]
+    pub fn users_index(&self) -> PathBuf {
         self.git_dir.join("index")
+    }
+
+    /// Returns the repository with the index of the work tree as its index.
+    #[must_use]
+    pub fn with_users_index(&self) -> Self {
+        Self {
+            git: self.git.clone().with_index(None),
+            ..self.clone()
+        }
     }
 
     /// Reads HEAD.

@@ -12,11 +12,13 @@ use super::index::lock_of;
 pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
     let mut locks = vec![
         lock_of(&repo.index()),
+        lock_of(&repo.users_index()),
         repo.git_dir.join("HEAD.lock"),
         repo.common_dir.join("packed-refs.lock"),
         repo.common_dir.join("config.lock"),
     ];
     locks.retain(|lock| lock.exists());
+    locks.dedup();
     locks
 }
 

@@ -26,6 +26,7 @@ mod patches;
 mod ref_file;
 mod refs;
 mod shallow;
+mod stash;
 mod switch;
 pub mod worktree;
 
@@ -42,3 +43,4 @@ pub use patches::{DiffSize, FileStat};
 pub use ref_file::{RefFile, last_logged};
 pub use refs::RefInfo;
 pub use shallow::Shallow;
+pub use stash::StashEntry;

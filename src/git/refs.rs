@@ -238,7 +238,7 @@ impl Repo {
         to: &Head,
         why: &str,
     ) -> Result<(), GitError> {
-        if from.branch == to.branch && to.branch.is_some() {
+        if from == to || from.branch == to.branch && to.branch.is_some() {
             return self.git.update_refs(updates, why).await;
         }
         if let (Some(was), Some(new)) = (&from.branch, &to.branch) {

@@ -49,6 +49,8 @@ pub struct Rail<'a> {
     pub users_hooks: Option<&'a Path>,
     /// The checkpoint that the loop's branch must keep.
     pub checkpoint: &'a Oid,
+    /// True if the loop has no branch of its own: nothing is committed during an attempt.
+    pub in_place: bool,
     /// The full names of the existing branches.
     pub branches: &'a [&'a str],
     /// The entries of the stash.

@@ -13,6 +13,9 @@ use crate::names::{Change, Oid};
 /// Name of the file in the loop's directory with the state at the beginning of the attempt.
 pub(super) const FILE: &str = "guard.rules";
 
+/// The line of a loop without a branch of its own.
+const IN_PLACE: &str = "in place\n";
+
 /// A move of a ref as git reports it to a hook. A value is an object id, or `ref:` and a name; `None` means that the
 /// ref does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +77,9 @@ pub(super) fn written(rail: &Rail<'_>) -> String {
         rail.checkpoint,
         identity(rail.git_dir)
     );
+    if rail.in_place {
+        text.push_str(IN_PLACE);
+    }
     for name in rail.branches {
         let _ = writeln!(text, "branch {name}");
     }
@@ -124,6 +130,10 @@ impl Rules {
         self.holds("work tree", &identity(git_dir))
     }
 
+    fn is_in_place(&self) -> bool {
+        memmem::find(&self.text, format!("\n{IN_PLACE}").as_bytes()).is_some()
+    }
+
     fn holds(&self, kind: &str, name: &str) -> bool {
         memmem::find(&self.text, format!("\n{kind} {name}\n").as_bytes()).is_some()
     }
@@ -132,7 +142,7 @@ impl Rules {
     pub fn judge(&self, moved: &Move, stash: impl FnOnce() -> Vec<String>) -> Ruling {
         let name = moved.name.as_str();
         let symbolic = |value: &String| value.starts_with("ref:");
-        if name == self.change.branch_ref() {
+        if name == self.change.branch_ref() && !self.is_in_place() {
             return match &moved.new {
                 None => Ruling::No(format!(
                     "the branch {} holds the finished stories and may not be deleted or renamed: stay on it, \
@@ -169,10 +179,14 @@ impl Rules {
             } else {
                 "deleted or renamed"
             };
+            let instead = if self.is_in_place() {
+                "leave the work in the work tree, uncommitted".to_owned()
+            } else {
+                let branch = self.change.branch();
+                format!("commit on {branch}, or on a branch of your own (git switch -c <name>)")
+            };
             return Ruling::No(format!(
-                "the branch {short} was there before this attempt and may not be {what}: commit on {}, or on a \
-                 branch of your own (git switch -c <name>)",
-                self.change.branch()
+                "the branch {short} was there before this attempt and may not be {what}: {instead}"
             ));
         }
         Ruling::Fine
@@ -218,6 +232,7 @@ mod tests {
             common_dir: Path::new("/"),
             users_hooks: None,
             checkpoint: &parsed('1'),
+            in_place: false,
             branches: &branches,
             stashes: &[parsed('a'), parsed('b')],
         });
@@ -258,6 +273,37 @@ mod tests {
             judged(own, Some('1'), Some('2')),
             Ruling::IfItContainsTheCheckpoint
         );
+    }
+
+    #[test]
+    fn a_loop_without_a_branch_has_no_branch_to_commit_on() {
+        let checkpoint = Oid::parse(&oid('1')).unwrap();
+        let branches = ["refs/heads/main", "refs/heads/ralph/c"];
+        let text = written(&Rail {
+            dir: Path::new("/"),
+            git_dir: Path::new("/"),
+            common_dir: Path::new("/"),
+            users_hooks: None,
+            checkpoint: &checkpoint,
+            in_place: true,
+            branches: &branches,
+            stashes: &[],
+        });
+        let rules = Rules::of(Change::new("c").unwrap(), text.as_bytes()).unwrap();
+        for name in branches {
+            let moved = Move {
+                name: name.to_owned(),
+                old: Some(oid('1')),
+                new: Some(oid('2')),
+            };
+            let Ruling::No(why) = rules.judge(&moved, Vec::new) else {
+                panic!("{name}")
+            };
+            assert!(
+                why.ends_with("leave the work in the work tree, uncommitted"),
+                "{why}"
+            );
+        }
     }
 
     #[test]

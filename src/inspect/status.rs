@@ -12,6 +12,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid};
+use crate::settings::Strategy;
 use crate::state::{Given, Phase, State, Store, noted};
 use crate::stories::Listing;
 
@@ -22,8 +23,10 @@ pub struct Status {
     pub change: Change,
     /// The phase of the loop.
     pub phase: Phase,
-    /// Short name of its branch.
+    /// Short name of the branch on which HEAD is during the loop; `HEAD` if it is detached.
     pub branch: String,
+    /// The place of its checkpoints.
+    pub strategy: Strategy,
     /// The branch on which it began; null if HEAD was detached.
     pub original_branch: Option<String>,
     /// The commit on which it began; null on a branch without one.
@@ -239,9 +242,12 @@ impl Status {
                 ..Self::of(state, place).await
             });
         }
-        let branch = state.change.branch_ref();
-        let is_there = |head: &Head| head.branch.as_ref() == Some(&branch);
+        let is_there = |head: &Head| {
+            let own = state.loop_head();
+            head.branch == own.branch && (own.branch.is_some() || head.oid.is_some())
+        };
         if is_there(head)
+            && state.strategy.is_branch()
             && let Some(gone) = checkpoint_gone(repo, head, state).await
         {
             let told = Self::of(state, top).await;
@@ -255,11 +261,16 @@ impl Status {
         if !state.is_live() || is_there(head) || is_there(&repo.head().await?) {
             return Ok(Self::of(state, top).await);
         }
-        let name = state.change.branch_ref();
+        let place = state.loop_head();
+        let name = place.branch.unwrap_or_default();
+        let checkout = match (&name, place.oid) {
+            (name, Some(oid)) if name.is_empty() => format!("--detach {}", oid.short()),
+            _ => state.branch.clone(),
+        };
         let refs = repo.git.refs(&[&name]).await?;
-        let (problem, way_back) = if refs.iter().any(|found| found.name == name) {
+        let (problem, way_back) = if name.is_empty() || refs.iter().any(|found| found.name == name) {
             let problem = format!("{} is not checked out", state.branch);
-            (problem, Some(format!("git checkout {}", state.branch)))
+            (problem, Some(format!("git checkout {checkout}")))
         } else {
             let gone = branch_gone(state);
             (gone.to_string(), gone.hint())
@@ -327,6 +338,7 @@ impl Status {
                 progress.phase
             },
             branch: state.branch.clone(),
+            strategy: state.strategy,
             original_branch: state.original_branch.clone(),
             original_head: state.original_head.clone(),
             checkpoint: state.checkpoint.clone(),

@@ -23,7 +23,14 @@ const MAX_LEARNINGS: usize = 16 * 1024;
 /// Each variable of a template and its meaning: the table of the manual.
 pub const VARIABLES: &[(&str, &str)] = &[
     ("change", "the change"),
-    ("branch", "the loop's branch, like ralph/add-login"),
+    (
+        "branch",
+        "the branch of HEAD during the loop, like ralph/add-login",
+    ),
+    (
+        "strategy",
+        "where the loop makes its checkpoints: branch or stash",
+    ),
     (
         "source",
         "the list of stories: a path, or the command that prints it",
@@ -72,8 +79,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
 pub struct Inputs<'a> {
     /// The change.
     pub change: &'a str,
-    /// The loop's branch.
+    /// The branch of HEAD during the loop.
     pub branch: &'a str,
+    /// The place of the loop's checkpoints.
+    pub strategy: &'a str,
     /// The story.
     pub story: &'a Story,
     /// The story list, as a path or a command.
@@ -101,6 +110,7 @@ pub struct Inputs<'a> {
 struct Variables<'a> {
     change: &'a str,
     branch: &'a str,
+    strategy: &'a str,
     story: StoryVariables,
     source: String,
     adapter: &'a str,
@@ -178,6 +188,7 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
     Variables {
         change: inputs.change,
         branch: inputs.branch,
+        strategy: inputs.strategy,
         story: StoryVariables {
             id: neutral(&story.id),
             title: neutral(&story.title),
@@ -278,6 +289,7 @@ mod tests {
         let inputs = Inputs {
             change: "add-login",
             branch: "ralph/add-login",
+            strategy: "branch",
             story: &story,
             source: "tasks.md",
             adapter: "markdown",
@@ -304,6 +316,7 @@ mod tests {
         let inputs = Inputs {
             change: "",
             branch: "",
+            strategy: "",
             story: &story,
             source: "",
             adapter: "",

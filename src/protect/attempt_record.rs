@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use super::records::Records;
 use super::{
     Holder, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags,
-    linked_work_trees, locks, permissions, story_backup, user_refs,
+    linked_work_trees, locks, permissions, story_backup, user_refs, users_index,
 };
 use crate::events::Notices;
 use crate::fs::file_error;
+use crate::git::Head;
 use crate::names::Change;
 use crate::stories::Source;
 
@@ -23,6 +24,10 @@ pub(crate) struct AttemptRecord<'a> {
     pub site: Site<'a>,
     /// The change.
     pub change: &'a Change,
+    /// HEAD as it must be.
+    pub head: Head,
+    /// The full name of the ref on which the checkpoints hang.
+    pub tip: String,
     /// The checkpoint at the beginning of the attempt.
     pub checkpoint: Savepoint,
     /// The source of the stories.
@@ -42,6 +47,7 @@ impl AttemptRecord<'_> {
         Records::of(self.site).settle_hidden()?;
         linked_work_trees::record(self.site)?;
         control_files::save(self.site)?;
+        users_index::take(self.site)?;
         refs.record(self.site.dir)
     }
 
@@ -65,6 +71,7 @@ impl AttemptRecord<'_> {
         } else {
             control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         }
+        users_index::put_back(self.site).await?;
         if removed > 0 {
             notices.tell("the attempt left locks in the repository; they are removed".to_owned());
         }
@@ -75,7 +82,8 @@ impl AttemptRecord<'_> {
     /// Restores HEAD and the loop's branch if git cannot read them.
     async fn mend_position(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let own = OwnPosition {
-            change: self.change,
+            head: &self.head,
+            tip: &self.tip,
             checkpoint: &self.checkpoint.commit,
             in_attempt: true,
         };
@@ -93,6 +101,7 @@ impl AttemptRecord<'_> {
         let changed = self.repair_control_files(notices).await?;
         locks::remove_stale(self.site, self.change, Holder::Ended).await?;
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
+        users_index::put_back(self.site).await?;
         Ok(changed)
     }
 
@@ -133,6 +142,7 @@ impl AttemptRecord<'_> {
     /// If a file of it cannot be removed.
     pub fn forget(&self) -> Result<(), ProtectError> {
         user_refs::forget(self.site.dir);
+        users_index::forget(self.site)?;
         control_files::forget(self.site)?;
         story_backup::forget(self.site)
     }

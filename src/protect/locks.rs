@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::own_position::set_aside;
 use super::{ProtectError, Site};
 use crate::fs::remove_file;
-use crate::git::{GitError, index, locks};
+use crate::git::{GitError, RefFile, index, locks};
 use crate::names::Change;
 
 /// The possible holder of a lock.
@@ -58,10 +58,18 @@ pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
 fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
     let repo = site.repo;
     let mut locks = locks::of_git(repo);
-    locks.extend([
-        index::lock_of(&site.work_index()),
-        repo.common_dir.join(format!("{}.lock", change.branch_ref())),
-    ]);
+    locks.push(index::lock_of(&site.work_index()));
+    let mut refs = vec![change.branch_ref()];
+    if repo.git.own_index().is_some() {
+        refs.push("refs/stash".to_owned());
+        if let RefFile::Symbolic(branch) = RefFile::read(&repo.git_dir.join("HEAD")) {
+            refs.push(branch);
+        }
+    }
+    locks.extend(
+        refs.iter()
+            .map(|name| repo.common_dir.join(format!("{name}.lock"))),
+    );
     collect(&repo.common_dir.join(change.ralph_ref("")), &mut locks);
     locks.retain(|lock| lock.symlink_metadata().is_ok());
     locks

@@ -7,7 +7,7 @@
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
 //!   `linked_work_trees`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
-//!   `story_backup`.
+//!   `story_backup`, `users_index`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
 //! the state of a loop.
@@ -44,6 +44,7 @@ mod tests;
 mod trash;
 mod unlisted_files;
 pub(crate) mod user_refs;
+pub(crate) mod users_index;
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! HEAD and the loop's branch as files: if one is damaged, git finds no repository or no branch, and git-ralph writes
+//! HEAD, its branch and the loop's tip as files: if one is damaged, git finds no repository or no branch, and git-ralph writes
 //! it again from the loop's state.
 
 use std::path::{Path, PathBuf};
@@ -6,22 +6,24 @@ use std::path::{Path, PathBuf};
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::git::{RefFile, last_logged};
-use crate::names::{Change, Oid, short_branch};
+use crate::git::{Head, RefFile, last_logged};
+use crate::names::{Oid, short_branch};
 
-/// The proper position of HEAD and the branch of a loop.
+/// The proper position of HEAD and the tip of a loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnPosition<'a> {
-    /// The change of the branch.
-    pub change: &'a Change,
+    /// HEAD.
+    pub head: &'a Head,
+    /// The full name of the ref on which the checkpoints hang; it may be the branch of HEAD.
+    pub tip: &'a str,
     /// The last checkpoint.
     pub checkpoint: &'a Oid,
-    /// True during an attempt: HEAD then returns to the loop's branch, wherever it was.
+    /// True during an attempt: HEAD then returns to its place, wherever it was.
     pub in_attempt: bool,
 }
 
 impl OwnPosition<'_> {
-    /// Writes HEAD and the loop's branch again if they are damaged; returns whether one was. A HEAD that was elsewhere,
+    /// Writes HEAD, its branch and the loop's tip again if they are damaged; returns whether one was. A HEAD that was elsewhere,
     /// according to its reflog, stays damaged: the files may not be those of the loop. The damaged files go to the
     /// directory `trash`.
     ///
@@ -34,48 +36,67 @@ impl OwnPosition<'_> {
         notices: &mut dyn Notices,
     ) -> Result<bool, ProtectError> {
         let repo = site.repo;
-        let branch = self.change.branch_ref();
-        let (head_file, branch_file) = (repo.git_dir.join("HEAD"), repo.common_dir.join(&branch));
-        let (head, at) = (RefFile::read(&head_file), RefFile::read(&branch_file));
         // Refs in tables have no such files.
-        let in_files = !repo.common_dir.join("reftable").is_dir();
-        let lost_head = in_files && matches!(head, RefFile::Missing | RefFile::Damaged);
-        let lost_branch = in_files && matches!(at, RefFile::Damaged | RefFile::Symbolic(_));
-        let logged = last_logged(&repo.common_dir.join("logs").join(&branch));
+        if repo.common_dir.join("reftable").is_dir() {
+            return Ok(false);
+        }
+        let branch = self.head.branch.as_deref();
+        let logged = |name: &str| last_logged(&repo.common_dir.join("logs").join(name));
+        let head_file = repo.git_dir.join("HEAD");
         let mut mended = false;
-        if lost_head {
+        if matches!(RefFile::read(&head_file), RefFile::Missing | RefFile::Damaged) {
             let layout = repo.layout();
-            let tip = layout.loose(&branch).or_else(|| logged.clone());
+            let at = branch.and_then(|branch| layout.loose(branch).or_else(|| logged(branch)));
             let was = last_logged(&repo.git_dir.join("logs/HEAD"));
-            let was_here = was.is_some() && (was == tip || was.as_ref() == Some(self.checkpoint));
-            if !(self.in_attempt || was_here) {
+            let was_here = was.is_some() && (was == at || was == self.head.oid);
+            let Some(place) = self.place().filter(|_| self.in_attempt || was_here) else {
                 return Ok(false);
-            }
+            };
             set_aside(&head_file, trash)?;
-            RefFile::Symbolic(branch.clone()).write(&head_file)?;
-            notices.tell(format!(
-                "HEAD was damaged; it is put back to {}",
-                short_branch(&branch)
-            ));
+            place.write(&head_file)?;
+            notices.tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
             mended = true;
         }
-        if lost_branch {
-            let mut tip = self.checkpoint.clone();
-            if let Some(logged) = logged
-                && matches!(repo.git.is_ancestor(&tip, &logged).await, Ok(true))
+        let tip = (self.tip, Some(self.checkpoint));
+        let of_head = branch.filter(|branch| *branch != self.tip);
+        let of_head = of_head.map(|branch| (branch, self.head.oid.as_ref()));
+        for (name, at) in [Some(tip), of_head].into_iter().flatten() {
+            let file = repo.common_dir.join(name);
+            let Some(at) =
+                at.filter(|_| matches!(RefFile::read(&file), RefFile::Damaged | RefFile::Symbolic(_)))
+            else {
+                continue;
+            };
+            let mut at = at.clone();
+            if let Some(logged) = logged(name)
+                && matches!(repo.git.is_ancestor(&at, &logged).await, Ok(true))
             {
-                tip = logged;
+                at = logged;
             }
-            set_aside(&branch_file, trash)?;
+            set_aside(&file, trash)?;
             notices.tell(format!(
                 "the branch {} was damaged; it is put back to {}",
-                short_branch(&branch),
-                tip.short()
+                short_branch(name),
+                at.short()
             ));
-            RefFile::Oid(tip).write(&branch_file)?;
+            RefFile::Oid(at).write(&file)?;
             mended = true;
         }
         Ok(mended)
+    }
+
+    fn place(&self) -> Option<RefFile> {
+        match (&self.head.branch, &self.head.oid) {
+            (Some(branch), _) => Some(RefFile::Symbolic(branch.clone())),
+            (None, oid) => oid.clone().map(RefFile::Oid),
+        }
+    }
+
+    fn shown(&self) -> &str {
+        match (&self.head.branch, &self.head.oid) {
+            (Some(branch), _) => short_branch(branch),
+            (None, oid) => oid.as_ref().map_or("nothing", Oid::short),
+        }
     }
 }
 

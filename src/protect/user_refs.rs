@@ -48,15 +48,16 @@ impl UserRefs {
     /// The patterns by which the refs are listed.
     pub const PATTERNS: [&str; 1] = ["refs"];
 
-    /// Selects all listed refs except the branch of the loop `own` and those that other loops keep.
-    pub fn of(refs: &[RefInfo], own: &Change) -> Self {
+    /// Selects all listed refs except those that other loops keep, and the branch of the loop `own`, if it has one.
+    pub fn of(refs: &[RefInfo], own: &Change, has_branch: bool) -> Self {
         let (branch, kept) = (own.branch_ref(), own.ralph_ref(""));
+        let is_own = |name: &str| has_branch && name == branch;
         let is_other_loops = |name: &str| name.starts_with(LOOPS) && !name.starts_with(&kept);
         let is_work_trees = |name: &str| WORK_TREES.iter().any(|prefix| name.starts_with(prefix));
         let is_symbolic = |name: &str| name.starts_with("refs/remotes/") && name.ends_with("/HEAD");
         let others = refs.iter().filter(|found| {
             let name = &found.name;
-            *name != branch && !is_other_loops(name) && !is_work_trees(name) && !is_symbolic(name)
+            !is_own(name) && !is_other_loops(name) && !is_work_trees(name) && !is_symbolic(name)
         });
         Self(
             others

@@ -127,6 +127,8 @@ fn live() -> Option<(RepoLayout, Vec<State>)> {
         .ok()?
         .iter()
         .filter_map(load)
+        // Another one has no branch, and leaves HEAD to the user.
+        .filter(|state| state.strategy.is_branch())
         .collect();
     (!loops.is_empty()).then_some((layout, loops))
 }

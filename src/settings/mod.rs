@@ -28,7 +28,7 @@ use values::{
     address, days, dollars, duration, expression, finish_choice, mark, notify, number, text, truth, wait,
     wrong,
 };
-pub use values::{parse_colour, parse_duration, parse_on_failure, to_std};
+pub use values::{parse_colour, parse_duration, parse_on_failure, parse_strategy, to_std};
 
 /// The choice that `run` makes at the end of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,6 +91,35 @@ impl Mark {
             Self::Agent => "agent",
             Self::Never => "never",
         }
+    }
+}
+
+/// The place of a loop's checkpoints, and of HEAD meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Checkpoints are commits of the branch `ralph/<change>`, which is checked out during the loop.
+    #[default]
+    Branch,
+    /// HEAD, its branch and the index stay as they are; checkpoints hang on a hidden ref, and the state before the story
+    /// is shown as a stash entry.
+    Stash,
+}
+
+impl Strategy {
+    /// Returns the value of the setting.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Branch => "branch",
+            Self::Stash => "stash",
+        }
+    }
+
+    /// Returns whether this is the default.
+    #[must_use]
+    pub fn is_branch(&self) -> bool {
+        *self == Self::Branch
     }
 }
 
@@ -181,6 +210,8 @@ pub struct Settings {
     pub redact: Vec<String>,
     /// True if hooks guard the agent's git and refuse what would harm the loop.
     pub guard: bool,
+    /// The place of the checkpoints of a new loop.
+    pub strategy: Strategy,
 }
 
 impl Default for Settings {
@@ -213,6 +244,7 @@ impl Default for Settings {
             link_commit: None,
             redact: Vec::new(),
             guard: true,
+            strategy: Strategy::Branch,
         }
     }
 }
@@ -453,6 +485,9 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.redact" if value.is_empty() => settings.redact.clear(),
         "ralph.redact" => settings.redact.push(expression(key, value)?),
         "ralph.guard" => settings.guard = truth(key, value)?,
+        "ralph.strategy" => {
+            settings.strategy = parse_strategy(value).map_err(|wanted| wrong(key, value, wanted))?;
+        }
         _ => match key
             .strip_prefix("ralph.agent.")
             .and_then(|rest| rest.rsplit_once('.'))

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use proptest::strategy::Strategy;
 
 /// Generates a key as git prints it, or nearly so.
 fn key() -> impl Strategy<Value = String> {

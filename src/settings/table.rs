@@ -100,6 +100,11 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "whether the agent's git refuses pushes, and moves of refs that do not belong to the attempt",
     ),
     (
+        "ralph.strategy",
+        "branch",
+        "where a new loop makes its checkpoints: branch, or stash: HEAD, its branch and the index stay as they are",
+    ),
+    (
         "ralph.onFailure",
         "stop",
         "what git ralph run does when a story has no retries left: stop, skip the story, or finish the loop",

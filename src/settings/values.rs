@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{Colour, FinishChoice, Mark, Notify, OnFailure, SettingsError};
+use super::{Colour, FinishChoice, Mark, Notify, OnFailure, SettingsError, Strategy};
 
 /// Returns a limit in the type of the standard library.
 #[must_use]
@@ -56,6 +56,18 @@ pub fn parse_on_failure(value: &str) -> Result<OnFailure, &'static str> {
         "skip" => Ok(OnFailure::Skip),
         "finish" => Ok(OnFailure::Finish),
         _ => Err("stop, skip or finish"),
+    }
+}
+
+/// Parses the place of the checkpoints.
+///
+/// # Errors
+/// The valid values.
+pub fn parse_strategy(value: &str) -> Result<Strategy, &'static str> {
+    match value {
+        "branch" => Ok(Strategy::Branch),
+        "stash" => Ok(Strategy::Stash),
+        _ => Err("branch or stash"),
     }
 }
 

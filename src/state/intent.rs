@@ -15,6 +15,8 @@ pub enum Intent {
     Start(StartPlan),
     /// A checkpoint: moves branch and HEAD to a new commit.
     Checkpoint(CheckpointPlan),
+    /// A save: stores the state before an attempt as a stash entry.
+    Save(SavePlan),
     /// A revert: restores branch, HEAD, index and files to the checkpoint.
     Revert(RevertPlan),
     /// `abort`: restores HEAD, index and files to their state before the loop.
@@ -25,6 +27,8 @@ pub enum Intent {
     Keep(KeepPlan),
     /// `finish --cleanup`: moves HEAD back; the files stay as the loop left them.
     Cleanup(CleanupPlan),
+    /// `finish` of a loop that left HEAD in its place.
+    Close(ClosePlan),
 }
 
 impl Intent {
@@ -34,8 +38,9 @@ impl Intent {
         match self {
             Self::Start(_) => "start",
             Self::Checkpoint(_) => "a checkpoint",
+            Self::Save(_) => "saving the state before an attempt",
             Self::Revert(_) => "going back to the checkpoint",
-            Self::Cleanup(_) | Self::Keep(_) => "finish",
+            Self::Cleanup(_) | Self::Keep(_) | Self::Close(_) => "finish",
             Self::Abort(_) => "abort",
             Self::Restore(_) => "restore",
         }
@@ -68,6 +73,37 @@ pub struct CheckpointPlan {
     /// The attempt that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
+    /// Refs that keep commits which the attempt made on the user's branch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptRef>,
+    /// Updates that restore the user's branch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<Update>,
+}
+
+/// The state before the attempts at a story, as a stash entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavePoint {
+    /// The story.
+    pub story: String,
+    /// The commit of the entry.
+    pub entry: Oid,
+    /// The tree of the checkpoint.
+    pub tree: Oid,
+    /// The tree of the staged content.
+    pub staged: Oid,
+    /// The commit of HEAD.
+    pub head: Oid,
+}
+
+/// Plan of a save: an entry is added to the stash, in the place of an earlier one of the same story.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavePlan {
+    /// The entry.
+    pub point: SavePoint,
+    /// The earlier one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<Oid>,
 }
 
 /// Plan of a revert: branch, HEAD, index and files go back to the checkpoint.
@@ -144,4 +180,13 @@ pub struct CleanupPlan {
     /// The tree of an index with the content staged before the loop, if that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staged: Option<Oid>,
+}
+
+/// Plan of `finish` of a loop that left HEAD in its place: nothing moves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosePlan {
+    /// The last checkpoint, kept as `refs/ralph/<change>/finished`.
+    pub finished: Oid,
+    /// True if the loop's stash entries stay.
+    pub keep: bool,
 }

@@ -5,6 +5,7 @@ mod agent_session;
 mod intent;
 pub mod noted;
 mod store;
+mod strategy;
 
 use std::fmt;
 
@@ -13,18 +14,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
-use crate::settings::LoopSettings;
+use crate::settings::{LoopSettings, Strategy};
 use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use intent::{
-    AbortPlan, CheckpointPlan, CleanupPlan, Intent, KeepPlan, RestorePlan, RevertPlan, StartPlan,
+    AbortPlan, CheckpointPlan, CleanupPlan, ClosePlan, Intent, KeepPlan, RestorePlan, RevertPlan, SavePlan,
+    SavePoint, StartPlan,
 };
 pub use noted::Noted;
 pub use store::{Lock, StateError, Store, changes};
 
-/// The version that this program writes; files with a higher one are refused.
-pub const VERSION: u32 = 1;
+/// The highest version that this program reads; files with a higher one are refused.
+pub const VERSION: u32 = 2;
 
 /// The phase of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -247,14 +249,20 @@ pub struct State {
     pub version: u32,
     /// The change.
     pub change: Change,
-    /// Short name of the loop's branch.
+    /// Short name of the branch on which HEAD is during the loop; `HEAD` if it is detached.
     pub branch: String,
+    /// The place of the checkpoints.
+    #[serde(default, skip_serializing_if = "Strategy::is_branch")]
+    pub strategy: Strategy,
     /// Short name of the branch on which the loop began; absent if HEAD was detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_branch: Option<String>,
     /// The commit on which it began; absent on a branch without commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_head: Option<Oid>,
+    /// The commit of HEAD after a person's commits during a loop that leaves HEAD in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_head: Option<Oid>,
     /// The latest checkpoint.
     pub checkpoint: Oid,
     /// The tree of the latest checkpoint.
@@ -303,6 +311,9 @@ pub struct State {
     /// The facts noted by git's hooks since the last checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Noted>,
+    /// The stash entries of a loop that leaves HEAD in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub save_points: Vec<SavePoint>,
     /// The attempt whose work a person has restored since the last step, as `<story>@<number>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<String>,

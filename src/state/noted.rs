@@ -32,6 +32,9 @@ pub fn commits(state: &State) -> usize {
     let (Some(noted), Some(layout)) = (&state.noted, work_tree_of(state)) else {
         return 0;
     };
+    if !state.strategy.is_branch() {
+        return 0;
+    }
     let is_there = layout.has_hidden_refs() || layout.loose(&state.change.branch_ref()) == noted.tip;
     if is_there { noted.commits } else { 0 }
 }
@@ -39,8 +42,11 @@ pub fn commits(state: &State) -> usize {
 /// Returns the position of HEAD in the loop's work tree, if it is not on the loop's branch.
 #[must_use]
 pub fn away(state: &State) -> Option<String> {
+    let own = state.loop_head().branch;
     match work_tree_of(state)?.head().target() {
-        Some(head) if head == state.change.branch_ref() => None,
+        Some(head) if Some(head) == own.as_deref() => None,
+        // A detached HEAD may have got commits.
+        Some(head) if own.is_none() && !head.starts_with("refs/") => None,
         Some(head) => Some(shown(head)),
         None => state.noted.as_ref()?.away.clone(),
     }

@@ -25,7 +25,15 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         } => {
             let from = original_branch.as_deref().unwrap_or("a detached HEAD");
             let commit = original_head.as_ref().map_or("no commit yet", |oid| oid.short());
-            line(&mut text, &format!("started on {branch}, from {from} ({commit})"));
+            let is_in_place = original_branch.as_deref().unwrap_or("HEAD") == branch;
+            line(
+                &mut text,
+                &if is_in_place {
+                    format!("started on {from} ({commit}), which stays as it is (strategy stash)")
+                } else {
+                    format!("started on {branch}, from {from} ({commit})")
+                },
+            );
             line(&mut text, &format!("stories: {source}"));
         }
         What::AttemptStarted { .. } => {

@@ -12,6 +12,7 @@ use crate::async_cmd::quoted;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::{CurrentStory, SessionStatus, Status, Waiting};
 use crate::names::{counted, heading};
+use crate::settings::Strategy;
 use crate::state::Phase;
 
 /// Formats `git ralph status` of one loop for a terminal with so many columns.
@@ -20,12 +21,11 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     let mut text = String::new();
     let change = &status.change;
     let from = status.original_branch.as_deref().unwrap_or("a detached HEAD");
-    let _ = writeln!(
-        text,
-        "{} on {}, from {from}",
-        bold(change.as_str()),
-        status.branch
-    );
+    let place = match status.strategy {
+        Strategy::Branch => format!("on {}, from {from}", status.branch),
+        Strategy::Stash => format!("on {from}, which stays as it is (strategy stash)"),
+    };
+    let _ = writeln!(text, "{} {place}", bold(change.as_str()));
     let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
         let _ = writeln!(text, "{}", narration::far(done, total, &status.skipped));

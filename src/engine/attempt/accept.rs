@@ -14,7 +14,7 @@ use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, marks, numbers, unmarked_stories};
+use crate::engine::{Loop, marks, numbers, stash, unmarked_stories, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
@@ -116,6 +116,15 @@ pub(crate) async fn conclude(
         && let Err(why) = reading.require_converted()
     {
         outcome.judgement = Judgement::new(Verdict::Failed, why.to_string());
+        accepted = None;
+        left = revert::read_what_is_left(open).await;
+    }
+    if accepted.is_some()
+        && !users_head::is_persons(&open.state)
+        && let Ok(reading) = &left
+        && let Some(why) = stash::lost_work(open, &reading.tree).await?
+    {
+        outcome.judgement = Judgement::new(Verdict::Failed, why);
         accepted = None;
         left = revert::read_what_is_left(open).await;
     }

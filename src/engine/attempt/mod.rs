@@ -27,7 +27,7 @@ use self::backoff::{Backoff, Waited};
 use super::lifecycle_hooks;
 use super::run_command::run_name;
 use super::steps::manual_edits::commit_manual_edits;
-use super::{Loop, Step, numbers, refuse_inside_attempt, stories, unmarked_stories};
+use super::{Loop, Step, numbers, refuse_inside_attempt, stash, stories, unmarked_stories};
 use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
@@ -179,7 +179,7 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     }
     // All that can fail comes before the attempt is recorded as running.
     let text = prompt_text(open, &story, settings)?;
-    take_record(open).await?;
+    take_record(open, &story.id).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent))?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
     if !outcome.never_began() {
@@ -188,8 +188,9 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     conclude(open, &story, &listing, outcome, settings, begun).await
 }
 
-/// Records what an attempt that begins now can touch. One scan of the work tree.
-pub(crate) async fn take_record(open: &mut Loop<'_>) -> Result<(), Error> {
+/// Records what an attempt at a story that begins now can touch. One scan of the work tree.
+pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
+    stash::save(open, story).await?;
     open.view.at_checkpoint = false;
     let refs = open.user_refs().await?;
     let (record, _) = open.attempt_record();

@@ -36,6 +36,7 @@ pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Resul
     let inputs = prompt::Inputs {
         change: open.change().as_str(),
         branch: &open.state.branch,
+        strategy: open.state.strategy.name(),
         story,
         source: &open.state.source.path,
         adapter: open.state.source.adapter.name(),

@@ -1,16 +1,16 @@
 //! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
 use super::original::{ORIGINAL_INDEX, original_now, restore_original_index};
-use crate::engine::position::{branch_tip, original_head};
+use crate::engine::position::branch_tip;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::{Loop, journal, lifecycle_hooks};
+use crate::engine::{Loop, journal, lifecycle_hooks, stash};
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::remove_file;
 use crate::git::worktree::Reading;
 use crate::git::{index, operations_in_progress};
-use crate::protect::{Moment, Savepoint};
+use crate::protect::{Moment, Savepoint, users_index};
 use crate::refs::Update;
 use crate::state::{AbortPlan, Intent, Progress};
 
@@ -85,17 +85,18 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: &AbortPlan, now: Option<Rea
     let trash = site.trash().join("abort");
     start.go_to(site, now, &trash, &kept, &mut recorder).await?;
     open.view.drop_all();
-    let original = original_head(&open.state);
+    let original = open.state.original_place();
     let repo = &open.context.repo;
     if repo.head().await? != original {
         repo.set_head(&original, &why).await?;
     }
     install_original_index(open).await?;
+    stash::drop_all(open).await?;
     let git = &open.context.repo.git;
     let head = open.context.repo.head().await?;
     if branch_tip(git, &open.state, &head).await?.as_ref() == Some(&plan.tip) {
         let delete = Update::Delete {
-            name: open.state.change.branch_ref(),
+            name: open.state.tip_ref(),
             old: plan.tip.clone(),
         };
         git.update_refs(&[delete], &why).await?;
@@ -107,7 +108,8 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: &AbortPlan, now: Option<Rea
 /// Installs the user's index, byte for byte.
 async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
     let copy = open.file(ORIGINAL_INDEX);
-    let repo = &open.context.repo;
+    users_index::forget(open.site())?;
+    let repo = &open.context.repo.with_users_index();
     if !copy.exists() && open.state.before.index {
         restore_original_index(&repo.git, open.state.before.anchor.as_ref(), &open.store).await?;
     }
@@ -120,7 +122,8 @@ async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
         let work = open.site().work_index();
         index::discard(&work)?;
         repo.git.cmd("read-tree", [staged]).index(&work).done().await?;
-        return Ok(Savepoint::install_working_index(open.site()).await?);
+        repo.install_index(&work).await?;
+        return Ok(index::discard(&work)?);
     }
     Ok(remove_file(&repo.index())?)
 }

@@ -1,14 +1,15 @@
 //! Checkpoints: the commit of a complete story, or of edits that a person made.
 
-use crate::engine::position::{Position, own_head};
+use crate::engine::position::Position;
+use crate::engine::steps::revert::keep_and_move;
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, journal, marks};
+use crate::engine::{Loop, journal, marks, stash, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::{Savepoint, story_backup};
+use crate::protect::{Savepoint, UserRefs, story_backup, users_index};
 use crate::refs::Update;
 use crate::state::{CheckpointPlan, Intent, Verdict};
 
@@ -76,6 +77,11 @@ pub(super) async fn commit(
     position: &Position,
     tree: Oid,
 ) -> Result<(), Error> {
+    let name = match (&new.story, new.attempt) {
+        (Some(story), Some(attempt)) => open.state.change.attempt_ref(story, attempt),
+        _ => String::new(),
+    };
+    let (put_back, kept) = users_head::put_back(open, position, &name).await?;
     let repo = &open.context.repo;
     let message = match new.body.as_str() {
         "" => new.subject,
@@ -87,6 +93,8 @@ pub(super) async fn commit(
         tip: position.tip.clone(),
         story: new.story,
         attempt: new.attempt,
+        kept,
+        put_back,
     };
     journal::begin(open, Intent::Checkpoint(plan.clone()))?;
     apply(open, plan).await
@@ -100,19 +108,27 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
         None => "ralph: checkpoint: edits".to_owned(),
     };
     let update = (position.tip.as_ref() != Some(&plan.commit)).then(|| Update::Move {
-        name: open.state.change.branch_ref(),
+        name: open.state.tip_ref(),
         new: plan.commit.clone(),
         old: plan.tip,
     });
-    let own = own_head(&open.state);
-    open.move_refs(update.as_slice(), &position.head, &own, &why)
-        .await?;
+    let mut moves: Vec<Update> = update.into_iter().collect();
+    if !plan.put_back.is_empty() {
+        moves.extend(open.read_user_refs().await?.still_possible(plan.put_back));
+    }
+    let known = plan.kept.is_empty().then(UserRefs::default);
+    keep_and_move(open, &plan.kept, known, &moves, &position.head, &why).await?;
     let site = open.site();
+    users_index::put_back(site).await?;
     Savepoint::install_working_index(site).await?;
     open.checkpoint().record(site, open.state.started).await?;
     open.state.checkpoint = plan.commit.clone();
     open.state.checkpoint_tree = plan.tree;
     open.state.noted = None;
+    if let Some(story) = &plan.story {
+        stash::drop_of(open, story).await?;
+        stash::keep_listed(open).await?;
+    }
     open.state.intent = None;
     if let (Some(id), Some(number)) = (&plan.story, plan.attempt)
         && open.state.source.commands.is_some()
@@ -126,6 +142,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
     if plan.story.is_some() {
         // A backup left behind would overwrite the list of this checkpoint.
         story_backup::forget(open.site())?;
+        users_index::forget(open.site())?;
         open.state.running = None;
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         // A command is believed only if the list agrees.

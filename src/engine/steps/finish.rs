@@ -2,10 +2,10 @@
 
 use std::fs;
 
+use super::close::close;
 use super::original::{ORIGINAL_INDEX, original_now};
 use super::prune::prune;
 use crate::async_cmd::quoted;
-use crate::engine::position::original_head;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
@@ -45,8 +45,10 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
         Finish::Cleanup { .. } => ("cleanup", open.state.original_branch.clone()),
         Finish::Keep => ("keep", Some(open.state.branch.clone())),
     };
+    let in_place = !open.state.strategy.is_branch();
     lifecycle_hooks::before_finish(open, name, branch).await?;
     match how {
+        _ if in_place => close(open, how == Finish::Keep).await?,
         Finish::Cleanup { index } => cleanup(open, index).await?,
         Finish::Keep => keep(open).await?,
     }
@@ -142,7 +144,9 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
 /// The error with which it would fail.
 pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
-    plan_cleanup(open, false).await?;
+    if open.state.strategy.is_branch() {
+        plan_cleanup(open, false).await?;
+    }
     Ok(())
 }
 
@@ -290,7 +294,7 @@ pub(crate) async fn apply_cleanup(
         new: plan.finished.clone(),
     };
     let position = open.position().await?;
-    let mut head = original_head(&open.state);
+    let mut head = open.state.original_place();
     head.oid.clone_from(&plan.original);
     let is_there = head.branch.is_some() && position.head.branch == head.branch;
     if plan.merged.is_some() || is_there {
@@ -342,7 +346,7 @@ pub(crate) async fn apply_cleanup(
     index::discard(&work)?;
     if let Some(old) = plan.tip.clone().filter(|tip| position.tip.as_ref() == Some(tip)) {
         let delete = Update::Delete {
-            name: open.state.change.branch_ref(),
+            name: open.state.tip_ref(),
             old,
         };
         repo.git.update_refs(&[delete], &why).await?;

@@ -7,7 +7,7 @@ use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude}
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::{Loop, Step, lifecycle_hooks, numbers};
+use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
 use crate::error::Error;
 use crate::fs::write_private;
 use crate::git::{GitError, index};
@@ -66,6 +66,7 @@ async fn refuse_unfit(open: &mut Loop<'_>) -> Result<(), Error> {
 
 async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story, Begun), Error> {
     open.require_live()?;
+    users_head::follow(open).await?;
     open.position().await?.require_on_branch(&open.state)?;
     forget_record(open)?;
     let (listing, story) = attempt::choose_story(open, Step::Manual, settings).await?;
@@ -96,6 +97,7 @@ pub(crate) async fn conclude_by_hand(
 pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     open.require_live()?;
     forget_record(open)?;
+    users_head::follow(open).await?;
     let position = open.position().await?;
     let at_tip = position.tip.as_ref() == Some(&open.state.checkpoint);
     if at_tip && position.is_on_branch(&open.state) && open.is_at_checkpoint().await? {

@@ -2,9 +2,8 @@
 //! attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
-use crate::engine::position::own_head;
 use crate::engine::repository_refusal::RepositoryRefusal;
-use crate::engine::{Loop, numbers};
+use crate::engine::{Loop, numbers, users_head};
 use crate::error::Error;
 use crate::git::operations_in_progress;
 
@@ -18,11 +17,12 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     if open.view.at_checkpoint {
         return Ok(());
     }
+    users_head::follow(open).await?;
     let mut position = open.position().await?;
     if !position.is_on_branch(&open.state) {
-        let own = own_head(&open.state);
-        let is_only_detached =
-            position.head.branch.is_none() && position.head.oid == own.oid && position.tip == own.oid;
+        let own = open.state.loop_head();
+        let is_at_tip = position.tip.as_ref() == Some(&open.state.checkpoint);
+        let is_only_detached = position.head.branch.is_none() && position.head.oid == own.oid && is_at_tip;
         if !is_only_detached {
             return position.require_on_branch(&open.state);
         }

@@ -3,6 +3,7 @@
 
 pub(super) mod abort;
 pub(crate) mod checkpoint;
+pub(super) mod close;
 pub(super) mod finish;
 pub(crate) mod finish_refusal;
 mod gates_at_start;

@@ -1,12 +1,13 @@
 //! The original branch, and the user's index from before the loop.
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::error::Error;
 use crate::fs::file_error;
-use crate::git::{Git, RefFile, Repo, last_logged};
+use crate::git::{Git, RefFile, RefInfo, Repo, last_logged};
 use crate::names::Oid;
 use crate::state::{State, Store};
 
@@ -33,7 +34,7 @@ pub(super) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oi
     let found = refs.into_iter().find(|found| found.name == name);
     let file = repo.common_dir.join(&name);
     match (found, &state.original_head) {
-        (Some(found), _) if found.checked_out.is_some() => Err(FinishRefusal::OriginalElsewhere {
+        (Some(found), _) if is_elsewhere(&found, repo) => Err(FinishRefusal::OriginalElsewhere {
             branch: branch.clone(),
             path: found.checked_out.unwrap_or_default(),
         }
@@ -61,6 +62,12 @@ pub(super) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oi
         }
         .into()),
     }
+}
+
+/// Returns whether a branch is checked out in another work tree.
+fn is_elsewhere(branch: &RefInfo, repo: &Repo) -> bool {
+    let place = branch.checked_out.as_ref();
+    place.is_some_and(|place| Path::new(place) != repo.top)
 }
 
 /// Restores the user's index byte for byte from the commit that keeps it.

@@ -15,7 +15,7 @@ use crate::git::{GitError, RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::prompt::{self, Template};
-use crate::settings::{LoopSettings, Mark, Options, Settings};
+use crate::settings::{LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, State, Store};
 use crate::stories::{Listing, Source};
 
@@ -91,7 +91,15 @@ pub(super) async fn check(
     }
     let loop_refs = change.ralph_ref("");
     let refs = repo.git.refs(&["refs"]).await?;
-    let leftover = check_branch(change, &refs)?;
+    let leftover = match options.settings.strategy {
+        Strategy::Branch => check_branch(change, &refs)?,
+        Strategy::Stash if context.head.oid.is_none() => return Err(StartRefusal::NoCommit.into()),
+        Strategy::Stash => {
+            let tip = Strategy::Stash.tip_ref(change);
+            let found = refs.iter().find(|found| found.name == tip);
+            found.map(|found| found.oid.clone())
+        }
+    };
     let wanted = wanted(&options.settings, change, &context.below_top);
     let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
@@ -185,7 +193,8 @@ fn check_template(
     for story in listing.stories.iter().filter(|story| !story.done).take(1) {
         let inputs = prompt::Inputs {
             change: change.as_str(),
-            branch: &change.branch(),
+            branch: &settings.strategy.branch(change, &context.head),
+            strategy: settings.strategy.name(),
             story,
             source: &source.path,
             adapter: source.adapter.name(),

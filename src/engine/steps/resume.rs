@@ -15,7 +15,8 @@ use crate::git::index;
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
 use crate::protect::{Savepoint, Site};
-use crate::state::{Before, Completed, Progress, State, Store, VERSION};
+use crate::settings::Strategy;
+use crate::state::{Before, Completed, Progress, State, Store};
 use crate::stories::Source;
 
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch.
@@ -85,9 +86,11 @@ pub async fn resume<'o>(
         None => Vec::new(),
     };
     let state = State {
-        version: VERSION,
+        version: Strategy::Branch.version(),
         change: change.clone(),
         branch: change.branch(),
+        strategy: Strategy::Branch,
+        moved_head: None,
         original_branch,
         original_head,
         checkpoint_tree: git.tree_of(&tip).await?,
@@ -114,6 +117,7 @@ pub async fn resume<'o>(
         waits_for: None,
         stopped: None,
         noted: None,
+        save_points: Vec::new(),
         restored: None,
         intent: None,
     };

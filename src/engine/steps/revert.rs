@@ -1,16 +1,16 @@
 //! Reverts an attempt: keeps its work, then restores branch, HEAD, index and files to the checkpoint.
 
 use crate::engine::numbers::take_numbers;
-use crate::engine::position::{Position, own_head};
+use crate::engine::position::Position;
 use crate::engine::progress::Outlook;
-use crate::engine::{Loop, journal};
+use crate::engine::{Loop, journal, stash, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
 use crate::git::{Head, clear_operations};
 use crate::names::{Oid, ref_component};
 use crate::paths::first_few;
-use crate::protect::{RefChange, Return, UserRefs, story_backup, user_refs};
+use crate::protect::{RefChange, Return, UserRefs, story_backup, user_refs, users_index};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::state::{Intent, RevertPlan, Verdict};
 
@@ -48,8 +48,11 @@ pub(crate) async fn undo(
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let changes = ref_changes(open).await?;
     let own = std::mem::take(&mut open.own_moves);
+    let (of_head, commits) = users_head::put_back(open, position, &name).await?;
+    kept.extend(commits);
     let (site, _, mut recorder) = open.parts();
-    let put_back = user_refs::put_back(site, changes, &own, &name, &mut kept, &mut recorder).await?;
+    let mut put_back = user_refs::put_back(site, changes, &own, &name, &mut kept, &mut recorder).await?;
+    put_back.extend(of_head);
     let plan = RevertPlan {
         trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
         story: undoing.story,
@@ -76,6 +79,7 @@ pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, E
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
+    users_head::leave_out(open, &mut changes).await?;
     for change in &changes {
         change.clear_damaged(&open.context.repo)?;
     }
@@ -91,7 +95,12 @@ async fn keep(
     now: &Oid,
 ) -> Result<Vec<KeptRef>, Error> {
     let repo = &open.context.repo;
-    let below = position.head.oid.as_ref().unwrap_or(&open.state.checkpoint);
+    let head = position
+        .head
+        .oid
+        .as_ref()
+        .filter(|_| open.state.strategy.is_branch());
+    let below = head.unwrap_or(&open.state.checkpoint);
     let what = match undoing.verdict {
         Some(verdict) => verdict.words(),
         None => "reverted by hand",
@@ -131,11 +140,11 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
     let checkpoint = open.checkpoint();
     let was_cut_off = now.is_none();
     let is_at_checkpoint = |oid: &Option<Oid>| oid.as_ref().is_some_and(|oid| *oid == checkpoint.commit);
-    let moved = !is_at_checkpoint(&position.tip) || !is_at_checkpoint(&position.head.oid);
+    let moved = !is_at_checkpoint(&position.tip) || position.head.oid != open.state.loop_head().oid;
     let mut moves = Vec::new();
     if !is_at_checkpoint(&position.tip) {
         moves.push(Update::Move {
-            name: open.state.change.branch_ref(),
+            name: open.state.tip_ref(),
             new: checkpoint.commit.clone(),
             old: position.tip,
         });
@@ -158,7 +167,10 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
     let Return { touched, lost } = checkpoint.go_to(site, now, &trash, &name, &mut recorder).await?;
     story_backup::put_back(site, &checkpoint, &state.source)?;
     user_refs::forget(site.dir);
+    users_index::put_back(site).await?;
+    users_index::forget(site)?;
     let changed = was_cut_off || moved || !touched.is_empty() || kept.len() > 1 || trash.exists();
+    stash::keep_listed(open).await?;
     open.state.running = None;
     let outlook = match plan.verdict {
         Some(verdict) => {
@@ -208,7 +220,7 @@ pub(super) async fn keep_and_move(
     from: &Head,
     why: &str,
 ) -> Result<Vec<KeptRef>, Error> {
-    let own = own_head(&open.state);
+    let own = open.state.loop_head();
     let mut refs = match known {
         Some(known) => known,
         None => open.read_user_refs().await?,

@@ -22,7 +22,7 @@ use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_encode};
 use crate::protect::{Savepoint, Site, UserRefs};
 use crate::refs::Update;
-use crate::state::{Before, Intent, Progress, StartPlan, State, Store, VERSION};
+use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
 
 /// Begins a new loop.
 ///
@@ -144,6 +144,7 @@ async fn compute(
     let old: Vec<Oid> = found.leftover.iter().cloned().collect();
     let roles = ["finished", "start", "anchor"];
     let kept = kept_from_before(context, change, old, &found.earlier, &roles, &checkpoint).await?;
+    let strategy = options.settings.strategy;
     let original_branch = context.head.branch.as_deref();
     let original_branch = original_branch.and_then(|branch| branch.strip_prefix("refs/heads/"));
     let plan = StartPlan {
@@ -151,9 +152,11 @@ async fn compute(
         kept,
     };
     let state = State {
-        version: VERSION,
+        version: strategy.version(),
         change: change.clone(),
-        branch: change.branch(),
+        branch: strategy.branch(change, &context.head),
+        strategy,
+        moved_head: None,
         original_branch: original_branch.map(ToOwned::to_owned),
         original_head: context.head.oid.clone(),
         checkpoint,
@@ -180,6 +183,7 @@ async fn compute(
         waits_for: None,
         stopped: None,
         noted: None,
+        save_points: Vec::new(),
         restored: None,
         intent: Some(Intent::Start(plan.clone())),
     };
@@ -242,7 +246,7 @@ pub(crate) async fn apply(
     };
     if tip.as_ref() != Some(&open.state.checkpoint) {
         updates.push(Update::Move {
-            name: change.branch_ref(),
+            name: open.state.tip_ref(),
             new: open.state.checkpoint.clone(),
             old: plan.tip.clone(),
         });

@@ -10,6 +10,9 @@ use crate::error::{Advice, Advise, hint, list};
 pub enum StartRefusal {
     #[error("there are unmerged paths{}", list(": ", .0, ""))]
     Unmerged(Vec<String>),
+    /// Neither HEAD nor a stash entry can be a commit.
+    #[error("HEAD has no commit yet, and --strategy stash needs one")]
+    NoCommit,
     #[error("HEAD is on {0}, but there is no such loop")]
     OnLoopBranch(String),
     #[error("HEAD is on {branch}, the branch of a finished loop")]
@@ -58,6 +61,9 @@ impl Advise for StartRefusal {
     fn advice(&self) -> Advice {
         match self {
             Self::Unmerged(_) => hint("resolve them, then: git add <path>"),
+            Self::NoCommit => {
+                hint("git commit --allow-empty -m 'first commit', or leave out --strategy stash")
+            }
             Self::OnLoopBranch(branch) => {
                 let change = branch.trim_start_matches("ralph/");
                 hint(format!(

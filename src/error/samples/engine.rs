@@ -98,6 +98,7 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
 pub(super) fn start() -> Vec<StartRefusal> {
     vec![
         StartRefusal::Unmerged(words(&["a.txt"])),
+        StartRefusal::NoCommit,
         StartRefusal::OnLoopBranch(branch()),
         StartRefusal::OnFinishedBranch {
             branch: branch(),

@@ -244,7 +244,12 @@ fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes)
     for change in branches.union(&kept) {
         let branch = change.branch();
         let has_branch = exists(&change.branch_ref());
-        if has_branch && exists(&change.ralph_ref("start")) {
+        if exists(&change.ralph_ref("tip")) && exists(&change.ralph_ref("start")) {
+            notes.problem(
+                format!("the state of loop {change} is lost, but its refs exist"),
+                format!("git ralph start {change} --resume"),
+            );
+        } else if has_branch && exists(&change.ralph_ref("start")) {
             let switch = if head.branch == Some(change.branch_ref()) {
                 String::new()
             } else {

@@ -1,0 +1,128 @@
+//! HEAD in a loop that leaves it in its place: a person's commits are accepted, and those of an attempt are taken off the
+//! branch again, and kept.
+
+use super::position::Position;
+use super::{Loop, stash};
+use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::error::Error;
+use crate::names::short_branch;
+use crate::protect::RefChange;
+use crate::refs::{KeptRef, Update};
+use crate::settings::Strategy;
+use crate::state::State;
+
+/// Accepts the commits that a person has made on HEAD since the last step: HEAD's place is there from now on. A HEAD that
+/// is elsewhere stays so.
+///
+/// # Errors
+/// If the branch of HEAD is gone.
+pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
+    if open.state.strategy != Strategy::Stash {
+        return Ok(());
+    }
+    let head = open.position().await?.head;
+    let own = open.state.loop_head();
+    if head.branch != own.branch || head.oid == own.oid {
+        return Ok(());
+    }
+    let (Some(now), Some(was)) = (head.oid, own.oid) else {
+        return Err(FinishRefusal::OriginalGone {
+            branch: open.state.original_name(),
+            oid: open
+                .state
+                .original_head
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        }
+        .into());
+    };
+    // A detached HEAD may just as well have been moved to another commit.
+    if own.branch.is_none() && !open.context.repo.git.is_ancestor(&was, &now).await? {
+        return Ok(());
+    }
+    open.tell(format!(
+        "{} has moved from {} to {}; the loop goes on from there",
+        open.state.branch,
+        was.short(),
+        now.short()
+    ));
+    open.state.moved_head = Some(now);
+    open.save()
+}
+
+/// Returns whether the work that is judged is a person's, who may move HEAD.
+pub(crate) fn is_persons(state: &State) -> bool {
+    let running = state.running.as_ref();
+    running.is_none_or(|running| running.by_hand) && !state.is_given_to_session()
+}
+
+/// Returns the moves that put the branch of HEAD back after an attempt, and the refs that keep its commits, named after
+/// `name`. HEAD itself is put back by the step.
+pub(crate) async fn put_back(
+    open: &mut Loop<'_>,
+    position: &Position,
+    name: &str,
+) -> Result<(Vec<Update>, Vec<KeptRef>), Error> {
+    let (mut updates, mut kept) = (Vec::new(), Vec::new());
+    if open.state.strategy != Strategy::Stash || is_persons(&open.state) {
+        return Ok((updates, kept));
+    }
+    let own = open.state.loop_head();
+    let Some(was) = own.oid else {
+        return Ok((updates, kept));
+    };
+    let is_on = position.head.branch == own.branch;
+    let at = match &own.branch {
+        Some(branch) if !is_on => open.user_refs().await?.at(branch),
+        _ => position.head.oid.clone(),
+    };
+    let detached = position
+        .head
+        .oid
+        .clone()
+        .filter(|_| position.head.branch.is_none());
+    let git = &open.context.repo.git;
+    for oid in [&at, &detached].into_iter().flatten() {
+        if !git.is_ancestor(oid, &was).await? {
+            kept.push(KeptRef {
+                name: format!("{name}-{}", oid.short()),
+                oid: oid.clone(),
+            });
+        }
+    }
+    kept.dedup();
+    let moved = own.branch.filter(|_| at.as_ref() != Some(&was));
+    if let Some(branch) = moved {
+        open.tell(format!(
+            "the branch {} was moved during the attempt; it is put back to {}{}",
+            short_branch(&branch),
+            was.short(),
+            kept.first().map_or_else(String::new, |kept| format!(
+                ", and its commits are kept as {}",
+                kept.name
+            ))
+        ));
+        updates.push(Update::Move {
+            name: branch,
+            new: was,
+            old: at,
+        });
+    }
+    Ok((updates, kept))
+}
+
+/// Leaves out the changes of an attempt that are undone, whatever its outcome: to the branch of HEAD, and to the stash, if
+/// nothing was added to it.
+pub(crate) async fn leave_out(open: &Loop<'_>, changes: &mut Vec<RefChange>) -> Result<(), Error> {
+    if open.state.strategy != Strategy::Stash {
+        return Ok(());
+    }
+    let own = open.state.loop_head().branch;
+    changes.retain(|change| own.as_deref() != Some(change.name()));
+    let is_stash = |change: &RefChange| change.name() == "refs/stash";
+    if changes.iter().any(is_stash) && stash::has_new_entries(open).await? == Some(false) {
+        changes.retain(|change| !is_stash(change));
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! The stash: its list, and adding and dropping single entries without touching index or work tree (git-stash(1)).
+//!
+//! The list is shared by all work trees, and anybody may change it at any time.
+
+use super::command::{Git, GitError};
+use crate::names::Oid;
+
+/// Number of times that the list may change while an entry is being dropped.
+const TURNS: usize = 16;
+
+/// An entry of the stash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StashEntry {
+    /// Its commit.
+    pub oid: Oid,
+    /// Its message in the list.
+    pub message: String,
+}
+
+impl Git {
+    /// Lists the entries of the stash, newest first.
+    ///
+    /// # Errors
+    /// If git cannot read the stash.
+    pub async fn stash_list(&self) -> Result<Vec<StashEntry>, GitError> {
+        let args = ["list", "-z", "--format=%H %gs"];
+        let list = self.cmd_with(&["log.showSignature=false"], "stash", args);
+        let entries = list.fields().await?;
+        let entries = entries.iter().filter_map(|entry| {
+            let entry = String::from_utf8_lossy(entry);
+            let (oid, message) = entry.split_once(' ')?;
+            Some(StashEntry {
+                oid: Oid::parse(oid)?,
+                message: message.to_owned(),
+            })
+        });
+        Ok(entries.collect())
+    }
+
+    /// Adds a commit of the shape of a stash to the list.
+    ///
+    /// # Errors
+    /// If git cannot write it.
+    pub async fn stash_store(&self, entry: &StashEntry) -> Result<(), GitError> {
+        let args = ["store", "-m", &entry.message, entry.oid.as_str()];
+        self.cmd("stash", args).done().await
+    }
+
+    /// Drops the entry with this commit from the list, wherever it is; it may be gone already. If the list changes in
+    /// the same moment, so that git drops another entry, that one is stored again; these are returned.
+    ///
+    /// # Errors
+    /// If git cannot read or write the stash, or it keeps changing.
+    pub async fn stash_drop(&self, oid: &Oid) -> Result<Vec<StashEntry>, GitError> {
+        let mut stored_again = Vec::new();
+        let mut last = String::new();
+        for _ in 0..TURNS {
+            let list = self.stash_list().await?;
+            let Some(at) = list.iter().position(|entry| entry.oid == *oid) else {
+                return Ok(stored_again);
+            };
+            let name = format!("stash@{{{at}}}");
+            let output = self.cmd("stash", ["drop", &name]).any_exit().await?;
+            last = String::from_utf8_lossy(&output.stdout).into_owned();
+            if output.code != Some(0) {
+                // The list has become shorter, or another git holds its lock.
+                continue;
+            }
+            let Some(dropped) = named_in(&last) else {
+                break;
+            };
+            if dropped == *oid {
+                continue;
+            }
+            let known = list.into_iter().find(|entry| entry.oid == dropped);
+            let entry = match known {
+                Some(known) => known,
+                None => StashEntry {
+                    message: self.message(&dropped).await?.trim().to_owned(),
+                    oid: dropped,
+                },
+            };
+            self.stash_store(&entry).await?;
+            stored_again.push(entry);
+        }
+        Err(GitError::Answer {
+            verb: "stash drop".to_owned(),
+            answer: last.chars().take(200).collect(),
+        })
+    }
+}
+
+/// Returns the object id that git names, whatever its language.
+fn named_in(text: &str) -> Option<Oid> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words
+        .rfind(|word| Oid::parse(word).is_some())
+        .and_then(Oid::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dropped_commit_is_found_in_any_language() {
+        let oid = "0123456789abcdef0123456789abcdef01234567";
+        for text in [
+            format!("Dropped stash@{{0}} ({oid})\n"),
+            format!("stash@{{12}} ({oid}) gelöscht\n"),
+        ] {
+            assert_eq!(named_in(&text), Oid::parse(oid), "{text}");
+        }
+        assert_eq!(named_in("Dropped stash@{0}\n"), None);
+    }
+}

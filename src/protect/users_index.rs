@@ -1,0 +1,45 @@
+//! The index of the work tree in a loop that works with an index of its own: recorded before an attempt, and put back
+//! after it.
+
+use std::fs;
+
+use super::own_position::set_aside;
+use super::{ProtectError, Site};
+use crate::git::index;
+
+/// Name of the copy in the loop's directory; it exists only during an attempt.
+const COPY: &str = "users.index";
+
+/// Records the index before an attempt.
+pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
+    if site.repo.git.own_index().is_some() {
+        forget(site)?;
+        index::copy(&site.repo.users_index(), &site.file(COPY))?;
+    }
+    Ok(())
+}
+
+/// Puts the recorded index back, byte for byte, if it was changed.
+///
+/// # Errors
+/// If another git holds it, or it cannot be written.
+pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
+    let (copy, real) = (site.file(COPY), site.repo.users_index());
+    let Ok(recorded) = fs::read(&copy) else {
+        return Ok(());
+    };
+    if !real.is_file() {
+        set_aside(&real, &site.trash().join("damaged"))?;
+    } else if fs::read(&real).is_ok_and(|now| now == recorded) {
+        return Ok(());
+    }
+    Ok(site.repo.with_users_index().install_index(&copy).await?)
+}
+
+/// Forgets the record: the index is as a person left it, or as it was put back.
+///
+/// # Errors
+/// If the copy cannot be removed.
+pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+    Ok(index::discard(&site.file(COPY))?)
+}

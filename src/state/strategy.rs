@@ -1,0 +1,93 @@
+//! The answers that depend on a loop's strategy: the ref of its checkpoints, the place of HEAD, and the index that
+//! describes the work tree.
+
+use std::path::{Path, PathBuf};
+
+use super::State;
+use crate::git::Head;
+use crate::names::Change;
+use crate::settings::Strategy;
+
+/// Name of the loop's own index in its directory.
+const INDEX: &str = "loop.index";
+
+impl Strategy {
+    /// Returns the full name of the ref on which the checkpoints of `change` hang.
+    #[must_use]
+    pub fn tip_ref(self, change: &Change) -> String {
+        match self {
+            Self::Branch => change.branch_ref(),
+            Self::Stash => change.ralph_ref("tip"),
+        }
+    }
+
+    /// Returns the version of the state's format: a program that does not know the strategy must refuse it.
+    #[must_use]
+    pub fn version(self) -> u32 {
+        match self {
+            Self::Branch => 1,
+            Self::Stash => 2,
+        }
+    }
+
+    /// Returns the short name of the branch on which HEAD is during a loop that begins at `head`.
+    #[must_use]
+    pub fn branch(self, change: &Change, head: &Head) -> String {
+        match self {
+            Self::Branch => change.branch(),
+            Self::Stash => {
+                let branch = head.branch.as_deref().unwrap_or("HEAD");
+                branch.trim_start_matches("refs/heads/").to_owned()
+            }
+        }
+    }
+}
+
+impl State {
+    /// Returns the full name of the ref on which the checkpoints hang.
+    #[must_use]
+    pub fn tip_ref(&self) -> String {
+        self.strategy.tip_ref(&self.change)
+    }
+
+    /// Returns HEAD as it must be between attempts.
+    #[must_use]
+    pub fn loop_head(&self) -> Head {
+        match self.strategy {
+            Strategy::Branch => Head {
+                branch: Some(self.change.branch_ref()),
+                oid: Some(self.checkpoint.clone()),
+            },
+            Strategy::Stash => {
+                let original = self.original_place();
+                Head {
+                    oid: self.moved_head.clone().or(original.oid),
+                    ..original
+                }
+            }
+        }
+    }
+
+    /// Returns HEAD as it was before the loop.
+    #[must_use]
+    pub fn original_place(&self) -> Head {
+        let branch = self.original_branch.as_ref();
+        Head {
+            branch: branch.map(|branch| format!("refs/heads/{branch}")),
+            oid: self.original_head.clone(),
+        }
+    }
+
+    /// Returns the loop's own index in its directory `dir`; `None` if the index of the work tree is the loop's.
+    #[must_use]
+    pub fn loop_index(&self, dir: &Path) -> Option<PathBuf> {
+        (self.strategy == Strategy::Stash).then(|| dir.join(INDEX))
+    }
+
+    /// Returns whether HEAD is on the branch where it must be; a detached one, at its commit.
+    #[must_use]
+    pub fn is_place(&self, head: &Head) -> bool {
+        let own = self.loop_head();
+        head.branch == own.branch && (own.branch.is_some() || head.oid == own.oid)
+    }
+}
