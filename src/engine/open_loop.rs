@@ -46,7 +46,7 @@ impl<'o> Loop<'o> {
     /// Builds an open loop from its parts; nothing is known of the repository yet.
     pub(super) fn new(mut context: Context<'o>, state: State, store: Store, lock: Lock) -> Self {
         let git = &mut context.repo.git;
-        *git = git.clone().with_index(state.loop_index(&store.dir()));
+        *git = git.clone().with_index(state.strategy.loop_index(&store.dir()));
         Self {
             dir: store.dir(),
             context,

@@ -158,9 +158,10 @@ pub(crate) async fn has_new_entries(open: &Loop<'_>) -> Result<Option<bool>, Err
     Ok(Some(list.iter().any(|entry| !before.contains(&entry.oid))))
 }
 
-/// Returns the reason why the tree `now` is no complete story, if every change since HEAD that was there before the
-/// attempt is gone: as after `git reset --hard`, which takes the work of earlier stories along.
-pub(crate) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
+/// Returns the reason why the tree `now` is no complete story: every tracked file with uncommitted changes from before the
+/// attempt is again as in HEAD, as after `git reset --hard`, which takes the work of earlier stories along. A single such
+/// file is only reported: the story may have been to undo its change.
+pub(crate) async fn lost_work(open: &mut Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
     let state = &open.state;
     let head = match (state.strategy, state.loop_head().oid) {
         (Strategy::Stash, Some(head)) if *now != state.checkpoint_tree => head,
@@ -168,28 +169,32 @@ pub(crate) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<Strin
     };
     let git = &open.context.repo.git;
     let head = git.tree_of(&head).await?;
-    let list = state.source.path.as_bytes();
     // git-ralph itself has marked the story in its list.
+    let list = state.source.path.as_bytes();
     let before = git.diff_trees(&head, &state.checkpoint_tree).await?;
-    let mut before = before
+    let before = before
         .into_iter()
-        .map(|(_, path)| path)
-        .filter(|path| path != list)
-        .peekable();
-    if before.peek().is_none() {
+        .filter(|(status, path)| *status != b'A' && path != list);
+    let before: Vec<Vec<u8>> = before.map(|(_, path)| path).collect();
+    if before.is_empty() {
         return Ok(None);
     }
-    let after: HashSet<Vec<u8>> = git
-        .diff_trees(&head, now)
-        .await?
-        .into_iter()
-        .map(|(_, path)| path)
-        .collect();
-    Ok((!before.any(|path| after.contains(&path))).then(|| {
-        "the uncommitted changes that were there before this attempt are gone from the work tree (git reset, checkout, \
-         restore or stash?); they are the work of earlier stories, and must stay"
-            .to_owned()
-    }))
+    let after = git.diff_trees(&head, now).await?;
+    let after: HashSet<&Vec<u8>> = after.iter().map(|(_, path)| path).collect();
+    if before.iter().any(|path| after.contains(path)) {
+        return Ok(None);
+    }
+    let names = first_few(&before).join(", ");
+    if before.len() == 1 {
+        open.tell(format!(
+            "warning: {names} is as in HEAD again; its uncommitted changes from before the attempt are undone"
+        ));
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "all uncommitted changes to {names} from before this attempt are gone (git reset, checkout, restore or stash?); \
+         they are the work of earlier stories or of the user, and must stay"
+    )))
 }
 
 fn before(open: &Loop<'_>) -> HashSet<Oid> {

@@ -30,6 +30,12 @@ impl Strategy {
         }
     }
 
+    /// Returns the loop's own index in its directory `dir`; `None` if the index of the work tree is the loop's.
+    #[must_use]
+    pub fn loop_index(self, dir: &Path) -> Option<PathBuf> {
+        (self == Self::Stash).then(|| dir.join(INDEX))
+    }
+
     /// Returns the short name of the branch on which HEAD is during a loop that begins at `head`.
     #[must_use]
     pub fn branch(self, change: &Change, head: &Head) -> String {
@@ -76,12 +82,6 @@ impl State {
             branch: branch.map(|branch| format!("refs/heads/{branch}")),
             oid: self.original_head.clone(),
         }
-    }
-
-    /// Returns the loop's own index in its directory `dir`; `None` if the index of the work tree is the loop's.
-    #[must_use]
-    pub fn loop_index(&self, dir: &Path) -> Option<PathBuf> {
-        (self.strategy == Strategy::Stash).then(|| dir.join(INDEX))
     }
 
     /// Returns whether HEAD is on the branch where it must be; a detached one, at its commit.

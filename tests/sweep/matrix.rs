@@ -4,6 +4,7 @@
 //! tree without what was ignored at the start. After `finish --cleanup` no file was touched, nothing is
 //! staged, the branch is gone. Nothing outside of the repository is ever written.
 
+mod in_place;
 pub mod misdeeds;
 pub mod states;
 
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use self::in_place::Place;
 use self::misdeeds::{CLOSING, LIMITS, MISDEEDS, Misdeed};
 use self::states::{STATES, State};
 use crate::support::print::files;
@@ -169,6 +171,7 @@ impl Case {
         let outside = self.outside();
         let head = self.head();
         let found = files(&self.sandbox.top);
+        let place = Place::of(self);
         let output = self.ralph(&["start", CHANGE]).run();
         if output.code != 0 {
             self.wrong
@@ -176,6 +179,10 @@ impl Case {
             return;
         }
         self.same_files("start touched", &found, &files(&self.sandbox.top));
+        let in_place = self.is_stash();
+        if in_place {
+            self.is_in_place("start", &place, &[]);
+        }
         let checkpoint = self.sandbox.print();
         let promise = if complete { "complete" } else { "failed red" };
         let agent = self.sandbox.agent(&format!(
@@ -185,9 +192,10 @@ impl Case {
         ));
         let output = self.ralph(&["next", "--", &agent]).run();
         match (output.code, complete) {
+            (0, true) if in_place => self.is_kept_in_place(),
             (0, true) => self.is_complete(),
             // What was done to the repository can make a failure of a complete story.
-            (3, _) => self.is_reverted(&checkpoint),
+            (3, _) => self.is_reverted(&checkpoint, in_place),
             _ => self
                 .wrong
                 .push(format!("next: exit {}: {}", output.code, output.stderr)),
@@ -199,8 +207,17 @@ impl Case {
         if !alive.is_empty() {
             self.wrong.push(format!("still alive: {alive:?}"));
         }
+        let entry = format!("On {}: ralph:{CHANGE}:1", in_place::on(&head));
+        if in_place {
+            let entries = [entry.as_str()];
+            let is_left = output.code == 3;
+            self.is_in_place("next", &place, &entries[..usize::from(is_left)]);
+        }
         if self.wrong.is_empty() {
-            self.is_finished(&head);
+            self.is_finished(&head, in_place);
+        }
+        if in_place && self.wrong.is_empty() {
+            self.is_in_place("finish", &place, &[]);
         }
         if outside != self.outside() {
             self.wrong
@@ -208,7 +225,12 @@ impl Case {
         }
     }
 
-    fn is_reverted(&mut self, checkpoint: &Print) {
+    /// Whether the loop leaves HEAD in its place.
+    fn is_stash(&self) -> bool {
+        self.seeing(&["config", "ralph.strategy"]) == "stash\n"
+    }
+
+    fn is_reverted(&mut self, checkpoint: &Print, in_place: bool) {
         let now = self.sandbox.print();
         self.same_files("revert", &checkpoint.files, &now.files);
         if self.limit("index").is_none() && now.index != checkpoint.index {
@@ -220,7 +242,8 @@ impl Case {
         }
         let refs: BTreeSet<&str> = now.refs.lines().collect();
         for line in checkpoint.refs.lines() {
-            if !refs.contains(line) && self.limit(line).is_none() {
+            let is_stash = in_place && line.starts_with("refs/stash");
+            if !refs.contains(line) && !is_stash && self.limit(line).is_none() {
                 self.wrong.push(format!("gone or moved: {line}"));
             }
         }
@@ -229,7 +252,7 @@ impl Case {
             self.wrong.push("the attempt is not kept".to_owned());
         }
         let status = self.seeing(&["status", "--porcelain", "--untracked-files=all"]);
-        if !status.is_empty() && !self.state.status_differs {
+        if !in_place && !status.is_empty() && !self.state.status_differs {
             self.wrong.push(format!("status: {status}"));
         }
     }
@@ -278,7 +301,7 @@ impl Case {
         }
     }
 
-    fn is_finished(&mut self, head: &str) {
+    fn is_finished(&mut self, head: &str, in_place: bool) {
         let found = files(&self.sandbox.top);
         let output = self.ralph(&["finish", "--cleanup", CHANGE]).run();
         if output.code != 0 {
@@ -294,6 +317,9 @@ impl Case {
         let left = self.seeing(&["for-each-ref", &branch]);
         if !left.is_empty() {
             self.wrong.push(format!("the branch is left: {left}"));
+        }
+        if in_place {
+            return;
         }
         let staged = if self.state.name == "unborn" {
             self.seeing(&["ls-files"])

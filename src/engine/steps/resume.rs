@@ -11,15 +11,16 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::wanted;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
-use crate::git::index;
+use crate::git::{Head, RefInfo, Repo, index};
 use crate::names::{Change, Oid};
-use crate::paths::WorkTreePath;
+use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::{Savepoint, Site};
 use crate::settings::Strategy;
-use crate::state::{Before, Completed, Progress, State, Store};
+use crate::state::{Before, Completed, Progress, SavePoint, State, Store};
 use crate::stories::Source;
 
-/// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch.
+/// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in its
+/// place is known by the ref of its checkpoints.
 ///
 /// # Errors
 /// If the branch or the snapshot is missing, or HEAD is elsewhere; nothing is changed then.
@@ -30,15 +31,19 @@ pub async fn resume<'o>(
 ) -> Result<Loop<'o>, Error> {
     let repo = &context.repo;
     let git = &repo.git;
-    let branch = change.branch_ref();
-    if context.head.branch.as_deref() != Some(&branch) {
-        return Err(StartRefusal::NothingToResume(change.to_string()).into());
-    }
     let start_ref = change.ralph_ref("start");
     let anchor_ref = change.ralph_ref("anchor");
     let refs = git.refs(&[&change.ralph_ref("")]).await?;
-    let snapshot = refs.iter().find(|found| found.name == start_ref);
-    let (Some(snapshot), Some(tip)) = (snapshot, context.head.oid.clone()) else {
+    let at = |name: &str| refs.iter().find(|found| found.name == name);
+    let is_on_branch = context.head.branch.as_deref() == Some(&change.branch_ref());
+    let (strategy, tip) = match at(&Strategy::Stash.tip_ref(change)) {
+        Some(tip) if !is_on_branch => (Strategy::Stash, Some(tip.oid.clone())),
+        _ => (
+            Strategy::Branch,
+            context.head.oid.clone().filter(|_| is_on_branch),
+        ),
+    };
+    let (Some(snapshot), Some(tip)) = (at(&start_ref), tip) else {
         return Err(StartRefusal::NothingToResume(change.to_string()).into());
     };
     let message = git.message(&snapshot.oid).await?;
@@ -64,6 +69,9 @@ pub async fn resume<'o>(
         .filter_map(|id| listing.stories.iter().find(|story| story.id == id))
         .map(Completed::of)
         .collect();
+    if strategy == Strategy::Stash && original_branch.as_deref() != branch_of(&context.head) {
+        return Err(StartRefusal::NothingToResume(change.to_string()).into());
+    }
     let store = Store::new(&repo.common_dir, change);
     let lock = store.lock()?;
     take_numbers(&store, change, names(&refs))?;
@@ -80,17 +88,21 @@ pub async fn resume<'o>(
     let anchor = anchor.map(|found| found.oid.clone());
     restore_original_index(git, anchor.as_ref(), &store).await?;
     index::discard(&work)?;
+    // Where the loop's own index is missing, it is made anew from the checkpoint.
+    strategy
+        .loop_index(&dir)
+        .map_or(Ok(()), |own| index::discard(&own))?;
     // It is not known either whether a command was run for them; those that are listed as done are soon forgotten.
     let unmarked = match &source.commands {
         Some(_) => completed.clone(),
         None => Vec::new(),
     };
     let state = State {
-        version: Strategy::Branch.version(),
+        version: strategy.version(),
         change: change.clone(),
-        branch: change.branch(),
-        strategy: Strategy::Branch,
-        moved_head: None,
+        branch: strategy.branch(change, &context.head),
+        strategy,
+        moved_head: context.head.oid.clone().filter(|_| strategy == Strategy::Stash),
         original_branch,
         original_head,
         checkpoint_tree: git.tree_of(&tip).await?,
@@ -117,7 +129,7 @@ pub async fn resume<'o>(
         waits_for: None,
         stopped: None,
         noted: None,
-        save_points: Vec::new(),
+        save_points: save_points(repo, change, &refs).await?,
         restored: None,
         intent: None,
     };
@@ -125,4 +137,31 @@ pub async fn resume<'o>(
     let mut open = Loop::new(context, state, store, lock);
     open.tell("the loop's state is rebuilt from its branch and refs");
     Ok(open)
+}
+
+/// Returns the short name of the branch of HEAD.
+fn branch_of(head: &Head) -> Option<&str> {
+    head.branch
+        .as_deref()
+        .and_then(|branch| branch.strip_prefix("refs/heads/"))
+}
+
+/// Returns the stash entries that refs of the loop keep.
+async fn save_points(repo: &Repo, change: &Change, refs: &[RefInfo]) -> Result<Vec<SavePoint>, Error> {
+    let mut points = Vec::new();
+    let prefix = change.ralph_ref("saved/");
+    for found in refs {
+        let Some(story) = found.name.strip_prefix(&prefix) else {
+            continue;
+        };
+        let entry = &found.oid;
+        points.push(SavePoint {
+            story: String::from_utf8_lossy(&percent_decode(story)).into_owned(),
+            entry: entry.clone(),
+            tree: repo.git.tree_of(entry).await?,
+            staged: repo.git.tree_of_name(&format!("{entry}^2")).await?,
+            head: repo.git.commit_of_name(&format!("{entry}^1")).await?,
+        });
+    }
+    Ok(points)
 }

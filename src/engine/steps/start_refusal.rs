@@ -43,7 +43,7 @@ pub enum StartRefusal {
     },
     /// `start --resume` lacks something that it needs.
     #[error(
-        "cannot resume '{0}': HEAD must be on ralph/{0}, and the state before the loop must still be saved"
+        "cannot resume '{0}': HEAD must be on ralph/{0}, or where it was if the strategy was stash, and the state before the loop must still be saved"
     )]
     NothingToResume(String),
 }

@@ -279,14 +279,20 @@ exit $code"#;
 /// and the subjects count.
 fn print(sandbox: &Sandbox, step: &Step) -> Print {
     let mut print = sandbox.print();
-    let branch = format!("refs/heads/ralph/{CHANGE}");
-    let lines = print.refs.lines().map(|line| match line.strip_prefix(&branch) {
-        Some(_) => {
-            let history = sandbox.git_cmd(&["log", "--format=%T %s", &branch]).run().stdout;
-            format!("{branch} {}", history.replace('\n', ", "))
-        }
-        None => line.to_owned(),
-    });
+    let tips = [
+        format!("refs/heads/ralph/{CHANGE}"),
+        format!("refs/ralph/{CHANGE}/tip"),
+    ];
+    let lines = print
+        .refs
+        .lines()
+        .map(|line| match tips.iter().find(|tip| line.starts_with(*tip)) {
+            Some(tip) => {
+                let history = sandbox.git_cmd(&["log", "--format=%T %s", tip]).run().stdout;
+                format!("{tip} {}", history.replace('\n', ", "))
+            }
+            None => line.to_owned(),
+        });
     print.refs = lines.map(|line| format!("{line}\n")).collect();
     if step.makes_attempts() {
         let refs = print.refs.lines().filter(|line| !line.contains("/attempts/"));

@@ -225,6 +225,58 @@ pub const STEPS: &[Step] = &[
         has_middle: true,
         done: Looks(0),
     },
+    Step {
+        name: "stash_start",
+        prepare: |_| {},
+        args: &["start", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "ready"),
+    },
+    Step {
+        name: "stash_complete",
+        prepare: start,
+        args: &["next"],
+        agent: Some("complete"),
+        has_middle: true,
+        done: Status(|status| status["stories_done"] == 1),
+    },
+    Step {
+        name: "stash_failed",
+        prepare: start,
+        args: &["next"],
+        agent: Some("\"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null stash drop -q; failed red"),
+        has_middle: true,
+        done: Status(|status| status["phase"] == "failed"),
+    },
+    Step {
+        name: "stash_retry",
+        prepare: |sandbox| {
+            start(sandbox);
+            fail(sandbox);
+            sandbox.write("by hand.txt", "an edit makes another entry\n");
+        },
+        args: &["retry"],
+        agent: Some("\"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null commit -qam agent; complete"),
+        has_middle: true,
+        done: Status(|status| status["stories_done"] == 1),
+    },
+    Step {
+        name: "stash_finish",
+        prepare: failed_in_place,
+        args: &["finish", "--cleanup", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
+    Step {
+        name: "stash_abort",
+        prepare: failed_in_place,
+        args: &["abort"],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
 ];
 
 /// The step of a name.
@@ -239,6 +291,14 @@ impl Step {
         // A file that the user deleted and the other branch edited would be a conflict.
         let sandbox = if moved { Sandbox::new() } else { Sandbox::dirty() };
         sandbox.cmd("sh").args(["-c", UNKEPT]).run().exits(0);
+        if self.name.starts_with("stash_") {
+            sandbox.configure("ralph.strategy", "stash");
+            sandbox.write("README.md", "stashed\n");
+            dated(sandbox.git_cmd(&["stash", "-q"])).run().exits(0);
+            dated(sandbox.git_cmd(&["stash", "apply", "-q", "--index"]))
+                .run()
+                .exits(0);
+        }
         (self.prepare)(&sandbox);
         sandbox
     }
@@ -268,6 +328,14 @@ fn edit(sandbox: &Sandbox) {
     sandbox.write("src/lib.txt", "by hand\n");
     sandbox.write("by hand/new.txt", "new\n");
     std::fs::remove_file(sandbox.top.join("tool")).unwrap();
+}
+
+/// One story done, and one that failed.
+fn failed_in_place(sandbox: &Sandbox) {
+    start(sandbox);
+    let agent = sandbox.agent("echo more >>README.md; complete");
+    dated(sandbox.direct(&["next", "--", &agent])).run().exits(0);
+    fail(sandbox);
 }
 
 /// One story done, and edits after it.
