@@ -14,6 +14,7 @@ mod gates;
 mod guard;
 mod guard_hooks;
 mod ignored;
+mod in_place;
 mod json;
 mod kept;
 mod lifecycle_hooks;
