@@ -343,7 +343,7 @@ fn a_stash_in_the_same_moment_stays() {
     let (real, once) = (real.display(), sandbox.notes.join("once"));
     let shim = format!(
         "#!/bin/sh\ncase \" $* \" in *' stash drop '*)\nif mkdir '{}' 2>/dev/null; then theirs=$('{real}' commit-tree \
-         -p HEAD -p HEAD -m theirs HEAD^{{tree}}); '{real}' stash store -m theirs \"$theirs\"; fi ;;\nesac\nexec '{real}' \"$@\"\n",
+         -p HEAD -p stash@{{1}} -m theirs HEAD^{{tree}}); '{real}' stash store -m theirs \"$theirs\"; fi ;;\nesac\nexec '{real}' \"$@\"\n",
         once.display()
     );
     let dir = sandbox.outside("shim");
