@@ -56,7 +56,7 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::names::Change;
 use crate::report::{Redaction, Wanted};
-use crate::settings::{Colour, Options, Settings, parse_colour};
+use crate::settings::{Colour, Options, Settings, Strategy, parse_colour};
 use crate::stories::from_directory;
 use crate::ui::report::{JOB_PAGE, Progress, markdown};
 use crate::ui::{self, Narrator, Screen, github};
@@ -409,6 +409,17 @@ fn tell_fixed(open: &mut Loop<'_>) {
                 "{key} has no effect on an active loop: it keeps the story list that it began with"
             ));
         }
+    }
+}
+
+/// Reports that an active loop keeps its strategy.
+fn tell_strategy(open: &mut Loop<'_>, typed: Option<Strategy>) {
+    let kept = open.state.strategy;
+    if typed.is_some_and(|typed| typed != kept) {
+        open.tell(format!(
+            "--strategy has no effect on an active loop: it keeps the strategy {}",
+            kept.name()
+        ));
     }
 }
 

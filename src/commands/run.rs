@@ -3,7 +3,7 @@
 use super::choose::{AT_THE_END, QUESTION, by_flag, choose, closes};
 use super::notify::notify;
 use super::pick::change_to_run;
-use super::{context, put_stories_in, step_settings, summarise, tell_fixed, tell_ignored};
+use super::{context, put_stories_in, step_settings, summarise, tell_fixed, tell_ignored, tell_strategy};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -127,6 +127,7 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
     let mut open = started.open;
     if started.already {
         tell_fixed(&mut open);
+        tell_strategy(&mut open, args.strategy);
     }
     let mut step = AttemptOptions {
         settings: step_settings(&open, &args.settings),

@@ -1,7 +1,7 @@
 //! `git ralph start`.
 
 use super::pick::change_to_run;
-use super::{context, put_stories_in, tell_ignored};
+use super::{context, put_stories_in, tell_ignored, tell_strategy};
 use crate::async_cmd::quoted;
 use crate::cli;
 use crate::cli::complete::changes;
@@ -119,7 +119,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let started = Box::pin(start(context, &change, &options)).await?;
         (started.open, started.already)
     };
+    let mut open = open;
     if already {
+        tell_strategy(&mut open, args.strategy);
         let message = "the loop is already active; nothing was changed".to_owned();
         screen.say(&format!("{message}\n"));
         if screen.json {

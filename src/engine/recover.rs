@@ -130,7 +130,8 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     if !cut_off || !here || is_held() || is_locked(site, change) {
         return Ok((context, state));
     }
-    let open = open(context, change).await?;
+    let mut open = open(context, change).await?;
+    open.context.repo = open.context.repo.with_users_index();
     Ok((open.context, open.state))
 }
 

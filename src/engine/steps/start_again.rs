@@ -46,6 +46,8 @@ async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
         abort(&mut open).await?;
     }
     let mut context = open.context;
+    // The loop may have worked with an index of its own.
+    context.repo = context.repo.with_users_index();
     context.head = context.repo.head().await?;
     Ok(context)
 }

@@ -261,6 +261,22 @@ fn abort_leads_back_to_before_the_loop() {
 }
 
 #[test]
+fn a_loop_is_begun_anew_from_the_users_index() {
+    let sandbox = stashed();
+    let place = Place::of(&sandbox);
+    sandbox.start();
+    next(&sandbox, "echo 1 >one; complete").exits(0);
+    sandbox.ralph(&["start", CHANGE, "--restart"]).exits(0);
+    assert_eq!(Place::of(&sandbox), place);
+    let same = ["start", CHANGE, "--strategy", "branch"];
+    sandbox.ralph(&same).exits(0).says("it keeps the strategy stash");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(Place::of(&sandbox), place);
+    sandbox.ralph(&same).exits(0);
+    assert_eq!(sandbox.status()["branch"], "ralph/add-login");
+}
+
+#[test]
 fn keep_leaves_the_entries_of_stories_that_failed() {
     let sandbox = stashed();
     sandbox.start();
