@@ -1,0 +1,107 @@
+//! The values of settings that have names.
+
+use serde::{Deserialize, Serialize};
+
+/// The choice that `run` makes at the end of the loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinishChoice {
+    /// Ask on a terminal; otherwise leave it to a later `finish`.
+    #[default]
+    Ask,
+    /// Bring the work to the original branch, uncommitted.
+    Cleanup,
+    /// Stay on the loop's branch.
+    Keep,
+}
+
+/// The way to notify a person that a long run has ended, or asks something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Notify {
+    /// By the bell of the terminal.
+    #[default]
+    Bell,
+    /// Not at all.
+    Off,
+    /// By a shell command.
+    Command(String),
+}
+
+/// The action of `run` when a story has no retries left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// Stop; the loop stays open.
+    #[default]
+    Stop,
+    /// Skip the story, and continue.
+    Skip,
+    /// Finish the loop as if it were complete.
+    Finish,
+}
+
+/// Whoever marks a complete story as done in its list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// git-ralph, once the agent has promised and all gates have passed.
+    #[default]
+    Auto,
+    /// The agent; a promise with open tasks is a failed attempt.
+    Agent,
+    /// Nobody: the loop itself remembers which stories are done.
+    Never,
+}
+
+impl Mark {
+    /// Returns the value of the setting.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Agent => "agent",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// The place of a loop's checkpoints, and of HEAD meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Checkpoints are commits of the branch `ralph/<change>`, which is checked out during the loop.
+    #[default]
+    Branch,
+    /// HEAD, its branch and the index stay as they are; checkpoints hang on a hidden ref, and the state before the story
+    /// is shown as a stash entry.
+    Stash,
+}
+
+impl Strategy {
+    /// Returns the value of the setting.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Branch => "branch",
+            Self::Stash => "stash",
+        }
+    }
+
+    /// Returns whether this is the default.
+    #[must_use]
+    pub fn is_branch(&self) -> bool {
+        *self == Self::Branch
+    }
+}
+
+/// The use of colours, as in git's `color.ui`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// On a terminal.
+    Auto,
+    /// In pipes and files too.
+    Always,
+    /// Never.
+    Never,
+}
