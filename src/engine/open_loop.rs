@@ -255,7 +255,15 @@ impl<'o> Loop<'o> {
     /// Returns the position of HEAD and the branch; asks git only if something may have moved them since the last time.
     pub(crate) async fn position(&mut self) -> Result<Position, Error> {
         let repo = &self.context.repo;
-        if let Some(head) = &self.view.head {
+        if let (Some(head), Some(refs), false) =
+            (&self.view.head, &self.view.refs, self.state.strategy.is_branch())
+        {
+            return Ok(Position {
+                head: head.clone(),
+                tip: refs.at(&self.state.tip_ref()),
+            });
+        }
+        if let (Some(head), true) = (&self.view.head, self.state.strategy.is_branch()) {
             let tip = position::branch_tip(&repo.git, &self.state, head).await?;
             return Ok(Position {
                 head: head.clone(),

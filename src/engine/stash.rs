@@ -21,7 +21,7 @@ use crate::state::{Intent, SavePlan, SavePoint};
 /// Name of the list of all entries before an attempt, in the loop's directory.
 const BEFORE: &str = "stash-before";
 
-/// Stores the state before an attempt at a story, unless its entry is there already, and records the list.
+/// Stores the state before an attempt at a story, unless its entry is there already.
 pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
     if open.state.strategy != Strategy::Stash {
         return Ok(());
@@ -51,13 +51,10 @@ pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> 
         point,
     };
     journal::begin(open, Intent::Save(plan.clone()))?;
-    apply(open, plan).await?;
-    let list = open.context.repo.git.stash_list().await?;
-    let lines: String = list.iter().map(|entry| format!("{}\n", entry.oid)).collect();
-    Ok(write_private(&open.file(BEFORE), &lines)?)
+    apply(open, plan).await
 }
 
-/// Applies the plan of a save.
+/// Applies the plan of a save; records the list as it is then.
 pub(crate) async fn apply(open: &mut Loop<'_>, plan: SavePlan) -> Result<(), Error> {
     let SavePlan { point, old } = plan;
     let keep = Update::Set {
@@ -72,9 +69,15 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: SavePlan) -> Result<(), Err
     if list.iter().all(|entry| entry.oid != point.entry) {
         git.stash_store(&entry_of(open, &point)).await?;
     }
-    if let Some(old) = old {
-        drop_entry(open, &old).await?;
+    if let Some(old) = &old {
+        drop_entry(open, old).await?;
     }
+    let listed = list
+        .iter()
+        .map(|entry| &entry.oid)
+        .filter(|oid| Some(*oid) != old.as_ref());
+    let lines = listed.chain([&point.entry]).map(|oid| format!("{oid}\n"));
+    write_private(&open.file(BEFORE), &lines.collect::<String>())?;
     let points = &mut open.state.save_points;
     points.retain(|other| other.story != point.story);
     points.push(point);
@@ -156,58 +159,6 @@ pub(crate) async fn has_new_entries(open: &Loop<'_>) -> Result<Option<bool>, Err
     }
     let list = open.context.repo.git.stash_list().await?;
     Ok(Some(list.iter().any(|entry| !before.contains(&entry.oid))))
-}
-
-/// Returns the reason why the tree `now` is no complete story: every tracked file with changes from before the attempt is
-/// again as in HEAD, or as staged, like after `git reset --hard` or `git checkout .`, which take the work of earlier
-/// stories along. A single such file is only reported: the story may have been to undo its change.
-pub(crate) async fn lost_work(open: &mut Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
-    let state = &open.state;
-    if state.strategy != Strategy::Stash || *now == state.checkpoint_tree {
-        return Ok(None);
-    }
-    let Some(head) = state.loop_head().oid else {
-        return Ok(None);
-    };
-    let staged = state.save_points.last().map(|point| point.staged.clone());
-    let mut bases = vec![open.context.repo.git.tree_of(&head).await?];
-    bases.extend(staged.filter(|staged| !bases.contains(staged)));
-    for base in bases {
-        let undone = undone(open, &base, now).await?;
-        let names = first_few(&undone).join(", ");
-        match undone.as_slice() {
-            [] => {}
-            [_] => open.tell(format!(
-                "warning: the changes to {names} from before the attempt are undone"
-            )),
-            _ => {
-                return Ok(Some(format!(
-                    "all changes to {names} from before this attempt are gone (git reset, checkout, restore or \
-                     stash?); they are the work of earlier stories or of the user, and must stay"
-                )));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Lists the tracked files in which the checkpoint differs from `base`, if `now` is like `base` in all of them.
-async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<Vec<Vec<u8>>, Error> {
-    let git = &open.context.repo.git;
-    // git-ralph itself has marked the story in its list.
-    let list = open.state.source.path.as_bytes();
-    let changed = git.diff_trees(base, &open.state.checkpoint_tree).await?;
-    let changed = changed
-        .into_iter()
-        .filter(|(status, path)| *status != b'A' && path != list);
-    let changed: Vec<Vec<u8>> = changed.map(|(_, path)| path).collect();
-    if changed.is_empty() {
-        return Ok(changed);
-    }
-    let still = git.diff_trees(base, now).await?;
-    let still: HashSet<Vec<u8>> = still.into_iter().map(|(_, path)| path).collect();
-    let is_undone = changed.iter().all(|path| !still.contains(path));
-    Ok(if is_undone { changed } else { Vec::new() })
 }
 
 fn before(open: &Loop<'_>) -> HashSet<Oid> {

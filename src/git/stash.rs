@@ -70,7 +70,7 @@ impl Git {
                 break;
             };
             if dropped == *oid {
-                continue;
+                return Ok(stored_again);
             }
             let known = list.into_iter().find(|entry| entry.oid == dropped);
             let entry = match known {

@@ -3,7 +3,7 @@
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::verdict::Judgement;
-use super::{gates, message};
+use super::{gates, lost_work, message};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
@@ -14,7 +14,7 @@ use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, marks, numbers, stash, unmarked_stories, users_head};
+use crate::engine::{Loop, marks, numbers, unmarked_stories, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
@@ -122,7 +122,7 @@ pub(crate) async fn conclude(
     if accepted.is_some()
         && !users_head::is_persons(&open.state)
         && let Ok(reading) = &left
-        && let Some(why) = stash::lost_work(open, &reading.tree).await?
+        && let Some(why) = lost_work::lost_work(open, &reading.tree).await?
     {
         outcome.judgement = Judgement::new(Verdict::Failed, why);
         accepted = None;

@@ -2,6 +2,7 @@
 //!
 //! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
+//! - `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
 
 mod accept;
@@ -10,6 +11,7 @@ mod backoff;
 pub(crate) mod gates;
 pub(crate) mod learnings;
 pub(crate) mod limits;
+mod lost_work;
 mod message;
 mod prompting;
 pub(crate) mod refusal;

@@ -4,6 +4,7 @@ use crate::engine::position::branch_tip;
 use crate::engine::{Loop, journal, stash};
 use crate::error::Error;
 use crate::events::What;
+use crate::names::short_branch;
 use crate::refs::Update;
 use crate::state::{ClosePlan, Intent, Progress};
 
@@ -41,7 +42,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: ClosePlan) -> Result<(), Er
     journal::end(open)?;
     open.emit(What::Finished {
         how: if plan.keep { "keep" } else { "cleanup" }.to_owned(),
-        branch: open.state.original_branch.clone(),
+        branch: head.branch.map(|branch| short_branch(&branch).to_owned()),
         kept: name,
     });
     Ok(())

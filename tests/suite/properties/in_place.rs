@@ -293,21 +293,22 @@ fn keep_leaves_the_entries_of_stories_that_failed() {
 fn entries_are_not_found_by_their_names() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.strategy", "stash");
-    let tasks = "# T\n\n## 1: a b\n- [ ] x\n\n## 1: c\n- [ ] y\n";
-    sandbox.write("c.md", tasks);
+    let stories =
+        r#"[{"id": "a: b", "title": "x", "passes": false}, {"id": "a", "title": "y", "passes": false}]"#;
+    sandbox.write("prd.json", stories);
     sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "lists"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
     // An entry of the user's with a name of ours, and one of a change with a longer name.
     let mut mine = Vec::new();
-    for name in ["ralph:c:1", "ralph:cc:1", "ralph:c"] {
+    for name in ["ralph:c:a: b", "ralph:cc:a", "ralph:c"] {
         sandbox.write("README.md", name);
         sandbox.git(&["stash", "push", "-q", "-m", name]);
         mine.insert(0, format!("On main: {name}"));
     }
-    sandbox.ralph(&["start", "c", "--stories", "c.md"]).exits(0);
+    sandbox.ralph(&["start", "c", "--stories", "prd.json"]).exits(0);
     let step = |step: &str, script: &str| sandbox.ralph(&[step, "c", "--", &sandbox.agent(script)]);
     step("next", "failed red").exits(3);
-    assert_eq!(list(&sandbox).len(), 4);
+    assert_eq!(list(&sandbox)[0], "On main: ralph:c:a: b");
     assert_eq!(list(&sandbox)[1..], mine);
     step("retry", "echo 1 >one; complete").exits(0);
     assert_eq!(list(&sandbox), mine);
@@ -390,6 +391,70 @@ fn a_detached_head_stays_detached() {
     assert_eq!((now.head, now.index), (place.head, place.index));
     assert_eq!(list(&sandbox)[0], "On (no branch): ralph:add-login:2");
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+}
+
+#[test]
+fn settings_that_change_what_git_shows_change_nothing() {
+    let sandbox = stashed();
+    for (key, value) in [
+        ("log.showSignature", "true"),
+        ("color.ui", "always"),
+        ("stash.showIncludeUntracked", "true"),
+        ("log.decorate", "full"),
+        ("core.logAllRefUpdates", "false"),
+    ] {
+        sandbox.configure(key, value);
+    }
+    let mine = list(&sandbox);
+    sandbox.start();
+    let place = Place::of(&sandbox);
+    next(&sandbox, "git add -A; failed red").exits(3);
+    assert_eq!(list(&sandbox), [&[FIRST.to_owned()][..], &mine].concat());
+    sandbox
+        .step("retry", &sandbox.agent("echo 1 >one; complete"))
+        .exits(0);
+    assert_eq!((Place::of(&sandbox), list(&sandbox)), (place, mine));
+}
+
+#[test]
+fn refs_in_tables_are_as_good() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir_all(&sandbox.top).unwrap();
+    let init = sandbox
+        .git_cmd(&["init", "-q", "-b", "main", "--ref-format=reftable"])
+        .run();
+    if init.code != 0 {
+        // Git before 2.45 has no such format.
+        return;
+    }
+    sandbox.configure("user.name", "Somebody");
+    sandbox.configure("user.email", "somebody@example.org");
+    sandbox.write("t.md", "- [ ] 1. one\n- [ ] 2. two\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "first"]);
+    sandbox.write("t.md", "- [ ] 1. one\n- [ ] 2. two\n\nedited\n");
+    sandbox.git(&["stash", "-q"]);
+    sandbox.git(&["stash", "apply", "-q"]);
+    sandbox.configure("ralph.guard", "false");
+    let before = sandbox.print();
+    sandbox
+        .ralph(&["start", "c", "--strategy", "stash", "--stories", "t.md"])
+        .exits(0);
+    next(&sandbox, "git stash clear; git commit -q -a -m agent; failed red").exits(3);
+    assert_eq!(list(&sandbox), [FIRST.replace("add-login", "c")]);
+    sandbox
+        .step("retry", &sandbox.agent("echo 1 >one; complete"))
+        .exits(0);
+    assert!(list(&sandbox).is_empty());
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    let now = sandbox.print();
+    assert_eq!((now.index, now.head), (before.index, before.head));
+    let main = before
+        .refs
+        .lines()
+        .find(|line| line.starts_with("refs/heads/main"))
+        .unwrap();
+    assert!(now.refs.contains(main));
 }
 
 #[test]
