@@ -17,6 +17,7 @@ pub mod layout;
 mod listing;
 pub mod locks;
 mod loose;
+mod new_entries;
 mod new_objects;
 mod objects;
 mod operations;

@@ -2,22 +2,18 @@
 //! are exactly the user's.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
-use super::index_file::{self, GITLINK, Index};
+use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use crate::error::{Advice, Advise, hint};
 use crate::fs::make_accessible;
 use crate::names::Oid;
 use crate::paths::first_few;
-
-/// Index size, in bytes, above which git compares two trees faster than git-ralph compares two indexes.
-const LARGE: u64 = 1024 * 1024;
 
 /// The owner of the work tree that is read: before the loop, content that git cannot store is an error for the user;
 /// after an attempt it must not stop the loop.
@@ -454,58 +450,4 @@ impl Repo {
         }
         Ok(self.git.write_tree(index).await?)
     }
-}
-
-/// The differences between a tree and another.
-#[derive(Debug, Default)]
-struct New {
-    changes: Option<Vec<(u8, Vec<u8>)>>,
-    links: Vec<Vec<u8>>,
-}
-
-/// Compares two indexes instead of the trees that they hold; returns `None` if they are too large for that to be
-/// faster, or do not certainly hold these trees.
-fn compared(known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
-    let length = tree.as_str().len() / 2;
-    if known.metadata().ok()?.len() > LARGE {
-        return None;
-    }
-    let (was, is) = (fs::read(known).ok()?, fs::read(index).ok()?);
-    let (was, is) = (Index::parse(&was, length)?, Index::parse(&is, length)?);
-    if was.tree.as_ref() != Some(base) || is.tree.as_ref() != Some(tree) {
-        return None;
-    }
-    let mut changes = Vec::new();
-    let mut links = Vec::new();
-    index_file::compare(&was, &is, |was, is| {
-        let Some(path) = is.or(was).map(|entry| entry.path.to_vec()) else {
-            return;
-        };
-        let old = was.map(|entry| (entry.mode, entry.oid));
-        let new = is.map(|entry| (entry.mode, entry.oid));
-        let (old_mode, new_mode) = (old.map(|old| old.0), new.map(|new| new.0));
-        if new_mode == Some(GITLINK) && old_mode != Some(GITLINK) {
-            links.push(path.clone());
-        }
-        let status = match (old_mode, new_mode) {
-            (Some(_), None) => b'D',
-            (None, Some(_)) => b'A',
-            (Some(old), Some(new)) if old >> 12 != new >> 12 => b'T',
-            _ if old != new => b'M',
-            _ => return,
-        };
-        changes.push((status, path));
-    });
-    Some(New {
-        changes: Some(changes),
-        links,
-    })
-}
-
-/// Returns whether an index that holds `tree` certainly has no gitlinks.
-fn has_no_links(index: &Path, tree: &Oid) -> bool {
-    fs::read(index).is_ok_and(|bytes| {
-        Index::parse(&bytes, tree.as_str().len() / 2)
-            .is_some_and(|index| index.entries.iter().all(|entry| entry.mode != GITLINK))
-    })
 }
