@@ -1,7 +1,7 @@
 //! Shows the output of an attempt to people: its log, with the JSON of an agent put into words.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::agent::decode::{Decoder, Format};
@@ -10,17 +10,37 @@ use crate::fs::{FileError, Links, file_error, open_regular};
 /// Number of bytes of the log that are read in one step.
 const PIECE: usize = 64 * 1024;
 
+/// Number of bytes of a line beyond which it is not read as a whole.
+const LONG: usize = 4 << 20;
+
 /// Reads the log of an attempt, even while it grows.
 pub struct AttemptOutput {
     file: File,
     reader: Reader,
+    /// True if the rest of a line is passed over, because its beginning was.
+    passes_over: bool,
 }
 
 enum Reader {
     /// Unchanged, byte for byte.
     Raw,
-    /// JSON in words, everything else unchanged; with the part of a line read so far.
-    Words(Box<Decoder>, Vec<u8>),
+    /// JSON in words, everything else unchanged.
+    Words(Box<Words>),
+}
+
+/// Puts whole lines of JSON into words.
+struct Words {
+    decoder: Decoder,
+    /// The part of a line read so far.
+    begun: Vec<u8>,
+    /// The way of the rest of a long line; `None` at the beginning of a line.
+    long: Option<Long>,
+}
+
+#[derive(Clone, Copy)]
+enum Long {
+    Json,
+    Unchanged,
 }
 
 impl AttemptOutput {
@@ -33,9 +53,49 @@ impl AttemptOutput {
         let file = file.map_err(|source| file_error("read", log, source))?;
         let reader = match format {
             None => Reader::Raw,
-            Some(format) => Reader::Words(Box::new(Decoder::new(format, "")), Vec::new()),
+            Some(format) => Reader::Words(Box::new(Words {
+                decoder: Decoder::new(format, ""),
+                begun: Vec::new(),
+                long: None,
+            })),
         };
-        Ok(Self { file, reader })
+        Ok(Self {
+            file,
+            reader,
+            passes_over: false,
+        })
+    }
+
+    /// Opens the log of an attempt by the name of its format, which may be unknown; `raw` shows its bytes.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open_named(log: &Path, format: Option<&str>, raw: bool) -> Result<Self, FileError> {
+        let format = format.and_then(|name| name.parse().ok()).unwrap_or(Format::Auto);
+        Self::open(log, (!raw).then_some(format))
+    }
+
+    /// Passes over all of the present log but its last bytes; returns true if there is so much of it.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn pass_over_all_but(&mut self, kept: u64) -> io::Result<bool> {
+        let read = self.file.stream_position()?;
+        let length = self.file.metadata()?.len();
+        if length.saturating_sub(read) <= kept {
+            return Ok(false);
+        }
+        if read == 0 {
+            // The format shows at the beginning.
+            self.read()?;
+        }
+        self.file.seek(SeekFrom::Start(length - kept))?;
+        self.passes_over = true;
+        if let Reader::Words(words) = &mut self.reader {
+            words.begun.clear();
+            words.long = None;
+        }
+        Ok(true)
     }
 
     /// Returns the next piece of the present log; `None` at its end.
@@ -49,9 +109,14 @@ impl AttemptOutput {
             return Ok(None);
         }
         piece.truncate(read);
+        if self.passes_over {
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            self.passes_over = end.is_none();
+            piece.drain(..end.map_or(piece.len(), |end| end + 1));
+        }
         Ok(Some(match &mut self.reader {
             Reader::Raw => piece,
-            Reader::Words(decoder, line) => in_words(decoder, line, &piece),
+            Reader::Words(words) => words.take(&piece),
         }))
     }
 
@@ -60,38 +125,64 @@ impl AttemptOutput {
     pub fn rest(&mut self) -> Vec<u8> {
         match &mut self.reader {
             Reader::Raw => Vec::new(),
-            Reader::Words(decoder, line) if line.is_empty() => {
-                drop(decoder.take_activity());
+            Reader::Words(words) if words.begun.is_empty() => {
+                drop(words.decoder.take_activity());
                 Vec::new()
             }
-            Reader::Words(decoder, line) => in_words(decoder, line, b"\n"),
+            Reader::Words(words) => words.take(b"\n"),
         }
     }
 }
 
-/// Puts whole lines of JSON into words; returns every other line unchanged.
-fn in_words(decoder: &mut Decoder, begun: &mut Vec<u8>, piece: &[u8]) -> Vec<u8> {
-    let mut words = Vec::new();
-    for part in piece.split_inclusive(|byte| *byte == b'\n') {
-        begun.extend_from_slice(part);
-        if !part.ends_with(b"\n") {
-            continue;
+impl Words {
+    /// Puts whole lines of JSON into words; returns every other line unchanged.
+    fn take(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut words = Vec::new();
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            let ends = part.ends_with(b"\n");
+            match self.long {
+                Some(Long::Unchanged) => words.extend_from_slice(part),
+                Some(Long::Json) => {
+                    self.decoder.push(part);
+                    self.tell(&mut words);
+                }
+                None => {
+                    self.begun.extend_from_slice(part);
+                    if !ends && self.begun.len() < LONG {
+                        continue;
+                    }
+                    let line = std::mem::take(&mut self.begun);
+                    self.long = Some(self.line(&line, &mut words));
+                }
+            }
+            if ends {
+                self.long = None;
+            }
         }
-        let line = std::mem::take(begun);
+        words
+    }
+
+    /// Takes a line, or the beginning of a long one; returns the way of its rest.
+    fn line(&mut self, line: &[u8], words: &mut Vec<u8>) -> Long {
         let is_json = line.trim_ascii_start().starts_with(b"{");
         if is_json {
-            decoder.push(&line);
+            self.decoder.push(line);
         }
-        if is_json && !matches!(decoder.format(), Format::Text | Format::Auto) {
-            for told in decoder.take_activity() {
-                words.extend_from_slice(told.as_bytes());
-                words.push(b'\n');
-            }
+        if is_json && !matches!(self.decoder.format(), Format::Text | Format::Auto) {
+            self.tell(words);
+            Long::Json
         } else {
-            words.extend_from_slice(&line);
+            words.extend_from_slice(line);
+            Long::Unchanged
         }
     }
-    words
+
+    fn tell(&mut self, words: &mut Vec<u8>) {
+        for told in self.decoder.take_activity() {
+            words.extend_from_slice(told.as_bytes());
+            words.push(b'\n');
+        }
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +206,27 @@ mod tests {
         }
         seen.extend(output.rest());
         String::from_utf8(seen).unwrap()
+    }
+
+    #[test]
+    fn the_beginning_of_a_long_log_and_of_a_long_line_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("1.1.log");
+        let long = "x".repeat(3 * PIECE);
+        std::fs::write(&log, format!("begin\n{long}\nend\n")).unwrap();
+        let mut output = AttemptOutput::open(&log, Some(Format::Text)).unwrap();
+        assert!(output.pass_over_all_but(100).unwrap());
+        assert_eq!(output.read().unwrap().unwrap(), b"end\n");
+        assert!(!output.pass_over_all_but(100).unwrap());
+        let huge = "y".repeat(LONG + PIECE);
+        std::fs::write(&log, format!("{huge}\nend")).unwrap();
+        let mut output = AttemptOutput::open(&log, Some(Format::Claude)).unwrap();
+        let mut seen = Vec::new();
+        while let Some(words) = output.read().unwrap() {
+            seen.extend(words);
+        }
+        seen.extend(output.rest());
+        assert_eq!(seen, format!("{huge}\nend\n").as_bytes());
     }
 
     /// Returns the length of the log once this piece has been written.

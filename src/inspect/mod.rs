@@ -2,6 +2,7 @@
 
 pub mod attempt_output;
 pub mod doctor;
+pub mod follow;
 pub mod next_steps;
 pub mod status;
 pub mod status_line;

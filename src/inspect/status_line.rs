@@ -52,7 +52,9 @@ pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
     }
 }
 
-fn of(state: &State) -> String {
+/// Returns the line of a loop with this state.
+#[must_use]
+pub fn of(state: &State) -> String {
     let progress = &state.progress;
     let mut words = format!("ralph: {}", state.change);
     if let Some(listed) = &state.listed {

@@ -1,0 +1,279 @@
+//! Follows a loop by its files: its events, its state, and the process that drives it. Takes no lock and writes nothing,
+//! so it can look at a loop of any process, and of any day.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
+use crate::engine::stories::listing_of;
+use crate::events::Event;
+use crate::fs::{Links, open_regular};
+use crate::names::Change;
+use crate::state::{Phase, State, Store};
+
+/// Number of bytes that are read in one step.
+const PIECE: u64 = 256 * 1024;
+/// The longest line that is kept; no event is as long.
+const LONGEST: usize = 16 << 20;
+/// The interval between two looks for the process that drives the loop.
+const DRIVER: Duration = Duration::from_secs(1);
+
+/// Reads the whole lines of a file that grows, also if another file takes its place.
+#[derive(Debug)]
+pub struct LineTail {
+    path: PathBuf,
+    open: Option<(File, u64)>,
+    read: u64,
+    /// A line without its end, which may still be written.
+    begun: Vec<u8>,
+}
+
+/// The lines since the last look.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// True if they begin a new file: those before are of another.
+    pub anew: bool,
+    /// The lines, without their ends.
+    pub lines: Vec<Vec<u8>>,
+}
+
+impl LineTail {
+    /// Makes a reader of a file that need not exist yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            open: None,
+            read: 0,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Returns the lines that are new since the last look.
+    ///
+    /// # Errors
+    /// If the file is there but cannot be read.
+    pub fn poll(&mut self) -> io::Result<Lines> {
+        let mut found = Lines::default();
+        // What was written before another file took its place is read first.
+        self.read_on(&mut found.lines)?;
+        let Ok(now) = self.path.symlink_metadata() else {
+            return Ok(found);
+        };
+        let is_same = |(_, inode): &(File, u64)| *inode == now.ino() && now.len() >= self.read;
+        if self.open.as_ref().is_some_and(is_same) {
+            return Ok(found);
+        }
+        let file = match open_regular(&self.path, Links::Refused, OpenOptions::new().read(true)) {
+            Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(found),
+            opened => opened?,
+        };
+        found.anew = self.open.is_some();
+        if found.anew {
+            found.lines.clear();
+        }
+        self.open = Some((file, now.ino()));
+        self.read = 0;
+        self.begun.clear();
+        self.read_on(&mut found.lines)?;
+        Ok(found)
+    }
+
+    fn read_on(&mut self, lines: &mut Vec<Vec<u8>>) -> io::Result<()> {
+        let Some((file, _)) = &mut self.open else {
+            return Ok(());
+        };
+        loop {
+            let mut piece = Vec::new();
+            let read = file.by_ref().take(PIECE).read_to_end(&mut piece)?;
+            self.read += read as u64;
+            for part in piece.split_inclusive(|byte| *byte == b'\n') {
+                if self.begun.len() < LONGEST {
+                    self.begun.extend_from_slice(part);
+                }
+                if part.ends_with(b"\n") {
+                    let mut line = std::mem::take(&mut self.begun);
+                    line.pop();
+                    lines.push(line);
+                }
+            }
+            if read == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Follows one loop.
+#[derive(Debug)]
+pub struct LoopFollower {
+    store: Store,
+    events: LineTail,
+    /// The file of the state that was read last: its inode and time of change.
+    seen: Option<(u64, i64, i64)>,
+    driver: Option<(Instant, bool)>,
+}
+
+/// The news of a loop since the last look.
+#[derive(Debug, Default)]
+pub struct News {
+    /// True if the events before are of another file.
+    pub anew: bool,
+    /// The lines of events as they are in the file.
+    pub lines: Vec<Vec<u8>>,
+    /// The events.
+    pub events: Vec<Event>,
+    /// The state, if it has changed.
+    pub state: Option<Box<State>>,
+    /// True if the loop's files are gone.
+    pub is_gone: bool,
+    /// True if a process drives the loop now.
+    pub is_driven: bool,
+}
+
+impl LoopFollower {
+    /// Makes a follower that begins with the first event.
+    #[must_use]
+    pub fn new(common_dir: &Path, change: &Change) -> Self {
+        let store = Store::new(common_dir, change);
+        Self {
+            events: LineTail::new(store.file("events.jsonl")),
+            store,
+            seen: None,
+            driver: None,
+        }
+    }
+
+    /// Returns the files of the loop.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Looks at the files. What cannot be read now is read at the next look.
+    pub fn poll(&mut self) -> News {
+        let found = self.events.poll().unwrap_or_default();
+        let events = found.lines.iter();
+        let mut news = News {
+            anew: found.anew,
+            events: events
+                .filter_map(|line| serde_json::from_slice(line).ok())
+                .collect(),
+            is_driven: self.is_driven(),
+            ..News::default()
+        };
+        news.lines = found.lines;
+        match self.store.state_file().symlink_metadata() {
+            Ok(now) => {
+                let stamp = (now.ino(), now.mtime(), now.mtime_nsec());
+                if self.seen != Some(stamp)
+                    && let Ok(Some(state)) = self.store.load()
+                {
+                    self.seen = Some(stamp);
+                    news.state = Some(Box::new(state));
+                }
+            }
+            Err(gone) => news.is_gone = gone.kind() == io::ErrorKind::NotFound,
+        }
+        news
+    }
+
+    /// Returns whether a process holds the loop; looked up once a second.
+    fn is_driven(&mut self) -> bool {
+        let now = Instant::now();
+        match self.driver {
+            Some((looked, is_driven)) if now.duration_since(looked) < DRIVER => is_driven,
+            _ => {
+                let is_driven = is_driven(&self.store);
+                self.driver = Some((now, is_driven));
+                is_driven
+            }
+        }
+    }
+}
+
+/// Returns whether a process holds the loop. The lock is tried only if the process that took it last is alive, so that
+/// a command that takes it at the same moment is hardly ever in its way.
+#[must_use]
+pub fn is_driven(store: &Store) -> bool {
+    let is_alive = |pid: i32| kill(Pid::from_raw(pid), None).is_ok();
+    store.holder().is_none_or(is_alive) && store.is_held()
+}
+
+/// Returns the ids and titles of a loop's stories, and whether each is complete. A list that a command prints is not
+/// asked for: whoever looks runs nothing.
+pub async fn stories_of(state: &State) -> Vec<(String, String, bool)> {
+    if state.source.commands.is_some() || state.progress.phase == Phase::Finished {
+        return Vec::new();
+    }
+    let listing = listing_of(state, state.worktree.as_path()).await;
+    let stories = listing.map(|listing| listing.stories).unwrap_or_default();
+    stories
+        .into_iter()
+        .map(|story| (story.id, story.title, story.done))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(found: &Lines) -> Vec<String> {
+        let lines = found.lines.iter();
+        lines
+            .map(|line| String::from_utf8_lossy(line).into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_read_once_and_whole_and_a_new_file_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        let mut tail = LineTail::new(path.clone());
+        assert_eq!(tail.poll().unwrap(), Lines::default());
+        fs::write(&path, "one\ntw").unwrap();
+        assert_eq!(words(&tail.poll().unwrap()), ["one"]);
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"o\n").unwrap();
+        assert_eq!(words(&tail.poll().unwrap()), ["two"]);
+        fs::rename(&path, dir.path().join("old")).unwrap();
+        fs::write(&path, "three\n").unwrap();
+        let found = tail.poll().unwrap();
+        assert!(found.anew);
+        assert_eq!(words(&found), ["three"]);
+        fs::write(&path, "").unwrap();
+        assert_eq!(words(&tail.poll().unwrap()), [""; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_when_they_are_looked_at(
+            text in "([a-c]{0,3}\n?){0,8}", cuts in prop::collection::vec(0_usize..40, 0..5)
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("events.jsonl");
+            let mut tail = LineTail::new(path.clone());
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let mut seen = Vec::new();
+            let mut file = File::create(&path).unwrap();
+            for pair in cuts.windows(2) {
+                file.write_all(&text.as_bytes()[pair[0]..pair[1]]).unwrap();
+                seen.extend(words(&tail.poll().unwrap()));
+            }
+            let mut whole: Vec<&str> = text.split('\n').collect();
+            whole.pop();
+            prop_assert_eq!(seen, whole);
+        }
+    }
+}
