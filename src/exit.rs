@@ -47,6 +47,30 @@ impl Exit {
     }
 }
 
+impl From<u8> for Exit {
+    /// Returns the result with this code; an error if there is none.
+    fn from(code: u8) -> Self {
+        let plain = [
+            Self::Done,
+            Self::Usage,
+            Self::RetriesLeft,
+            Self::RetriesSpent,
+            Self::NoStory,
+            Self::Limit,
+            Self::Person,
+            Self::Busy,
+            Self::Refused,
+        ];
+        match code {
+            129.. => Self::Signal(i32::from(code) - 128),
+            _ => plain
+                .into_iter()
+                .find(|exit| exit.code() == code)
+                .unwrap_or(Self::Error),
+        }
+    }
+}
+
 /// Code, meaning, and the next step of a script: the table of the manual and of docs/scripting.md.
 pub const TABLE: &[(&str, &str, &str)] = &[
     (

@@ -5,8 +5,8 @@
 
 use std::fs;
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -103,6 +103,14 @@ impl Stop {
     }
 }
 
+/// Called before the program is ended without coming back to its own end.
+static BEFORE_EXIT: Mutex<Option<fn()>> = Mutex::new(None);
+
+/// Has a function called if the program is ended without coming back to its own end.
+pub fn before_exit(call: fn()) {
+    *BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
+}
+
 /// The longest time that the program may take to notice a request to stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -128,6 +136,10 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
                         // A step ends as well as it can, and hears a second signal if it can hear at all.
                         let is_deaf = is_deaf(&main).await;
                         if !held::any() || times > 2 || times == 2 && is_deaf {
+                            let call = *BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
+                            if let Some(call) = call {
+                                call();
+                            }
                             process::exit(i32::from(Exit::Signal(kind.as_raw_value()).code()));
                         }
                     }

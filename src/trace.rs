@@ -1,7 +1,9 @@
 //! Traces the work of git-ralph, for `-v` and for `GIT_RALPH_LOG` (a tracing filter such as `debug`).
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tracing_subscriber::EnvFilter;
 
@@ -21,11 +23,46 @@ pub fn begin(verbose: u8) {
     };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
-        .with_writer(io::stderr)
+        .with_writer(|| Lines)
         .with_target(false)
         .with_level(false)
         .without_time()
         .init();
+}
+
+/// True while the view has the screen.
+static HOLDS: AtomicBool = AtomicBool::new(false);
+/// The lines that were held back; more than this many bytes are left out.
+static HELD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+const ROOM: usize = 1 << 20;
+
+/// Begins to hold lines back, or prints those that were.
+pub fn hold(holds: bool) {
+    HOLDS.store(holds, Ordering::SeqCst);
+    if !holds {
+        let held = std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = io::stderr().lock().write_all(&held);
+    }
+}
+
+/// Writes lines to standard error, or keeps them for later.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !HOLDS.load(Ordering::SeqCst) {
+            return io::stderr().write(bytes);
+        }
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() + bytes.len() <= ROOM {
+            held.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Reports that the program could not even begin.

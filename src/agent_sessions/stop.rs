@@ -155,6 +155,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         }
         .into()),
         StepEnd::Limited(limit) => Ok(Answer::Tell(limited(open, &limit))),
+        StepEnd::Asked => Ok(Answer::Tell(limited(open, "git ralph stop"))),
         StepEnd::Interrupted(signal) => Err(Error::Stopped(signal)),
     }
 }

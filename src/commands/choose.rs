@@ -7,38 +7,117 @@ use crate::error::Error;
 use crate::events::log::{Log, attempts, range_of};
 use crate::names::counted;
 use crate::ui::choice::{Choice, ask};
-use crate::ui::{self, Screen};
+use crate::ui::view::completion::{self, Page};
+use crate::ui::{self, Screen, pager};
 
 /// The question at the end of a run.
-pub(super) const QUESTION: &str = "what should happen to the work?";
+const QUESTION: &str = "what should happen to the work?";
 /// The choices when no story is left.
 pub(super) const AT_THE_END: [Choice; 4] = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
+
 /// Says what closing the loop would do, and asks; an answer that only shows something is followed by the same question.
+/// With the summary of the loop, asks on the whole screen.
 pub(super) async fn choose(
     screen: Screen,
     open: &mut Loop<'_>,
-    question: &str,
     possible: &[Choice],
+    summary: Option<String>,
 ) -> Result<Choice, Error> {
     let loud = Screen {
         quiet: false,
         ..screen
     };
-    loud.say(&offers(open).await?);
+    let offers = offers(open).await?;
+    if let Some(summary) = summary
+        && let Some(chosen) = choose_on_screen(open, possible, summary, &offers).await?
+    {
+        return Ok(chosen);
+    }
+    loud.say(&format!(
+        "\n  c  cleanup: {}\n  k  keep: {}\n",
+        offers.cleanup, offers.keep
+    ));
     loop {
         let stop = open.context.stop.clone();
-        match ask(screen, question, possible, &stop).await {
-            Choice::Diff => show_diff(open).await?,
-            Choice::Log => {
-                let log = Log {
-                    change: open.change().clone(),
-                    attempts: attempts(&open.file("events.jsonl"))?,
-                };
-                loud.say(&ui::log::table(&log, loud.columns()));
+        match ask(screen, QUESTION, possible, &stop).await {
+            Choice::Diff => {
+                let (from, to) = shown_range(open)?;
+                open.context.repo.git.show(&["diff", &from, &to, "--"]).await?;
             }
+            Choice::Log => loud.say(&log_of(open, loud)?),
             chosen => return Ok(chosen),
         }
     }
+}
+
+/// Asks on the whole screen; returns `None` if the terminal cannot be used.
+async fn choose_on_screen(
+    open: &mut Loop<'_>,
+    possible: &[Choice],
+    summary: String,
+    offers: &Offers,
+) -> Result<Option<Choice>, Error> {
+    let top = open.context.repo.top.clone();
+    let words = |choice: &Choice| {
+        let words = match choice {
+            Choice::Cleanup => &offers.cleanup,
+            Choice::Keep => &offers.keep,
+            Choice::Retry => "have the agent attempt the story once more",
+            Choice::Skip => "go on without the story",
+            Choice::Diff => "show what was changed",
+            Choice::Log => "show the attempts",
+            Choice::Quit => return None,
+        };
+        Some((*choice, words.to_owned()))
+    };
+    let page = Page {
+        summary: summary + &kept_attempts(open)?,
+        choices: possible.iter().filter_map(words).collect(),
+    };
+    loop {
+        let (page, stop) = (page.clone(), open.context.stop.from_now());
+        let asked = tokio::task::spawn_blocking(move || completion::ask(&page, || stop.times() > 0));
+        let shown = match asked.await {
+            Ok(Ok(Choice::Diff)) => {
+                let (from, to) = shown_range(open)?;
+                pager::show_diff_and_return(&top, &from, &to).await
+            }
+            Ok(Ok(Choice::Log)) => pager::show_and_return(&top, &log_of(open, Screen::default())?).await,
+            Ok(Ok(chosen)) => return Ok(Some(chosen)),
+            Ok(Err(_)) | Err(_) => return Ok(None),
+        };
+        shown.map_err(|source| Error::System {
+            what: "start the pager",
+            source,
+        })?;
+    }
+}
+
+/// Names the failed attempts whose work is kept, in one line; empty if there are none.
+fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
+    let attempts = attempts(&open.file("events.jsonl"))?;
+    let kept = attempts.iter().filter(|entry| entry.kept.is_some());
+    let names: Vec<String> = kept
+        .map(|entry| format!("{}@{}", entry.attempt.story, entry.attempt.attempt))
+        .collect();
+    Ok(match names.as_slice() {
+        [] => String::new(),
+        [only] => format!("the work of a failed attempt is kept: {only}\n"),
+        several => format!(
+            "the work of {} failed attempts is kept: {}\n",
+            several.len(),
+            several.join(", ")
+        ),
+    })
+}
+
+/// Returns the attempts of the loop, as `git ralph log` shows them.
+fn log_of(open: &Loop<'_>, screen: Screen) -> Result<String, Error> {
+    let log = Log {
+        change: open.change().clone(),
+        attempts: attempts(&open.file("events.jsonl"))?,
+    };
+    Ok(ui::log::table(&log, screen.columns()))
 }
 
 /// Returns the way in which a choice closes the loop, if it does.
@@ -50,36 +129,56 @@ pub(super) fn closes(choice: Choice) -> Option<Finish> {
     }
 }
 
+/// The effects of the two ways to close the loop, in words.
+struct Offers {
+    cleanup: String,
+    keep: String,
+}
+
 /// Describes the effects of the two ways to close the loop.
-async fn offers(open: &mut Loop<'_>) -> Result<String, Error> {
+async fn offers(open: &mut Loop<'_>) -> Result<Offers, Error> {
     if !open.state.strategy.is_branch() {
-        return Ok(
-            "\n  c  cleanup: all changes stay in the work tree, uncommitted; the loop's stash entries are dropped\n  k  \
-             keep: the same, but the stash entries stay\n"
-                .to_owned(),
-        );
+        return Ok(Offers {
+            cleanup: "all changes stay in the work tree, uncommitted; the loop's stash entries are dropped".to_owned(),
+            keep: "the same, but the stash entries stay".to_owned(),
+        });
     }
     let cleanup = match engine::can_clean_up(open).await {
         Ok(()) => format!(
-            "return to {} with all changes uncommitted; {} is deleted",
+            "return to {} with all changes uncommitted; {} is deleted{}",
             open.state.original_name(),
-            open.state.branch
+            open.state.branch,
+            moved_on(open).await?
         ),
         Err(error) => format!("not possible: {}", in_one_line(&error)),
     };
     let state = &open.state;
-    let size = open
-        .context
-        .repo
-        .git
-        .diff_size(&state.before.initial, &state.checkpoint)
-        .await?;
+    let git = &open.context.repo.git;
+    let size = git.diff_size(&state.before.initial, &state.checkpoint).await?;
     let files = counted(usize::try_from(size.files).unwrap_or(usize::MAX), "file", "files");
     let commits = counted(open.state.progress.completed.len(), "checkpoint", "checkpoints");
-    Ok(format!(
-        "\n  c  cleanup: {cleanup}\n  k  keep: stay on {} with its commits ({commits}, {files} changed)\n",
-        open.state.branch
-    ))
+    Ok(Offers {
+        cleanup,
+        keep: format!(
+            "stay on {} with its commits ({commits}, {files} changed)",
+            open.state.branch
+        ),
+    })
+}
+
+/// Says that the original branch has moved on since the loop began, and that this is no conflict; else nothing.
+async fn moved_on(open: &Loop<'_>) -> Result<String, Error> {
+    let state = &open.state;
+    let (Some(branch), Some(head)) = (&state.original_branch, &state.original_head) else {
+        return Ok(String::new());
+    };
+    let name = format!("refs/heads/{branch}");
+    let refs = open.context.repo.git.refs(&[&name]).await?;
+    let tip = refs.iter().find(|found| found.name == name);
+    Ok(match tip {
+        Some(tip) if tip.oid != *head => format!("; {branch} has moved on, and merges without conflict"),
+        _ => String::new(),
+    })
 }
 
 /// Returns the reason why a loop cannot be cleaned up, in one line.
@@ -92,16 +191,15 @@ fn in_one_line(error: &Error) -> String {
     }
 }
 
-/// Shows the work of the story that failed last, else the whole loop's, with the user's pager.
-async fn show_diff(open: &Loop<'_>) -> Result<(), Error> {
+/// Returns the two states around the work of the story that failed last, else around the whole loop's.
+fn shown_range(open: &Loop<'_>) -> Result<(String, String), Error> {
     let state = &open.state;
     let failed = match &state.progress.story {
         Some(story) => range_of(&open.file("events.jsonl"), &story.id, Some(story.attempt))?,
         None => None,
     };
     let whole = || (state.before.initial.to_string(), state.checkpoint.to_string());
-    let (from, to) = failed.unwrap_or_else(whole);
-    Ok(open.context.repo.git.show(&["diff", &from, &to, "--"]).await?)
+    Ok(failed.unwrap_or_else(whole))
 }
 
 /// Returns the end of the loop that the arguments choose.

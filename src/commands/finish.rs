@@ -1,6 +1,6 @@
 //! `git ralph finish`.
 
-use super::choose::{AT_THE_END, QUESTION, by_flag, choose, closes};
+use super::choose::{AT_THE_END, by_flag, choose, closes};
 use super::{open_loop, summarise};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
@@ -53,10 +53,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 ..Summary::of(&open, Driver::Steps).await?
             };
             screen.say(&ui::summary::of(&summary, None));
-            match choose(screen, &mut open, QUESTION, &AT_THE_END)
-                .await
-                .map(closes)?
-            {
+            match choose(screen, &mut open, &AT_THE_END, None).await.map(closes)? {
                 Some(choice) => choice,
                 None => return Ok(open.context.stop.signal().map_or(Exit::Done, Exit::Signal)),
             }

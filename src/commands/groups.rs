@@ -9,9 +9,12 @@ use super::Cli;
 
 /// The groups, each with its verbs.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("Begin and end", &["run", "start", "finish", "abort"]),
+    ("Begin and end", &["run", "stop", "start", "finish", "abort"]),
     ("Attempts", &["next", "retry", "skip", "revert", "restore"]),
-    ("Look", &["status", "log", "diff", "report", "stories", "prompt"]),
+    (
+        "Look",
+        &["status", "watch", "log", "diff", "report", "stories", "prompt"],
+    ),
     ("Work on a story yourself", &["complete", "fail"]),
     (
         "Set up",

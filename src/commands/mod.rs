@@ -35,9 +35,12 @@ pub mod run;
 pub mod skip;
 pub mod start;
 pub mod status;
+pub mod stop;
 pub mod stories;
 pub mod usage;
 pub mod version;
+mod view;
+pub mod watch;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -113,6 +116,13 @@ pub enum Command {
     Finish(finish::Args),
     /// Start or resume a loop, and attempt stories until none is left or a limit is reached
     Run(run::Args),
+    /// Watch loops while they run, in any terminal
+    ///
+    /// Follows every active loop of the repository, or one, from its files alone: it holds nothing, and leaving it stops
+    /// nothing. Ends with the exit code of the loop when its run ends.
+    Watch(watch::Args),
+    /// End git ralph run after the attempt that is running, or at once
+    Stop(stop::Args),
     /// Show where a loop stands and which command comes next; without a change, all loops
     Status(status::Args),
     /// List the stories of a change as git-ralph reads them, with warnings
@@ -208,6 +218,8 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Retry(args) => retry::run(with_json(&mut screen, args.json), args).await,
         Command::Finish(args) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
         Command::Run(args) => run::run(with_json(&mut screen, args.json), args).await,
+        Command::Watch(args) => Box::pin(watch::run(screen, args)).await,
+        Command::Stop(args) => stop::run(screen, args).await,
         Command::Status(args) => Box::pin(status::run(screen, args)).await,
         Command::Stories(args) => Box::pin(stories::run(screen, args)).await,
         Command::Prompt(args) => prompt::run(screen, args).await,
@@ -344,7 +356,7 @@ fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
         (StepEnd::Checkpointed, None) => Exit::Done,
         (StepEnd::Failed { retries_left: true }, None) => Exit::RetriesLeft,
         (StepEnd::Failed { retries_left: false }, None) => Exit::RetriesSpent,
-        (StepEnd::Limited(_), None) => Exit::Limit,
+        (StepEnd::Limited(_) | StepEnd::Asked, None) => Exit::Limit,
     }
 }
 

@@ -1,9 +1,9 @@
 //! `git ralph run`.
 
-use super::choose::{AT_THE_END, QUESTION, by_flag, choose, closes};
+use super::choose::{AT_THE_END, by_flag, choose, closes};
 use super::notify::notify;
 use super::pick::change_to_run;
-use super::{context, put_stories_in, step_settings, summarise, tell_fixed, tell_ignored, tell_strategy};
+use super::{context, put_stories_in, step_settings, summarise, tell_fixed, tell_ignored, tell_strategy, view};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -24,6 +24,7 @@ use crate::settings::{FinishChoice, OnFailure, Options, Strategy, parse_on_failu
 use crate::state::Store;
 use crate::stories::Source;
 use crate::ui::choice::{Choice, forget_typed};
+use crate::ui::view::ViewThread;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use std::ffi::OsString;
@@ -42,6 +43,7 @@ const AFTER_A_FAILURE: [Choice; 7] = [
 
 /// The arguments of `git ralph run`.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub struct Args {
     /// The change; defaults to that of the current branch, to the only active loop, or to the only change with open
     /// stories. Several run one after another
@@ -68,6 +70,9 @@ pub struct Args {
     /// Go on although an agent's own session was at work on the loop lately
     #[arg(long)]
     pub force: bool,
+    /// Show the view on the whole terminal, which can be left while the loop goes on (ralph.view)
+    #[arg(long, conflicts_with = "json")]
+    pub view: bool,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
@@ -139,10 +144,18 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
         step.settings.on_failure = on_failure;
     }
     let given = by_flag(args.choice);
+    let mut has_view = (args.view || step.settings.view) && view::can_be_shown(screen, args.view);
     let exit = loop {
         let begun = Instant::now();
-        let end = match Box::pin(engine::run(&mut open, &step)).await {
-            Ok(stopped) => conclude(screen, &mut open, stopped, given, &step, begun).await,
+        let mut shown = None;
+        if has_view {
+            shown = view::begin(screen, &open.context, open.change()).await;
+        }
+        let ended = Box::pin(engine::run(&mut open, &step)).await;
+        // The loop has gone on without a view that was left or has failed; so does the rest.
+        has_view = shown.as_mut().is_some_and(ViewThread::close);
+        let end = match ended {
+            Ok(stopped) => conclude(screen, &mut open, stopped, given, &step, begun, has_view).await,
             Err(error) => Err(error),
         };
         match end {
@@ -151,6 +164,8 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
             Err(error) => break Err(error),
         }
     };
+    let code = exit.as_ref().map_or_else(Error::exit, |exit| *exit).code();
+    open.emit(What::RunEnded { exit: code });
     summarise(&mut open).await;
     let exit = exit?;
     let ended_well = exit == Exit::Done || step.settings.on_failure != OnFailure::Stop;
@@ -174,13 +189,14 @@ async fn conclude(
     given: Option<Finish>,
     step: &AttemptOptions,
     begun: Instant,
+    has_view: bool,
 ) -> Result<Option<Exit>, Error> {
     let settings = &step.settings;
     let summary = Summary::of(open, Driver::Run).await?;
     let may_close = match stopped {
         Stopped::Complete | Stopped::Skipped(_) => true,
         Stopped::RetriesSpent => settings.on_failure == OnFailure::Finish,
-        Stopped::Limit(_) | Stopped::Signal(_) => false,
+        Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_) => false,
     };
     let set = match settings.finish {
         FinishChoice::Ask => None,
@@ -188,7 +204,7 @@ async fn conclude(
         FinishChoice::Keep => Some(Finish::Keep),
     };
     let mut close = given.or(set).filter(|_| may_close);
-    let at_its_end = !matches!(stopped, Stopped::Limit(_) | Stopped::Signal(_));
+    let at_its_end = !matches!(stopped, Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_));
     let asks = close.is_none() && at_its_end && screen.can_ask();
     let shown = Summary {
         // A person who is asked, or has answered before, need not type anything.
@@ -199,7 +215,8 @@ async fn conclude(
         },
         ..summary.clone()
     };
-    screen.say(&ui::summary::of(&shown, why(&stopped).as_deref()));
+    let text = ui::summary::of(&shown, why(&stopped).as_deref());
+    screen.say(&text);
     if screen.quiet && stopped != Stopped::Complete {
         // Why it stopped is what -q leaves.
         let loud = Screen {
@@ -215,7 +232,7 @@ async fn conclude(
             Stopped::RetriesSpent => &AFTER_A_FAILURE,
             _ => &AT_THE_END,
         };
-        match choose(screen, open, QUESTION, possible).await? {
+        match choose(screen, open, possible, has_view.then_some(text)).await? {
             Choice::Retry => {
                 retry_once(open, step).await?;
                 return Ok(None);
@@ -272,6 +289,7 @@ fn why(stopped: &Stopped) -> Option<String> {
         Stopped::Complete | Stopped::RetriesSpent => None,
         Stopped::Skipped(ids) => Some(format!("skipped, because they failed: {}", ids.join(", "))),
         Stopped::Limit(limit) => Some(engine::at_limit(limit)),
+        Stopped::Asked => Some(engine::BY_REQUEST.to_owned()),
         Stopped::Signal(signal) => Some(engine::by_signal(*signal)),
     }
 }

@@ -38,7 +38,7 @@ mod users_head;
 mod watch;
 
 pub use attempt::{
-    AttemptOptions, StepEnd, agent_of, at_limit, attempt, by_signal, note_prompted, prompt_text,
+    AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, note_prompted, prompt_text,
 };
 pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;

@@ -238,6 +238,11 @@ pub enum What {
         /// The possible choices.
         options: Vec<String>,
     },
+    /// `git ralph run` ends.
+    RunEnded {
+        /// Its exit code.
+        exit: u8,
+    },
     /// No story is left to do.
     Complete {
         /// Complete stories.

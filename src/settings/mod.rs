@@ -106,6 +106,8 @@ pub struct Settings {
     /// Regular expressions whose matches are taken out of reports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redact: Vec<String>,
+    /// True if `run` shows the view on a terminal.
+    pub view: bool,
     /// True if hooks guard the agent's git and refuse what would harm the loop.
     pub guard: bool,
     /// The place of the checkpoints of a new loop.
@@ -141,6 +143,7 @@ impl Default for Settings {
             retry_output: false,
             link_commit: None,
             redact: Vec::new(),
+            view: false,
             guard: true,
             strategy: Strategy::Branch,
         }
@@ -382,6 +385,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.linkcommit" => settings.link_commit = address(key, value)?,
         "ralph.redact" if value.is_empty() => settings.redact.clear(),
         "ralph.redact" => settings.redact.push(expression(key, value)?),
+        "ralph.view" => settings.view = truth(key, value)?,
         "ralph.guard" => settings.guard = truth(key, value)?,
         "ralph.strategy" => {
             settings.strategy = parse_strategy(value).map_err(|wanted| wrong(key, value, wanted))?;

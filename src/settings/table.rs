@@ -120,6 +120,11 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "what happens when a run of over a minute ends or asks: bell, off, or a shell command that gets RALPH_CHANGE and RALPH_MESSAGE",
     ),
     (
+        "ralph.view",
+        "false",
+        "whether git ralph run shows the view on a terminal, as with --view",
+    ),
+    (
         "ralph.redact",
         "none",
         "a regular expression whose matches git ralph report replaces by ***; may have several values",

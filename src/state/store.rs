@@ -139,6 +139,9 @@ pub struct Lock {
     _held: Held,
 }
 
+/// The request to end between two attempts, in the loop's directory.
+const STOP: &str = "stop";
+
 /// Time to wait for a git whose git-ralph was killed.
 const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
@@ -317,6 +320,28 @@ impl Store {
     #[must_use]
     pub fn holder_is_gone(&self) -> bool {
         read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder))
+    }
+
+    /// Asks the process that holds the loop to end between two attempts.
+    ///
+    /// # Errors
+    /// If the request cannot be written.
+    pub fn ask_to_stop(&self, holder: i32) -> Result<(), StateError> {
+        let path = self.file(STOP);
+        Ok(write_atomically(
+            &path,
+            format!("process {holder}\n").as_bytes(),
+            0o600,
+            Durability::Atomic,
+        )?)
+    }
+
+    /// Returns whether this process was asked to end between two attempts. A request to another process, which has
+    /// ended since, does not count.
+    #[must_use]
+    pub fn is_asked_to_stop(&self) -> bool {
+        let asked = read_holder(&self.file(STOP)).ok();
+        asked.and_then(|asked| process_of(&asked)) == i32::try_from(std::process::id()).ok()
     }
 
     /// Saves the state so that a crash or a power cut leaves either the old or the new one, and what comes after this call

@@ -28,7 +28,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Retry => "retry",
             Self::Skip => "skip",
@@ -41,7 +41,7 @@ impl Choice {
     }
 
     /// Reads an answer: the first letter or the whole word, in either case; nothing means quit.
-    fn read(answer: &str, possible: &[Self]) -> Option<Self> {
+    pub(super) fn read(answer: &str, possible: &[Self]) -> Option<Self> {
         let answer = answer.trim().to_lowercase();
         let is_meant = |choice: &&Self| answer == choice.name() || answer == choice.name()[..1];
         if answer.is_empty() {

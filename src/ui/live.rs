@@ -4,6 +4,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::hold;
 use super::narration::time;
 use super::shown::{plain, shown, styled};
 use super::sticky::Sticky;
@@ -200,6 +201,9 @@ impl Live {
 }
 
 fn write(bytes: &[u8]) {
+    if hold::holds() {
+        return;
+    }
     let mut err = io::stderr().lock();
     let _ = err.write_all(bytes);
     let _ = err.flush();

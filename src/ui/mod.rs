@@ -5,6 +5,7 @@ pub mod choice;
 mod colour;
 pub mod doctor;
 pub mod github;
+mod hold;
 mod live;
 pub mod log;
 mod margin;
@@ -18,6 +19,7 @@ pub mod status;
 mod sticky;
 pub mod stories;
 pub mod summary;
+pub mod view;
 mod width;
 
 use std::io::{self, IsTerminal, Write};
@@ -96,7 +98,7 @@ impl Screen {
 
     /// Prints a message that is known to be safe: it may hold commands of our own for the log of a workflow.
     fn say_safely(self, text: &str) {
-        if !self.quiet {
+        if !self.quiet && !hold::holds() {
             let text = width::wrap(text, width::columns(io::stderr()));
             let text = shown(&text, styles(anstream::stderr().current_choice()));
             let mut err = io::stderr().lock();
@@ -132,7 +134,7 @@ impl Screen {
 
     /// Rings the bell of the terminal, where there is one.
     pub fn bell(self) {
-        if !self.quiet && io::stderr().is_terminal() {
+        if !self.quiet && !hold::holds() && io::stderr().is_terminal() {
             let _ = io::stderr().lock().write_all(b"\x07");
         }
     }

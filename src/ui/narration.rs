@@ -149,6 +149,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         // The summary of a run says that it is complete, and what can be chosen.
         What::AwaitingChoice { .. }
         | What::Complete { .. }
+        | What::RunEnded { .. }
         | What::RefMoved { .. }
         | What::Output { .. }
         | What::Error { .. } => return None,

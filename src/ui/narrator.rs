@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::margin::{self, Margin};
 use super::shown::{AgentOutput, shown};
-use super::{Screen, github, live::Live, narration, styles};
+use super::{Screen, github, hold, live::Live, narration, styles};
 use crate::events::{Event, Observer, Stream, Watching, What};
 
 /// Watches a loop for a [`Screen`].
@@ -101,7 +101,10 @@ impl Narrator {
     }
 
     fn settle_colours(&mut self) {
-        let _ = io::stderr().lock().write_all(self.agent.settle());
+        let settled = self.agent.settle();
+        if !hold::holds() {
+            let _ = io::stderr().lock().write_all(settled);
+        }
     }
 }
 

@@ -44,6 +44,62 @@ async fn of_git(dir: &Path) -> Option<String> {
     (output.code == Some(0) && !pager.is_empty() && pager != "cat").then_some(pager)
 }
 
+/// Returns the pager that git would use in `dir`, else `less`, as a shell command.
+pub async fn name(dir: &Path) -> String {
+    of_git(dir).await.unwrap_or_else(|| "less".to_owned())
+}
+
+/// Shows a text on the terminal with the pager that git would use in `dir`, and comes back.
+///
+/// # Errors
+/// If the pager cannot be started.
+pub async fn show_and_return(dir: &Path, text: &str) -> io::Result<()> {
+    let pager = name(dir).await;
+    let file = unnamed(&shown(text, styles(anstream::stdout().current_choice())))?;
+    let shown = tokio::task::spawn_blocking(move || show_file(&pager, file)).await;
+    shown.map_err(io::Error::other)?
+}
+
+/// Shows the difference of two states on the terminal with git's pager, and comes back.
+///
+/// # Errors
+/// If git cannot be started.
+pub async fn show_diff_and_return(top: &Path, from: &str, to: &str) -> io::Result<()> {
+    let (top, from, to) = (top.to_owned(), from.to_owned(), to.to_owned());
+    let show = move || show_git(&top, &["diff", &from, &to, "--"]);
+    tokio::task::spawn_blocking(show)
+        .await
+        .map_err(io::Error::other)?
+}
+
+/// Shows a file with a pager, and waits for its end.
+pub(super) fn show_file(pager: &str, file: File) -> io::Result<()> {
+    wait_for("sh", &["-c", pager], Stdio::from(file), Path::new("."))
+}
+
+/// Shows what git prints, with its own pager, and waits for its end.
+pub(super) fn show_git(top: &Path, args: &[&str]) -> io::Result<()> {
+    wait_for("git", args, Stdio::inherit(), top)
+}
+
+/// Runs a program on the terminal to its end. `less` stays even if the text is short: the screen is taken back when it
+/// ends.
+fn wait_for(program: &str, args: &[&str], stdin: Stdio, dir: &Path) -> io::Result<()> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a person looks at it for as long as they like"
+    )]
+    let mut command = std::process::Command::new(program);
+    let less = std::env::var("LESS").unwrap_or_else(|_| "R".to_owned());
+    command.env("LESS", format!("{less} -+F -+X"));
+    command
+        .args(args)
+        .current_dir(dir)
+        .stdin(stdin)
+        .status()
+        .map(|_| ())
+}
+
 /// Shows a text on the terminal with a pager, a shell command as in `GIT_PAGER`. Returns only if that cannot be begun.
 fn page(pager: &str, text: &str) -> io::Error {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);

@@ -40,6 +40,8 @@ pub enum StepEnd {
     /// A limit is reached, described by the text: one that the user set, or the wait for the agent's service is over.
     /// Attempts that the service did not answer do not count.
     Limited(String),
+    /// `git ralph stop` ended the wait for the agent's service.
+    Asked,
     /// This signal asked git-ralph to stop; the attempt does not count.
     Interrupted(i32),
 }

@@ -35,6 +35,8 @@ pub(super) enum Waited {
     Over,
     /// It would take too long; the text says why.
     TooLong(String),
+    /// `git ralph stop` asked git-ralph to stop.
+    Asked,
     /// This signal asked git-ralph to stop.
     Interrupted(i32),
 }
@@ -101,6 +103,10 @@ async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
             // Meanwhile anybody may have changed the work tree.
             open.view.drop_all();
             return Waited::Over;
+        }
+        if open.store.is_asked_to_stop() {
+            open.context.observer.countdown(Duration::ZERO);
+            return Waited::Asked;
         }
         tokio::select! {
             biased;

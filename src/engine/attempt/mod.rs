@@ -91,6 +91,7 @@ async fn attempt_until_answered(
         match backoff::wait_for_service(open, &mut backoff, &unavailable, &options.settings).await {
             Waited::Over => {}
             Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
+            Waited::Asked => return Ok(StepEnd::Asked),
             Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
         }
     }
@@ -101,6 +102,7 @@ fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
     match end {
         Ok(StepEnd::Limited(limit)) => Some(at_limit(limit)),
         Ok(StepEnd::Interrupted(signal)) => Some(by_signal(*signal)),
+        Ok(StepEnd::Asked) => Some(BY_REQUEST.to_owned()),
         Err(
             error
             @ Error::Attempt(AttemptRefusal::AgentUnable { .. } | AttemptRefusal::NothingChanged { .. }),
@@ -114,6 +116,9 @@ fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
 pub fn at_limit(limit: &str) -> String {
     format!("stopped at a limit: {limit}")
 }
+
+/// The words about a run that `git ralph stop` ended.
+pub const BY_REQUEST: &str = "stopped by git ralph stop";
 
 /// Returns the words about a step that a signal ended.
 #[must_use]

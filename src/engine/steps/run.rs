@@ -1,6 +1,6 @@
 //! `run`: takes the same steps as the commands, one after the other, until it stops.
 
-use crate::engine::attempt::note_stopped;
+use crate::engine::attempt::{BY_REQUEST, note_stopped};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::story_refusal::StoryRefusal;
@@ -23,6 +23,8 @@ pub enum Stopped {
     Skipped(Vec<String>),
     /// A limit that the user set, in words; or a limit of the agent's service.
     Limit(String),
+    /// `git ralph stop` asked for it.
+    Asked,
     /// This signal asked git-ralph to stop.
     Signal(i32),
 }
@@ -34,7 +36,7 @@ impl Stopped {
         match self {
             Self::Complete => Exit::Done,
             Self::RetriesSpent | Self::Skipped(_) => Exit::RetriesSpent,
-            Self::Limit(_) => Exit::Limit,
+            Self::Limit(_) | Self::Asked => Exit::Limit,
             Self::Signal(signal) => Exit::Signal(*signal),
         }
     }
@@ -69,6 +71,10 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
             note_stopped(open, Some(by_signal(signal)));
             return Ok(Stopped::Signal(signal));
         }
+        if open.store.is_asked_to_stop() {
+            note_stopped(open, Some(BY_REQUEST.to_owned()));
+            return Ok(Stopped::Asked);
+        }
         let step = match open.state.progress.phase {
             Phase::Failed => Step::Retry,
             _ => Step::Next,
@@ -87,6 +93,7 @@ pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stoppe
                 given_up.push(id);
             }
             Ok(StepEnd::Limited(limit)) => return Ok(Stopped::Limit(limit)),
+            Ok(StepEnd::Asked) => return Ok(Stopped::Asked),
             Ok(StepEnd::Interrupted(signal)) => return Ok(Stopped::Signal(signal)),
             Err(Error::Story(StoryRefusal::NothingLeft { .. })) => {
                 let listing = listing_of(&open.state, &open.context.repo.top).await?;

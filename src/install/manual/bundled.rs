@@ -28,8 +28,10 @@ pub const PAGES: &[(&str, &str)] = &[
     ("skip", include_str!("../../../man/git-ralph-skip.1")),
     ("start", include_str!("../../../man/git-ralph-start.1")),
     ("status", include_str!("../../../man/git-ralph-status.1")),
+    ("stop", include_str!("../../../man/git-ralph-stop.1")),
     ("stories", include_str!("../../../man/git-ralph-stories.1")),
     ("version", include_str!("../../../man/git-ralph-version.1")),
+    ("watch", include_str!("../../../man/git-ralph-watch.1")),
 ];
 
 /// The manual pages of section 7, by topic.

@@ -90,6 +90,7 @@ fn sections_of_a_command_are_in_the_order_of_gits_pages() {
         "DESCRIPTION",
         "OUTPUT",
         "OPTIONS",
+        "KEYS",
         "CONFIGURATION",
         "VARIABLES",
         "EXAMPLES",

@@ -153,7 +153,7 @@ fn steps_print_events_and_nothing_else() {
     );
     has(
         &names(&["run", CHANGE, "--json", "--", &red], 4),
-        &["awaiting_choice"],
+        &["awaiting_choice", "run_ended"],
     );
     has(&names(&["finish", "--cleanup", "--json"], 0), &["finished"]);
     for event in &events {

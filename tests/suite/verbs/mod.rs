@@ -25,5 +25,8 @@ mod skip;
 mod start;
 mod start_refuses;
 mod status;
+mod stop;
 mod stories;
 mod version;
+mod view;
+mod watch;

@@ -21,9 +21,12 @@ fn it_starts_retries_completes_and_leaves_the_choice() {
     let events = output.events();
     let names = names(&events);
     assert_eq!(names[0], "started");
-    assert_eq!(names[names.len() - 2..], ["complete", "awaiting_choice"]);
     assert_eq!(
-        events[events.len() - 1]["options"],
+        names[names.len() - 3..],
+        ["complete", "awaiting_choice", "run_ended"]
+    );
+    assert_eq!(
+        events[events.len() - 2]["options"],
         serde_json::json!(["cleanup", "keep"])
     );
     assert_eq!(
@@ -86,7 +89,8 @@ fn spent_retries_end_it_with_4() {
     let events = sandbox.ralph(&args).exits(4).events();
     let names = names(&events);
     assert!(names.contains(&"max_retries_exceeded"), "{names:?}");
-    assert_eq!(names.last(), Some(&"awaiting_choice"));
+    assert_eq!(names[names.len() - 2..], ["awaiting_choice", "run_ended"]);
+    assert_eq!(events.last().unwrap()["exit"], 4);
     assert_eq!(sandbox.noted("count"), "3\n");
     sandbox.is_at_checkpoint();
     sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(4);

@@ -9,6 +9,7 @@ use clap_mangen::Man;
 use git_ralph::agent::presets::{self, Preset};
 use git_ralph::commands::Cli;
 use git_ralph::engine::lifecycle_hooks;
+use git_ralph::ui::view::keys;
 use git_ralph::{exit, prompt, settings};
 use serde_json::Value;
 
@@ -45,6 +46,11 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
                 if wanted.is_empty() || wanted.contains(key) {
                     page.item(key, &format!("{meaning} (default: {default})"));
                 }
+            }
+        }
+        "keys" => {
+            for row in keys::TABLE {
+                page.item(&row.keys.join(", "), row.words);
             }
         }
         "exit" => {

@@ -1,0 +1,88 @@
+//! The view of loops for `git ralph watch` and `git ralph run --view`.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::engine::Context;
+use crate::inspect::follow::{LoopFollower, stories_of};
+use crate::inspect::status_line;
+use crate::names::Change;
+use crate::settings::Settings;
+use crate::state::{State, Store};
+use crate::ui::view::{Setup, ViewThread, Viewed, has_colours, terminal};
+use crate::ui::{Screen, pager};
+
+/// Returns whether the view can be shown; says why not, if somebody asked for it.
+pub(super) fn can_be_shown(screen: Screen, is_asked: bool) -> bool {
+    let is_possible = !screen.quiet && !screen.json && terminal::is_there();
+    if is_asked && !is_possible {
+        screen.say("the view needs a terminal of its own; here are lines instead\n");
+    }
+    is_possible
+}
+
+/// Returns what a view of these changes needs.
+pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: bool) -> Setup {
+    let common_dir = &context.repo.common_dir;
+    let mut loops = Vec::new();
+    for change in changes {
+        let follower = LoopFollower::new(common_dir, change);
+        let state = follower.store().load().ok().flatten();
+        let settings = state
+            .as_ref()
+            .map(|state| context.configuration.of_loop(&state.settings));
+        loops.push(Viewed {
+            change: change.to_string(),
+            stories: match &state {
+                Some(state) => stories_of(state).await,
+                None => Vec::new(),
+            },
+            max_cost: settings.as_ref().and_then(|settings| settings.max_cost),
+            ends: state
+                .as_ref()
+                .zip(settings.as_ref())
+                .and_then(|(state, settings)| ends(state, settings)),
+            top: state.map_or_else(
+                || context.repo.top.clone(),
+                |state| state.worktree.as_path().to_owned(),
+            ),
+            follower,
+        });
+    }
+    Setup {
+        loops,
+        is_owner,
+        pager: pager::name(&context.repo.top).await,
+        coloured: has_colours(),
+    }
+}
+
+fn ends(state: &State, settings: &Settings) -> Option<Timestamp> {
+    state.started.checked_add(settings.max_duration?).ok()
+}
+
+/// Begins the view of the loop that this process drives; a person who leaves it is told where the loop stands.
+pub(super) async fn begin(screen: Screen, context: &Context<'_>, change: &Change) -> Option<ViewThread> {
+    let setup = setup(context, std::slice::from_ref(change), true).await;
+    let (common_dir, change) = (context.repo.common_dir.clone(), change.clone());
+    let after = move || {
+        tell(
+            screen,
+            &common_dir,
+            &change,
+            "to see the view again, here or in another terminal",
+        );
+    };
+    ViewThread::begin(setup, after).ok()
+}
+
+/// Says where a loop stands, and how it can be watched: the lines that stay when the view is left.
+pub(super) fn tell(screen: Screen, common_dir: &Path, change: &Change, purpose: &str) {
+    if let Ok(Some(state)) = Store::new(common_dir, change).load() {
+        screen.say(&format!(
+            "{}\n  (use \"git ralph watch {change}\" {purpose})\n",
+            status_line::of(&state)
+        ));
+    }
+}

@@ -1,0 +1,171 @@
+//! `git ralph watch`.
+
+use std::io;
+use std::time::Duration;
+
+use super::choose::{AT_THE_END, choose, closes};
+use super::{context, resolve, view};
+use crate::cli::complete::loops;
+use crate::engine::{self, Context};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::inspect::follow::LoopFollower;
+use crate::inspect::next_steps::Driver;
+use crate::inspect::summary::Summary;
+use crate::names::Change;
+use crate::state::{self, Phase, Store};
+use crate::ui::choice::Choice;
+use crate::ui::view::plain::PlainLoop;
+use crate::ui::view::{Closing, Left};
+use crate::ui::{self, Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
+
+/// Time between two looks at the files.
+const POLL: Duration = Duration::from_millis(200);
+
+/// The arguments of `git ralph watch`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to all active loops of the repository
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// Print lines, one below the other, instead of using the whole screen
+    #[arg(long)]
+    pub plain: bool,
+    /// Print the events from now on as JSON, one per line (git ralph help events)
+    #[arg(long, conflicts_with = "plain")]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let context = context(&mut narrator).await?;
+    let changes = watched(&context, args.change.as_deref())?;
+    if args.plain || args.json || !view::can_be_shown(screen, false) {
+        return plain(screen, &context, &changes, args.json).await;
+    }
+    let setup = view::setup(&context, &changes, false).await;
+    let closing = Closing::default();
+    let asked = closing.clone();
+    let mut viewing = tokio::task::spawn_blocking(move || ui::view::run(setup, &asked));
+    let mut stop = context.stop.clone();
+    let left = tokio::select! {
+        left = &mut viewing => left,
+        signal = stop.asked(1) => {
+            // The screen is given back first.
+            closing.ask();
+            let _ = viewing.await;
+            return Ok(Exit::Signal(signal));
+        }
+    };
+    let left = left.map_err(io::Error::other).flatten();
+    let left = left.map_err(|source| Error::System {
+        what: "show the view",
+        source,
+    })?;
+    match (left, changes.as_slice()) {
+        (Left::AtEnd(at), _) => Box::pin(finish(screen, context, &changes[at])).await,
+        (_, [change]) => {
+            view::tell(screen, &context.repo.common_dir, change, "to see it again");
+            Ok(Exit::Done)
+        }
+        (_, several) => {
+            screen.say(&format!(
+                "{} loops (use \"git ralph watch\" to see them again)\n",
+                several.len()
+            ));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// The choices when a story has no retries left: the next attempt is for git ralph run.
+const AFTER_A_FAILURE: [Choice; 6] = [
+    Choice::Skip,
+    Choice::Diff,
+    Choice::Log,
+    Choice::Cleanup,
+    Choice::Keep,
+    Choice::Quit,
+];
+
+/// Asks how to finish a loop that has come to its end, and does it, as git ralph finish does.
+async fn finish(screen: Screen, context: Context<'_>, change: &Change) -> Result<Exit, Error> {
+    ui::set_subject(change);
+    let mut open = engine::open(context, change).await?;
+    let summary = Summary::of(&open, Driver::Run).await?;
+    let possible: &[Choice] = match open.state.progress.phase {
+        Phase::Exhausted => &AFTER_A_FAILURE,
+        _ => &AT_THE_END,
+    };
+    let asked = Summary {
+        next: Vec::new(),
+        ..summary.clone()
+    };
+    let text = ui::summary::of(&asked, None);
+    screen.say(&text);
+    match choose(screen, &mut open, possible, Some(text)).await? {
+        Choice::Skip => {
+            let id = engine::skip(&mut open, None, false).await?;
+            screen.say(&format!(
+                "story {id} is skipped\n  (use \"git ralph run {change}\" to continue)\n"
+            ));
+        }
+        choice => match closes(choice) {
+            Some(close) => engine::finish(&mut open, close).await?,
+            None => screen.say(&ui::summary::next(&summary.next)),
+        },
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the changes to watch: the one named, else all that are live, else the only one that there is.
+fn watched(context: &Context<'_>, name: Option<&str>) -> Result<Vec<Change>, Error> {
+    if name.is_none() {
+        let common_dir = &context.repo.common_dir;
+        let mut live = state::changes(common_dir)?;
+        live.retain(|change| matches!(Store::new(common_dir, change).load_live(), Ok(Some(_))));
+        if !live.is_empty() {
+            return Ok(live);
+        }
+    }
+    Ok(vec![resolve(context, name)?])
+}
+
+/// Prints what happens until every loop has come to rest; returns the exit code of the first that did not end well.
+async fn plain(screen: Screen, context: &Context<'_>, changes: &[Change], json: bool) -> Result<Exit, Error> {
+    let idle = context.configuration.settings.idle_timeout;
+    let follow = |change| PlainLoop::new(LoopFollower::new(&context.repo.common_dir, change), idle);
+    let mut loops: Vec<_> = changes
+        .iter()
+        .map(|change| (change, follow(change), None))
+        .collect();
+    loop {
+        for (change, followed, exit) in loops.iter_mut().filter(|(_, _, exit)| exit.is_none()) {
+            let told = followed.poll();
+            *exit = told.exit;
+            if json {
+                screen.json(&told.json);
+            } else if changes.len() > 1 {
+                let lines = told.words.lines();
+                screen.answer(
+                    &lines
+                        .map(|line| format!("{change}: {line}\n"))
+                        .collect::<String>(),
+                );
+            } else {
+                screen.answer(&told.words);
+            }
+        }
+        let exits: Option<Vec<Exit>> = loops.iter().map(|(_, _, exit)| *exit).collect();
+        if let Some(exits) = exits {
+            let failed = exits.into_iter().find(|exit| *exit != Exit::Done);
+            return Ok(failed.unwrap_or(Exit::Done));
+        }
+        let mut stop = context.stop.clone();
+        tokio::select! {
+            signal = stop.asked(1) => return Ok(Exit::Signal(signal)),
+            () = tokio::time::sleep(POLL) => {}
+        }
+    }
+}

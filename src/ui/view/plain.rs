@@ -1,0 +1,191 @@
+//! A loop in plain lines, one below the other: without control characters, for screen readers, logs and pipes.
+
+use std::time::{Duration, Instant};
+
+use jiff::SignedDuration;
+
+use super::lines::Lines;
+use crate::events::{Event, What};
+use crate::exit::Exit;
+use crate::inspect::attempt_output::AttemptOutput;
+use crate::inspect::follow::{LoopFollower, News};
+use crate::state::{Phase, State};
+use crate::ui::narration;
+use crate::ui::shown::plain;
+
+/// Time without a process at work after which the loop has come to rest: a script may take one step after the other.
+const REST: Duration = Duration::from_secs(3);
+/// The most bytes of an attempt's earlier output that are shown.
+const EARLIER: u64 = 1 << 20;
+/// Number of bytes that are cut into lines in one step.
+const PIECE: usize = 4096;
+
+/// Tells what happens in a loop.
+pub struct PlainLoop {
+    follower: LoopFollower,
+    /// The longest silence of an agent's own session that is at work.
+    idle: Option<SignedDuration>,
+    state: Option<Box<State>>,
+    output: Option<AttemptOutput>,
+    lines: Lines,
+    /// The exit code of the `git ralph run` that ended last.
+    ended: Option<u8>,
+    rests_since: Option<Instant>,
+    is_first: bool,
+}
+
+/// The words since the last look.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// The events as they are in the file, one a line; none at the first look.
+    pub json: String,
+    /// The words, whole lines.
+    pub words: String,
+    /// The exit code of the loop, once it has come to rest.
+    pub exit: Option<Exit>,
+}
+
+impl PlainLoop {
+    /// Begins to follow a loop.
+    #[must_use]
+    pub fn new(follower: LoopFollower, idle: Option<SignedDuration>) -> Self {
+        Self {
+            follower,
+            idle,
+            state: None,
+            output: None,
+            lines: Lines::default(),
+            ended: None,
+            rests_since: None,
+            is_first: true,
+        }
+    }
+
+    /// Looks at the loop's files. At the first look, only the attempt that is running is told, or else all there was.
+    pub fn poll(&mut self) -> Told {
+        let mut news = self.follower.poll();
+        let mut told = Told::default();
+        if let Some(state) = news.state.take() {
+            self.state = Some(state);
+        }
+        let is_at_work = news.is_driven || self.has_session();
+        let is_first = std::mem::take(&mut self.is_first);
+        let mut events = news.events.as_slice();
+        if is_first && is_at_work {
+            let begun =
+                |event: &Event| matches!(event.what, What::AttemptStarted { .. } | What::Started { .. });
+            let from = events.iter().rposition(begun).unwrap_or(events.len());
+            events = &events[from..];
+        }
+        for event in events {
+            self.output_into(&mut told.words);
+            self.event(event, is_at_work, &mut told.words);
+        }
+        self.output_into(&mut told.words);
+        if !is_first {
+            for line in &news.lines {
+                told.json.push_str(&String::from_utf8_lossy(line));
+                told.json.push('\n');
+            }
+        }
+        told.exit = self.exit(&news, is_at_work, is_first);
+        if told.exit.is_some() {
+            self.end_output(&mut told.words);
+        }
+        told
+    }
+
+    fn event(&mut self, event: &Event, is_at_work: bool, words: &mut String) {
+        if let What::AttemptEnded(_) = &event.what {
+            self.end_output(words);
+        }
+        if let Some(text) = narration::of(&event.change, &event.what) {
+            words.push_str(&plain(&text));
+        }
+        match &event.what {
+            What::AttemptStarted {
+                story,
+                attempt,
+                format,
+                ..
+            } => {
+                self.ended = None;
+                let log = self.follower.store().attempt_log(story, *attempt);
+                self.lines = Lines::default();
+                self.output = AttemptOutput::open_named(&log, format.as_deref(), false)
+                    .ok()
+                    .filter(|_| is_at_work);
+                if let Some(output) = &mut self.output {
+                    let _ = output.pass_over_all_but(EARLIER);
+                }
+            }
+            What::RunEnded { exit } => self.ended = Some(*exit),
+            _ => {}
+        }
+    }
+
+    /// Appends what the attempt has printed since, whole lines.
+    fn output_into(&mut self, words: &mut String) {
+        let Some(output) = &mut self.output else { return };
+        while let Ok(Some(piece)) = output.read() {
+            put(&mut self.lines, &piece, words);
+        }
+    }
+
+    fn end_output(&mut self, words: &mut String) {
+        self.output_into(words);
+        if let Some(mut output) = self.output.take() {
+            put(&mut self.lines, &output.rest(), words);
+            put(&mut self.lines, b"\n", words);
+        }
+    }
+
+    /// Returns whether an agent's own session drives the loop.
+    fn has_session(&self) -> bool {
+        let state = self.state.as_ref().filter(|state| state.is_live());
+        let session = state.and_then(|state| state.session.as_ref());
+        session.is_some_and(|session| session.is_heard_at_work(self.idle))
+    }
+
+    /// Returns the exit code of the loop if it has come to rest.
+    fn exit(&mut self, news: &News, is_at_work: bool, is_first: bool) -> Option<Exit> {
+        if news.is_gone {
+            return Some(self.ended.map_or(Exit::Error, Exit::from));
+        }
+        if is_at_work {
+            self.rests_since = None;
+            return None;
+        }
+        let since = *self.rests_since.get_or_insert_with(Instant::now);
+        if let Some(exit) = self.ended {
+            return Some(Exit::from(exit));
+        }
+        if !is_first && since.elapsed() < REST {
+            return None;
+        }
+        let phase = self.state.as_ref().map(|state| state.progress.phase);
+        Some(match phase {
+            Some(Phase::Ready | Phase::Complete | Phase::Finished) => Exit::Done,
+            Some(Phase::Failed) => Exit::RetriesLeft,
+            Some(Phase::Exhausted) => Exit::RetriesSpent,
+            // Its process has ended in the middle of an attempt.
+            Some(Phase::Running) | None => Exit::Error,
+        })
+    }
+}
+
+/// Appends the lines that end in a piece.
+fn put(lines: &mut Lines, piece: &[u8], words: &mut String) {
+    for piece in piece.chunks(PIECE) {
+        let before = lines.count();
+        lines.push(piece);
+        let ended = lines.ended(lines.count() - before);
+        for line in ended {
+            if !line.is_empty() {
+                words.push_str("  ");
+                words.push_str(line);
+                words.push('\n');
+            }
+        }
+    }
+}

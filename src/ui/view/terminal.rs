@@ -1,0 +1,102 @@
+//! The whole screen of a terminal, and the way back: after an error, a panic, a signal and a stop as well.
+
+use std::io::{self, IsTerminal, Write};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{getpgrp, getsid};
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
+use ratatui::{DefaultTerminal, Frame, Terminal, backend::CrosstermBackend};
+
+use crate::signal;
+use crate::ui::hold;
+
+/// The narrowest and lowest terminal that the view begins on.
+const LEAST: (u16, u16) = (20, 4);
+
+/// Returns true if a person looks at standard output and can type, on a terminal that can draw.
+#[must_use]
+pub fn is_there() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    let size = ratatui::crossterm::terminal::size();
+    let has_room = size.is_ok_and(|(columns, rows)| columns >= LEAST.0 && rows >= LEAST.1);
+    !dumb && io::stdin().is_terminal() && io::stdout().is_terminal() && has_room
+}
+
+/// The screen while the view has it.
+pub(super) struct Screen(DefaultTerminal);
+
+impl Screen {
+    /// Takes the screen; what others want to print is held back until it is given back.
+    pub fn take() -> io::Result<Self> {
+        hold::set(true);
+        signal::before_exit(give_back);
+        let taken = ratatui::try_init();
+        if taken.is_err() {
+            give_back();
+        }
+        taken.map(Self)
+    }
+
+    pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
+        self.0.draw(draw).map(|_| ())
+    }
+
+    /// Draws everything anew at the next time.
+    pub fn repaint(&mut self) -> io::Result<()> {
+        self.0.clear()
+    }
+
+    /// Gives the screen to another program, and takes it back.
+    pub fn lend<T>(&mut self, other: impl FnOnce() -> T) -> io::Result<T> {
+        restore();
+        let result = other();
+        enable_raw_mode()?;
+        execute!(io::stdout(), EnterAlternateScreen)?;
+        self.0 = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        self.0.clear()?;
+        Ok(result)
+    }
+
+    /// Stops this process and those of its group until it is brought back, as Ctrl-Z does elsewhere. Returns false if
+    /// there is no shell that could bring it back.
+    pub fn suspend(&mut self) -> io::Result<bool> {
+        let group = getpgrp();
+        // The group of a session's leader has no shell above it.
+        if getsid(None).is_ok_and(|session| session == group) {
+            return Ok(false);
+        }
+        self.lend(|| {
+            println_out("the loop goes on as soon as this is continued: fg");
+            killpg(group, Signal::SIGSTOP)
+        })?
+        .map_err(io::Error::from)?;
+        Ok(true)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn give_back() {
+    if hold::holds() {
+        restore();
+        hold::set(false);
+    }
+}
+
+/// Leaves the whole screen, with a cursor.
+fn restore() {
+    ratatui::restore();
+    let _ = execute!(io::stdout(), Show);
+}
+
+fn println_out(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{line}");
+    let _ = out.flush();
+}

@@ -1,0 +1,56 @@
+//! `git ralph stop`: a run in another terminal ends, after its attempt or at once.
+
+use std::fs;
+
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+/// An agent that says when it is at work, and goes on when it is told to.
+fn waiting(sandbox: &Sandbox) -> (String, std::path::PathBuf) {
+    let go = sandbox.outside("go");
+    let agent = sandbox.completing(&format!(
+        "echo begun; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done; echo x >>x",
+        go.display()
+    ));
+    (agent, go)
+}
+
+#[test]
+fn a_run_ends_after_the_attempt_that_is_running() {
+    let sandbox = Sandbox::new();
+    let (agent, go) = waiting(&sandbox);
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    sandbox.ralph(&["stop"]).exits(0).says("ends after this attempt");
+    fs::write(&go, "").unwrap();
+    running.end().exits(6).says("stopped by git ralph stop");
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    assert_eq!(sandbox.status()["stopped"], "stopped by git ralph stop");
+    // The request was for that process alone.
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+}
+
+#[test]
+fn at_once_means_as_ctrl_c_does() {
+    let sandbox = Sandbox::new();
+    let (agent, go) = waiting(&sandbox);
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    sandbox.ralph(&["stop", CHANGE, "--now"]).exits(0);
+    running.end().exits(130);
+    assert_eq!(sandbox.status()["stories_done"], 0);
+    sandbox.nothing_is_alive();
+}
+
+#[test]
+fn without_a_run_there_is_nothing_to_stop() {
+    let sandbox = Sandbox::started();
+    let state = sandbox.state();
+    sandbox
+        .ralph(&["stop"])
+        .exits(0)
+        .says("no git-ralph is working on add-login");
+    assert_eq!(sandbox.state(), state);
+    sandbox
+        .ralph(&["run", "--", &sandbox.completing("true")])
+        .exits(0);
+}

@@ -1,0 +1,279 @@
+//! The view on a real terminal: tmux draws it, types its keys, and says what is left of it.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::PathBuf;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{CHANGE, Cmd, Sandbox, wait_for, wait_until};
+
+/// A terminal with a shell in it, in a tmux server of its own.
+struct Tmux<'s> {
+    sandbox: &'s Sandbox,
+    socket: PathBuf,
+    commands: Cell<u32>,
+}
+
+impl<'s> Tmux<'s> {
+    /// Starts one of this size; `None` if there is no tmux.
+    fn new(sandbox: &'s Sandbox, columns: u16, rows: u16) -> Option<Self> {
+        let is_there = |dir: &PathBuf| dir.join("tmux").exists();
+        if !crate::support::search_path().iter().any(is_there) {
+            eprintln!("left out: there is no tmux");
+            return None;
+        }
+        let tmux = Self {
+            sandbox,
+            socket: sandbox.outside("tmux"),
+            commands: Cell::new(0),
+        };
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let size = ["-x", &columns, "-y", &rows];
+        let shell = "env PS1='$ ' ENV= sh -im";
+        tmux.run(&[&["-f", "/dev/null", "new-session", "-d"], &size[..], &[shell]].concat());
+        Some(tmux)
+    }
+
+    fn cmd(&self, args: &[&str]) -> Cmd {
+        let socket = self.socket.to_str().unwrap();
+        let cmd = self
+            .sandbox
+            .cmd("tmux")
+            .env("TERM", "xterm")
+            .env("LC_ALL", "C.UTF-8");
+        cmd.args(["-u", "-S", socket]).args(args)
+    }
+
+    #[track_caller]
+    fn run(&self, args: &[&str]) -> String {
+        self.cmd(args).run().exits(0).stdout
+    }
+
+    /// Types a line into the shell.
+    fn types(&self, line: &str) {
+        self.run(&["send-keys", "-l", line]);
+        self.keys(&["Enter"]);
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    fn seen(&self) -> String {
+        self.run(&["capture-pane", "-p"])
+    }
+
+    #[track_caller]
+    fn sees(&self, text: &str) -> String {
+        wait_until(text, || self.seen().contains(text));
+        self.seen()
+    }
+
+    /// Has the shell run a command whose output is then read from a file, when whatever is before it has ended.
+    #[track_caller]
+    fn asks(&self, command: &str) -> String {
+        self.commands.set(self.commands.get() + 1);
+        let answer = self.sandbox.outside(&format!("answer-{}", self.commands.get()));
+        let path = answer.display();
+        self.types(&format!("{command} >{path}.part 2>&1; mv {path}.part {path}"));
+        wait_for(&answer);
+        fs::read_to_string(&answer).unwrap()
+    }
+
+    /// Fails if the terminal is not as a shell needs it.
+    #[track_caller]
+    fn is_right(&self) {
+        let modes = self.asks("stty -a");
+        for mode in ["icanon", "echo", "isig"] {
+            assert!(
+                modes.split([' ', ';', '\n']).any(|word| word == mode),
+                "{mode}: {modes}"
+            );
+        }
+        assert_eq!(
+            self.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]),
+            "0 1\n"
+        );
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        self.cmd(&["kill-server"]).run();
+    }
+}
+
+/// An agent that waits in each attempt until it may go on.
+fn waiting(sandbox: &Sandbox) -> (String, PathBuf) {
+    let go = sandbox.outside("go");
+    let script = format!(
+        "echo \"hello from $RALPH_STORY\"; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done; echo x >>x",
+        go.display()
+    );
+    (sandbox.completing(&script), go)
+}
+
+#[test]
+fn a_whole_change_is_done_by_keys_alone() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 100, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    tmux.types(&format!("git ralph run {CHANGE} --view -- {agent}"));
+    let seen = tmux.sees("hello from 1");
+    assert!(seen.starts_with("add-login  0 of 3 stories"), "{seen}");
+    assert!(seen.contains(">* 1. Database"), "{seen}");
+    tmux.keys(&["?"]);
+    tmux.sees("leave the view; the loop goes on");
+    tmux.keys(&["?", "j"]);
+    tmux.sees(">  2. Server");
+    tmux.run(&["resize-window", "-x", "40", "-y", "10"]);
+    tmux.sees("nobody has worked on this story yet");
+    tmux.keys(&["Tab"]);
+    tmux.sees(">  2. Server");
+    tmux.run(&["resize-window", "-x", "120", "-y", "40"]);
+    fs::write(&go, "").unwrap();
+    let seen = tmux.sees("c  cleanup");
+    assert!(
+        seen.starts_with("add-login: 3 of 3 stories are complete; 3 attempts"),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("return to main with all changes uncommitted"),
+        "{seen}"
+    );
+    tmux.keys(&["c"]);
+    let seen = tmux.sees("finished: on main again");
+    assert!(seen.contains("3 of 3 stories are complete"), "{seen}");
+    tmux.is_right();
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+}
+
+#[test]
+fn whoever_leaves_the_view_leaves_the_loop_running() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    sandbox.configure("ralph.view", "true");
+    tmux.types(&format!("git ralph run {CHANGE} --keep -- {agent}; echo exit $?"));
+    tmux.sees("hello from 1");
+    tmux.keys(&["q"]);
+    let seen = tmux.sees("git ralph watch add-login");
+    assert!(seen.contains("ralph: add-login 0/3 story 1 running"), "{seen}");
+    fs::write(&go, "").unwrap();
+    // The lines of the stream take over.
+    tmux.sees("exit 0");
+    let all = tmux.run(&["capture-pane", "-p", "-S", "-"]);
+    assert!(
+        all.contains("[2/3] 2. Server") && all.contains("hello from 3"),
+        "{all}"
+    );
+    tmux.is_right();
+    assert_eq!(sandbox.status()[0]["phase"], "finished");
+}
+
+#[test]
+fn it_is_suspended_and_comes_back() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    tmux.types("git ralph watch");
+    tmux.sees("hello from 1");
+    tmux.keys(&["C-z"]);
+    tmux.sees("Stopped");
+    tmux.is_right();
+    tmux.types("fg");
+    tmux.sees("hello from 1");
+    tmux.keys(&["C-c"]);
+    tmux.sees("git ralph watch add-login");
+    tmux.is_right();
+    // By keys: what it asks is asked twice.
+    tmux.types("git ralph watch");
+    tmux.sees("hello from 1");
+    tmux.keys(&["S"]);
+    tmux.sees("y: yes");
+    tmux.keys(&["y"]);
+    tmux.sees("the run stops after this attempt");
+    fs::write(&go, "").unwrap();
+    running.end().exits(6);
+    tmux.sees("nobody is at work");
+    tmux.keys(&["q"]);
+    tmux.is_right();
+}
+
+#[test]
+fn a_loop_that_ended_while_it_was_watched_is_finished_there() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    tmux.types("git ralph watch");
+    tmux.sees("hello from 1");
+    fs::write(&go, "").unwrap();
+    running.end().exits(0);
+    tmux.sees("k  keep");
+    tmux.keys(&["Enter"]);
+    tmux.sees("git ralph finish --cleanup add-login");
+    tmux.is_right();
+    tmux.types("git ralph watch");
+    tmux.sees("complete (f: finish)");
+    tmux.keys(&["f"]);
+    tmux.sees("k  keep");
+    tmux.keys(&["k"]);
+    tmux.sees("finished: on ralph/add-login, with its commits");
+    tmux.is_right();
+}
+
+#[test]
+fn viewers_that_are_killed_leave_no_trace_in_the_loop() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    let files = || {
+        let dir = sandbox.top.join(".git/ralph");
+        let events = fs::read(dir.join("add-login/events.jsonl")).unwrap();
+        (events, sandbox.state(), sandbox.git(&["for-each-ref"]))
+    };
+    let before = files();
+    let pid = sandbox.outside("viewer");
+    for _ in 0..10 {
+        let _ = fs::remove_file(&pid);
+        let line = format!("sh -c 'echo $$ >{0}; exec git-ralph watch'", pid.display());
+        tmux.types(&line);
+        tmux.sees("hello from 1");
+        let viewer = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+        kill(Pid::from_raw(viewer), Signal::SIGKILL).unwrap();
+        // Nobody is left who could give the screen back.
+        tmux.run(&["respawn-pane", "-k"]);
+        wait_until("a new shell", || tmux.seen().trim() == "$");
+    }
+    assert!(files() == before);
+    // A signal that can be heard gives the screen back.
+    tmux.types(&format!(
+        "sh -c 'echo $$ >{0}; exec git-ralph watch'; echo exit $?",
+        pid.display()
+    ));
+    tmux.sees("hello from 1");
+    let viewer = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    kill(Pid::from_raw(viewer), Signal::SIGTERM).unwrap();
+    tmux.sees("exit 143");
+    tmux.is_right();
+    fs::write(&go, "").unwrap();
+    running.end().exits(0);
+}

@@ -1,0 +1,96 @@
+//! `git ralph watch`: looks at loops of other processes, changes nothing, and ends as they end.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
+
+/// An agent that prints something a terminal would act upon, and waits in its first attempt.
+fn waiting(sandbox: &Sandbox, ends: &str) -> (String, std::path::PathBuf) {
+    let go = sandbox.outside("go");
+    let agent = sandbox.agent(&format!(
+        "printf '\\033[31mred\\033[2J 10%%\\r99%%\\n'; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done; \
+         echo x >>x; {ends}",
+        go.display()
+    ));
+    (agent, go)
+}
+
+#[test]
+fn it_tells_a_run_in_plain_lines_and_ends_with_its_exit_code() {
+    for (ends, code) in [("complete", 0), ("failed no", 4)] {
+        let sandbox = Sandbox::new();
+        let (agent, go) = waiting(&sandbox, ends);
+        let args = ["run", CHANGE, "--max-retries", "0", "--", &agent];
+        let running = sandbox.direct(&args).start();
+        wait_for(&go.with_extension("there"));
+        let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(80).start();
+        wait_until("the output", || watching.seen().contains("  99%\n"));
+        fs::write(&go, "").unwrap();
+        running.end().exits(code);
+        let seen = watching.end().exits(code).stdout;
+        assert!(seen.starts_with("[1/3] 1. Database\n"), "{seen}");
+        assert!(!seen.contains(['\x1b', '\r']), "{seen:?}");
+        let last = if code == 0 {
+            "  checkpoint "
+        } else {
+            "story 1 failed, no retries left"
+        };
+        assert!(seen.contains(last), "{seen}");
+        // Whoever comes later gets the same answer.
+        sandbox.ralph(&["watch"]).exits(code);
+        sandbox
+            .ralph(&["watch", CHANGE, "--json"])
+            .exits(code)
+            .answers_nothing();
+    }
+}
+
+#[test]
+fn events_are_printed_as_they_are_recorded() {
+    let sandbox = Sandbox::new();
+    let (agent, go) = waiting(&sandbox, "complete");
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    let watching = sandbox.direct(&["watch", "--json"]).on_terminal(80).start();
+    // A file that takes the place of the events is followed as well.
+    let events = sandbox.top.join(".git/ralph/add-login/events.jsonl");
+    fs::rename(&events, events.with_extension("old")).unwrap();
+    fs::write(&events, "").unwrap();
+    fs::write(&go, "").unwrap();
+    running.end().exits(0);
+    let output = watching.end().exits(0);
+    let names: Vec<_> = output.events();
+    let names: Vec<_> = names
+        .iter()
+        .map(|event| event["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[..2], ["attempt_ended", "checkpoint"], "{names:?}");
+    assert_eq!(names.last(), Some(&"run_ended"));
+}
+
+#[test]
+fn a_killed_run_and_a_deleted_loop_end_it() {
+    let sandbox = Sandbox::new();
+    let (agent, go) = waiting(&sandbox, "complete");
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    let watching = sandbox.direct(&["watch", CHANGE]).start();
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    watching.end().exits(1);
+    fs::write(&go, "").unwrap();
+    sandbox
+        .ralph(&["run", CHANGE, "--", &sandbox.completing("true")])
+        .exits(0);
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox.ralph(&["watch", CHANGE]).exits(0);
+}
+
+#[test]
+fn what_it_may_not_know_is_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["watch"]).exits(1);
+    sandbox.ralph(&["watch", "nothing"]).exits(1).says("nothing");
+}
