@@ -68,7 +68,7 @@ impl Screen {
             return Ok(false);
         }
         self.lend(|| {
-            println_out("the loop goes on as soon as this is continued: fg");
+            println_out("fg brings the view back");
             killpg(group, Signal::SIGSTOP)
         })?
         .map_err(io::Error::from)?;
