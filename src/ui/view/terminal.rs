@@ -1,6 +1,8 @@
 //! The whole screen of a terminal, and the way back: after an error, a panic, a signal and a stop as well.
 
 use std::io::{self, IsTerminal, Write};
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{getpgrp, getsid};
@@ -23,6 +25,9 @@ pub fn is_there() -> bool {
     let has_room = size.is_ok_and(|(columns, rows)| columns >= LEAST.0 && rows >= LEAST.1);
     !dumb && io::stdin().is_terminal() && io::stdout().is_terminal() && has_room
 }
+
+/// The longest time that a process of several threads may take to stop.
+const TO_STOP: Duration = Duration::from_millis(250);
 
 /// The screen while the view has it.
 pub(super) struct Screen(DefaultTerminal);
@@ -69,7 +74,10 @@ impl Screen {
         }
         self.lend(|| {
             println_out("fg brings the view back");
-            killpg(group, Signal::SIGSTOP)
+            let stopped = killpg(group, Signal::SIGSTOP);
+            // Another thread may take the signal first: this one must not go on before that.
+            thread::sleep(TO_STOP);
+            stopped
         })?
         .map_err(io::Error::from)?;
         Ok(true)
