@@ -1,11 +1,14 @@
 //! Asks a person at the end of a loop. The question says what each answer will do, and whether it can.
 
+use std::path::PathBuf;
+
 use crate::cli;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::events::log::{Log, attempts, range_of};
 use crate::names::counted;
+use crate::signal::Stop;
 use crate::ui::choice::{Choice, ask};
 use crate::ui::view::completion::{self, Page};
 use crate::ui::{self, Screen, pager};
@@ -28,10 +31,11 @@ pub(super) async fn choose(
         ..screen
     };
     let offers = offers(open).await?;
-    if let Some(summary) = summary
-        && let Some(chosen) = choose_on_screen(open, possible, summary, &offers).await?
-    {
-        return Ok(chosen);
+    if let Some(summary) = summary {
+        let question = Question::with(open, possible, summary, &offers)?;
+        if let Some(chosen) = question.ask(&open.context.stop).await? {
+            return Ok(chosen);
+        }
     }
     loud.say(&format!(
         "\n  c  cleanup: {}\n  k  keep: {}\n",
@@ -50,46 +54,64 @@ pub(super) async fn choose(
     }
 }
 
-/// Asks on the whole screen; returns `None` if the terminal cannot be used.
-async fn choose_on_screen(
-    open: &mut Loop<'_>,
-    possible: &[Choice],
-    summary: String,
-    offers: &Offers,
-) -> Result<Option<Choice>, Error> {
-    let top = open.context.repo.top.clone();
-    let words = |choice: &Choice| {
-        let words = match choice {
-            Choice::Cleanup => &offers.cleanup,
-            Choice::Keep => &offers.keep,
-            Choice::Retry => "have the agent attempt the story once more",
-            Choice::Skip => "go on without the story",
-            Choice::Diff => "show what was changed",
-            Choice::Log => "show the attempts",
-            Choice::Quit => return None,
+/// A question for the whole screen, with all that it shows: the loop need not be held while somebody thinks.
+pub(super) struct Question {
+    page: Page,
+    /// The two states around the work.
+    range: (String, String),
+    log: String,
+    top: PathBuf,
+}
+
+impl Question {
+    /// Makes the question of a loop at its end.
+    pub(super) async fn of(open: &mut Loop<'_>, possible: &[Choice], summary: String) -> Result<Self, Error> {
+        let offers = offers(open).await?;
+        Self::with(open, possible, summary, &offers)
+    }
+
+    fn with(open: &Loop<'_>, possible: &[Choice], summary: String, offers: &Offers) -> Result<Self, Error> {
+        let words = |choice: &Choice| {
+            let words = match choice {
+                Choice::Cleanup => &offers.cleanup,
+                Choice::Keep => &offers.keep,
+                Choice::Retry => "have the agent attempt the story once more",
+                Choice::Skip => "go on without the story",
+                Choice::Diff => "show what was changed",
+                Choice::Log => "show the attempts",
+                Choice::Quit => return None,
+            };
+            Some((*choice, words.to_owned()))
         };
-        Some((*choice, words.to_owned()))
-    };
-    let page = Page {
-        summary: summary + &kept_attempts(open)?,
-        choices: possible.iter().filter_map(words).collect(),
-    };
-    loop {
-        let (page, stop) = (page.clone(), open.context.stop.from_now());
-        let asked = tokio::task::spawn_blocking(move || completion::ask(&page, || stop.times() > 0));
-        let shown = match asked.await {
-            Ok(Ok(Choice::Diff)) => {
-                let (from, to) = shown_range(open)?;
-                pager::show_diff_and_return(&top, &from, &to).await
-            }
-            Ok(Ok(Choice::Log)) => pager::show_and_return(&top, &log_of(open, Screen::default())?).await,
-            Ok(Ok(chosen)) => return Ok(Some(chosen)),
-            Ok(Err(_)) | Err(_) => return Ok(None),
-        };
-        shown.map_err(|source| Error::System {
-            what: "start the pager",
-            source,
-        })?;
+        Ok(Self {
+            page: Page {
+                summary: summary + &kept_attempts(open)?,
+                choices: possible.iter().filter_map(words).collect(),
+            },
+            range: shown_range(open)?,
+            log: log_of(open, Screen::default())?,
+            top: open.context.repo.top.clone(),
+        })
+    }
+
+    /// Asks; returns `None` if the terminal cannot be used.
+    pub(super) async fn ask(&self, stop: &Stop) -> Result<Option<Choice>, Error> {
+        loop {
+            let (page, stop) = (self.page.clone(), stop.from_now());
+            let asked = tokio::task::spawn_blocking(move || completion::ask(&page, || stop.times() > 0));
+            let shown = match asked.await {
+                Ok(Ok(Choice::Diff)) => {
+                    pager::show_diff_and_return(&self.top, &self.range.0, &self.range.1).await
+                }
+                Ok(Ok(Choice::Log)) => pager::show_and_return(&self.top, &self.log).await,
+                Ok(Ok(chosen)) => return Ok(Some(chosen)),
+                Ok(Err(_)) | Err(_) => return Ok(None),
+            };
+            shown.map_err(|source| Error::System {
+                what: "start the pager",
+                source,
+            })?;
+        }
     }
 }
 

@@ -7,8 +7,8 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["resume", "continue", "go"], "to continue a loop: git ralph run"),
     (&["list", "ls", "loops"], "to list the loops: git ralph status"),
     (
-        &["stop", "pause", "kill"],
-        "to stop a loop: press Ctrl-C where it runs; git ralph run continues it",
+        &["pause", "kill", "halt"],
+        "to stop a loop: git ralph stop; git ralph run continues it",
     ),
     (
         &["undo", "reset", "rollback"],
@@ -19,6 +19,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "to see what is set up and what is missing: git ralph doctor; settings: git config ralph.<key>",
     ),
     (&["logs", "history"], "to see the attempts: git ralph log"),
+    (
+        &["view", "tui", "monitor"],
+        "to see a loop while it runs: git ralph watch",
+    ),
     (&["cleanup", "close", "end"], "to close a loop: git ralph finish"),
 ];
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use super::choose::{AT_THE_END, choose, closes};
-use super::{context, resolve, view};
+use super::choose::{AT_THE_END, Question, closes};
+use super::{context, open_loop, resolve, view};
 use crate::cli::complete::loops;
 use crate::engine::{self, Context};
 use crate::error::Error;
@@ -64,7 +64,16 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         source,
     })?;
     match (left, changes.as_slice()) {
-        (Left::AtEnd(at), _) => Box::pin(finish(screen, context, &changes[at])).await,
+        (Left::AtEnd(at), _) => {
+            let change = &changes[at];
+            let (choice, summary) = Box::pin(ask(screen, context, change)).await?;
+            if choice == Choice::Quit {
+                screen.say(&ui::summary::next(&summary.next));
+            } else {
+                Box::pin(act(screen, &mut narrator, change, choice)).await?;
+            }
+            Ok(Exit::Done)
+        }
         (_, [change]) => {
             view::tell(screen, &context.repo.common_dir, change, "to see it again");
             Ok(Exit::Done)
@@ -89,8 +98,8 @@ const AFTER_A_FAILURE: [Choice; 6] = [
     Choice::Quit,
 ];
 
-/// Asks how to finish a loop that has come to its end, and does it, as git ralph finish does.
-async fn finish(screen: Screen, context: Context<'_>, change: &Change) -> Result<Exit, Error> {
+/// Asks how to finish a loop that has come to its end. The loop is held only to look at it: meanwhile others may go on.
+async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(Choice, Summary), Error> {
     ui::set_subject(change);
     let mut open = engine::open(context, change).await?;
     let summary = Summary::of(&open, Driver::Run).await?;
@@ -104,19 +113,26 @@ async fn finish(screen: Screen, context: Context<'_>, change: &Change) -> Result
     };
     let text = ui::summary::of(&asked, None);
     screen.say(&text);
-    match choose(screen, &mut open, possible, Some(text)).await? {
-        Choice::Skip => {
+    let question = Question::of(&mut open, possible, text).await?;
+    let stop = open.context.stop.clone();
+    drop(open);
+    let chosen = question.ask(&stop).await?;
+    Ok((chosen.unwrap_or(Choice::Quit), summary))
+}
+
+/// Does what was chosen for a loop, as git ralph finish and git ralph skip do.
+async fn act(screen: Screen, narrator: &mut Narrator, change: &Change, choice: Choice) -> Result<(), Error> {
+    let mut open = open_loop(narrator, Some(change.as_str())).await?;
+    match closes(choice) {
+        Some(close) => engine::finish(&mut open, close).await,
+        None => {
             let id = engine::skip(&mut open, None, false).await?;
             screen.say(&format!(
                 "story {id} is skipped\n  (use \"git ralph run {change}\" to continue)\n"
             ));
+            Ok(())
         }
-        choice => match closes(choice) {
-            Some(close) => engine::finish(&mut open, close).await?,
-            None => screen.say(&ui::summary::next(&summary.next)),
-        },
     }
-    Ok(Exit::Done)
 }
 
 /// Returns the changes to watch: the one named, else all that are live, else the only one that there is.

@@ -37,6 +37,8 @@ use crate::inspect::follow::LoopFollower;
 const POLL: Duration = Duration::from_millis(100);
 const SLOW_POLL: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_secs(10);
+/// Time after the end of a loop in which a script may take the next step.
+const REST: Duration = Duration::from_secs(2);
 
 /// A loop to view.
 pub struct Viewed {
@@ -197,6 +199,8 @@ struct View {
     chosen: Chosen,
     showing: Showing,
     size: Rect,
+    /// The time since which the loop is at its end.
+    rests_since: Option<Instant>,
 }
 
 impl View {
@@ -215,6 +219,7 @@ impl View {
             },
             showing: Showing::default(),
             size: Rect::ZERO,
+            rests_since: None,
             setup,
         }
     }
@@ -259,11 +264,17 @@ impl View {
         self.setup.loops[self.at].follower.store()
     }
 
-    /// Returns the only loop if its process has ended it while it was watched, so that it can be finished.
-    fn at_its_end(&self) -> Option<usize> {
+    /// Returns the only loop if it has come to its end while it was watched, and nobody has worked on it since, so that
+    /// it can be finished.
+    fn at_its_end(&mut self) -> Option<usize> {
         let ends = |model: &Model| model.was_driven && model.is_at_its_end();
         let is_alone = self.models.len() == 1 && !self.setup.is_owner;
-        (is_alone && self.models.first().is_some_and(ends)).then_some(0)
+        if !is_alone || !self.models.first().is_some_and(ends) {
+            self.rests_since = None;
+            return None;
+        }
+        let since = *self.rests_since.get_or_insert_with(Instant::now);
+        (since.elapsed() >= REST).then_some(0)
     }
 
     fn key(&mut self, key: &KeyEvent, screen: &mut Screen) -> io::Result<Option<Left>> {

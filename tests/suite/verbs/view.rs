@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -274,4 +274,31 @@ fn viewers_that_are_killed_leave_no_trace_in_the_loop() {
     tmux.is_right();
     fs::write(&go, "").unwrap();
     running.end().exits(0);
+}
+
+#[test]
+fn nothing_turns_or_takes_the_mouse_and_nothing_prints_past_the_screen() {
+    let mut dirs = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui/view")];
+    let mut files = 0;
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                dirs.push(path);
+                continue;
+            }
+            files += 1;
+            let text = fs::read_to_string(&path).unwrap();
+            for word in [
+                "EnableMouseCapture",
+                "spinner",
+                "println!",
+                "print!(",
+                "EventStream",
+            ] {
+                assert!(!text.contains(word), "{word} in {}", path.display());
+            }
+        }
+    }
+    assert!(files > 5);
 }

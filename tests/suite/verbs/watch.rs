@@ -22,10 +22,20 @@ fn it_tells_a_run_in_plain_lines_and_ends_with_its_exit_code() {
     for (ends, code) in [("complete", 0), ("failed no", 4)] {
         let sandbox = Sandbox::new();
         let (agent, go) = waiting(&sandbox, ends);
+        let elsewhere = sandbox.outside("other");
+        sandbox.git(&[
+            "worktree",
+            "add",
+            "-q",
+            elsewhere.to_str().unwrap(),
+            "-b",
+            "other",
+        ]);
         let args = ["run", CHANGE, "--max-retries", "0", "--", &agent];
         let running = sandbox.direct(&args).start();
         wait_for(&go.with_extension("there"));
-        let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(80).start();
+        let watching = sandbox.direct(&["watch", "--plain"]).dir(&elsewhere);
+        let watching = watching.on_terminal(80).start();
         wait_until("the output", || watching.seen().contains("  99%\n"));
         fs::write(&go, "").unwrap();
         running.end().exits(code);
