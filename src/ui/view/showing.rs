@@ -11,8 +11,10 @@ use crate::inspect::attempt_output::AttemptOutput;
 use crate::state::Store;
 use crate::ui::shown::AgentOutput;
 
-/// The most bytes that are read of what was printed before, or since the last look: more is never seen.
-const KEPT: u64 = 2 << 20;
+/// The most bytes that are read of what was printed before.
+const BEFORE: u64 = 2 << 20;
+/// The most bytes that are read of what was printed since the last look: nobody reads more in that time.
+const SINCE: u64 = 128 << 10;
 
 /// A log, and the name of its format.
 type Log = (PathBuf, Option<String>);
@@ -35,20 +37,25 @@ impl Showing {
             self.output = None;
             self.lines = Lines::default();
         }
+        let mut most = SINCE;
         if self.output.is_none()
             && let Some(((path, format), raw)) = &self.of
         {
             self.output = AttemptOutput::open_named(path, format.as_deref(), *raw).ok();
+            most = BEFORE;
         }
         let Some(output) = &mut self.output else {
             return changed;
         };
-        if output.pass_over_all_but(KEPT).unwrap_or(false) {
+        if output.pass_over_all_but(most).unwrap_or(false) {
             self.lines.push(b"\n... (the whole log: Enter)\n");
         }
         // An agent may print faster than this reads.
-        for _ in 0..KEPT / (32 << 10) {
-            let Ok(Some(piece)) = output.read() else { break };
+        let mut read = 0;
+        while read <= most
+            && let Ok(Some(piece)) = output.read()
+        {
+            read += piece.len() as u64 + 1;
             self.lines.push(&piece);
             changed = true;
         }
