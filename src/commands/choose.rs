@@ -161,7 +161,8 @@ struct Offers {
 async fn offers(open: &mut Loop<'_>) -> Result<Offers, Error> {
     if !open.state.strategy.is_branch() {
         return Ok(Offers {
-            cleanup: "all changes stay in the work tree, uncommitted; the loop's stash entries are dropped".to_owned(),
+            cleanup: "all changes stay in the work tree, uncommitted; the loop's stash entries are dropped"
+                .to_owned(),
             keep: "the same, but the stash entries stay".to_owned(),
         });
     }
