@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::draw::put;
-use super::terminal::Screen;
+use super::terminal::{self, Screen};
 use crate::ui::choice::Choice;
 use crate::ui::shown::plain;
 use crate::ui::width::wrap;
@@ -89,7 +89,7 @@ pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
         if is_closed() {
             return Ok(Choice::Quit);
         }
-        if !event::poll(POLL)? {
+        if !terminal::is_typed_within(POLL)? {
             continue;
         }
         let Event::Key(key) = event::read()? else { continue };

@@ -170,12 +170,12 @@ pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
             return Ok(Left::AtEnd(at));
         }
         let wait = if news.elapsed() < QUIET { POLL } else { SLOW_POLL };
-        if !event::poll(wait)? {
+        if !terminal::is_typed_within(wait)? {
             continue;
         }
         // Whatever has come, the screen is drawn again.
         drawn = None;
-        while event::poll(Duration::ZERO)? {
+        while terminal::is_typed_within(Duration::ZERO)? {
             if let Event::Key(key) = event::read()?
                 && let Some(left) = view.key(&key, &mut screen)?
             {

@@ -1,12 +1,16 @@
 //! The whole screen of a terminal, and the way back: after an error, a panic, a signal and a stop as well.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{getpgrp, getsid};
 use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::{DefaultTerminal, Frame, Terminal, backend::CrosstermBackend};
@@ -28,6 +32,27 @@ pub fn is_there() -> bool {
 
 /// The longest time that a process of several threads may take to stop.
 const TO_STOP: Duration = Duration::from_millis(250);
+
+/// Waits until something was typed, or the terminal has another size; returns false if nothing has happened in this time.
+///
+/// # Errors
+/// If the terminal is gone: crossterm would read it for ever.
+pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut found = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    match poll(
+        &mut found,
+        PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX),
+    ) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+    if found[0].revents().is_some_and(|found| found.intersects(gone)) {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    event::poll(Duration::ZERO)
+}
 
 /// The screen while the view has it.
 pub(super) struct Screen(DefaultTerminal);

@@ -305,3 +305,24 @@ fn nothing_turns_or_takes_the_mouse_and_nothing_prints_past_the_screen() {
     }
     assert!(files > 5);
 }
+
+#[test]
+fn nobody_waits_for_a_terminal_that_is_gone() {
+    for runs in [true, false] {
+        let sandbox = Sandbox::new();
+        let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+            return;
+        };
+        let (agent, go) = waiting(&sandbox);
+        if !runs {
+            fs::write(&go, "").unwrap();
+        }
+        tmux.types(&format!("git ralph run {CHANGE} --view -- {agent}"));
+        tmux.sees(if runs { "hello from 1" } else { "c  cleanup" });
+        let lock = fs::read_to_string(sandbox.top.join(".git/ralph/add-login.lock")).unwrap();
+        let pid: i32 = lock.trim().rsplit(' ').next().unwrap().parse().unwrap();
+        tmux.run(&["kill-server"]);
+        wait_until("the end of git-ralph", || kill(Pid::from_raw(pid), None).is_err());
+        assert_eq!(sandbox.ralph(&["status", "--short"]).exits(0).stderr, "");
+    }
+}
