@@ -2,6 +2,7 @@
 
 use super::status::Status;
 use crate::async_cmd::quoted;
+use crate::settings::Strategy;
 use crate::state::Phase;
 
 /// A command that can be typed next.
@@ -130,14 +131,18 @@ impl Status {
                 steps.push(on(format!("finish {change}"), "to close the loop"));
             }
             Phase::Complete => {
-                steps.push(on(
-                    format!("finish --cleanup {change}"),
-                    "to return to the original branch with all changes uncommitted",
-                ));
-                steps.push(on(
-                    format!("finish --keep {change}"),
-                    "to stay on the loop's branch with its commits",
-                ));
+                let (cleanup, keep) = match self.strategy {
+                    Strategy::Branch => (
+                        "to return to the original branch with all changes uncommitted",
+                        "to stay on the loop's branch with its commits",
+                    ),
+                    Strategy::Stash => (
+                        "to close the loop; all changes stay, uncommitted",
+                        "to close the loop and keep its stash entries",
+                    ),
+                };
+                steps.push(on(format!("finish --cleanup {change}"), cleanup));
+                steps.push(on(format!("finish --keep {change}"), keep));
             }
             Phase::Finished => steps.push(on(format!("start {change}"), "to begin anew")),
         }

@@ -79,6 +79,15 @@ fn nothing_moves_from_start_to_finish() {
     assert_eq!((Place::of(&sandbox), list(&sandbox)), (place, mine.clone()));
     next(&sandbox, "echo 3 >three; complete").exits(0);
     let place = Place::of(&sandbox);
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("to close the loop; all changes stay, uncommitted"),
+        "{status}"
+    );
+    assert!(
+        status.contains("to close the loop and keep its stash entries"),
+        "{status}"
+    );
     let (files, mtimes) = (sandbox.files(), sandbox.mtimes());
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
     assert_eq!((sandbox.files(), sandbox.mtimes()), (files, mtimes));
