@@ -35,6 +35,17 @@ pub struct Args {
     /// Print the events from now on as JSON, one per line (git ralph help events)
     #[arg(long, conflicts_with = "plain")]
     pub json: bool,
+    /// Show what has happened again, at its pace or so many times as fast; no silence is longer than two seconds
+    #[arg(long, value_name = "SPEED", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+        value_parser = speed, conflicts_with = "json")]
+    pub replay: Option<f64>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse::<f64>().ok();
+    speed
+        .filter(|speed| (0.01..=1e6).contains(speed))
+        .ok_or_else(|| "a speed is a number from 0.01 to 1000000".to_owned())
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -42,9 +53,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let context = context(&mut narrator).await?;
     let changes = watched(&context, args.change.as_deref())?;
     if args.plain || args.json || !view::can_be_shown(screen, false) {
-        return plain(screen, &context, &changes, args.json).await;
+        return plain(screen, &context, &changes, &args).await;
     }
-    let setup = view::setup(&context, &changes, false).await;
+    let mut setup = view::setup(&context, &changes, false).await;
+    if let Some(speed) = args.replay {
+        setup.replay(speed);
+    }
     let closing = Closing::default();
     let asked = closing.clone();
     let mut viewing = tokio::task::spawn_blocking(move || ui::view::run(setup, &asked));
@@ -149,9 +163,21 @@ fn watched(context: &Context<'_>, name: Option<&str>) -> Result<Vec<Change>, Err
 }
 
 /// Prints what happens until every loop has come to rest; returns the exit code of the first that did not end well.
-async fn plain(screen: Screen, context: &Context<'_>, changes: &[Change], json: bool) -> Result<Exit, Error> {
+async fn plain(
+    screen: Screen,
+    context: &Context<'_>,
+    changes: &[Change],
+    args: &Args,
+) -> Result<Exit, Error> {
     let idle = context.configuration.settings.idle_timeout;
-    let follow = |change| PlainLoop::new(LoopFollower::new(&context.repo.common_dir, change), idle);
+    let follow = |change| {
+        let follower = LoopFollower::new(&context.repo.common_dir, change);
+        let follower = match args.replay {
+            Some(speed) => follower.replayed(speed),
+            None => follower,
+        };
+        PlainLoop::new(follower, idle)
+    };
     let mut loops: Vec<_> = changes
         .iter()
         .map(|change| (change, follow(change), None))
@@ -160,7 +186,7 @@ async fn plain(screen: Screen, context: &Context<'_>, changes: &[Change], json: 
         for (change, followed, exit) in loops.iter_mut().filter(|(_, _, exit)| exit.is_none()) {
             let told = followed.poll();
             *exit = told.exit;
-            if json {
+            if args.json {
                 screen.json(&told.json);
             } else if changes.len() > 1 {
                 let lines = told.words.lines();

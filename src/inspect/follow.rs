@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
+use super::pace::Pace;
 use crate::engine::stories::listing_of;
 use crate::events::Event;
 use crate::fs::{Links, open_regular};
@@ -117,6 +118,8 @@ pub struct LoopFollower {
     /// The file of the state that was read last: its inode and time of change.
     seen: Option<(u64, i64, i64)>,
     driver: Option<(Instant, bool)>,
+    /// The pace of a replay, and the state that is shown at its end.
+    replay: Option<(Pace, Option<Box<State>>)>,
 }
 
 /// The news of a loop since the last look.
@@ -146,7 +149,15 @@ impl LoopFollower {
             store,
             seen: None,
             driver: None,
+            replay: None,
         }
+    }
+
+    /// Shows what has happened again, this many times as fast.
+    #[must_use]
+    pub fn replayed(mut self, speed: f64) -> Self {
+        self.replay = Some((Pace::new(speed), None));
+        self
     }
 
     /// Returns the files of the loop.
@@ -155,8 +166,21 @@ impl LoopFollower {
         &self.store
     }
 
-    /// Looks at the files. What cannot be read now is read at the next look.
+    /// Looks at the files. What cannot be read now is read at the next look. A loop that is replayed is driven until its
+    /// last event.
     pub fn poll(&mut self) -> News {
+        let mut news = self.look();
+        if let Some((pace, state)) = &mut self.replay {
+            news.lines.clear();
+            news.events = pace.hold(news.events, Instant::now());
+            *state = news.state.or(state.take());
+            news.state = state.take_if(|_| pace.is_over());
+            news.is_driven |= !pace.is_over() || !news.events.is_empty();
+        }
+        news
+    }
+
+    fn look(&mut self) -> News {
         let found = self.events.poll().unwrap_or_default();
         let events = found.lines.iter();
         let mut news = News {

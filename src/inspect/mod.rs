@@ -4,6 +4,7 @@ pub mod attempt_output;
 pub mod doctor;
 pub mod follow;
 pub mod next_steps;
+mod pace;
 pub mod status;
 pub mod status_line;
 pub mod stories;

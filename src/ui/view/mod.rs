@@ -68,6 +68,16 @@ pub struct Setup {
     pub coloured: bool,
 }
 
+impl Setup {
+    /// Shows what has happened again, this many times as fast.
+    pub fn replay(&mut self, speed: f64) {
+        for viewed in std::mem::take(&mut self.loops) {
+            let follower = viewed.follower.replayed(speed);
+            self.loops.push(Viewed { follower, ..viewed });
+        }
+    }
+}
+
 /// The reason why the view ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {

@@ -104,3 +104,31 @@ fn what_it_may_not_know_is_an_error() {
     sandbox.ralph(&["watch"]).exits(1);
     sandbox.ralph(&["watch", "nothing"]).exits(1).says("nothing");
 }
+
+#[test]
+fn what_has_happened_is_shown_again() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo \"hello from $RALPH_STORY\"; echo x >>x");
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    let files = sandbox.print();
+    let seen = sandbox
+        .ralph(&["watch", "--plain", "--replay=1000000"])
+        .exits(0)
+        .stdout;
+    let words = [
+        "started on ",
+        "[1/3]",
+        "  hello from 1\n",
+        "[3/3]",
+        "  hello from 3\n",
+        "finished: ",
+    ];
+    let places: Vec<Option<usize>> = words.iter().map(|word| seen.find(word)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{seen}");
+    assert_eq!(sandbox.print(), files);
+    sandbox
+        .ralph(&["watch", "--replay=0"])
+        .exits(2)
+        .says("a speed is a number from 0.01 to 1000000");
+}
