@@ -175,6 +175,9 @@ impl LoopFollower {
             news.events = pace.hold(news.events, Instant::now());
             *state = news.state.or(state.take());
             news.state = state.take_if(|_| pace.is_over());
+            if let (Some(state), Some(begun)) = (&mut news.state, pace.begun()) {
+                state.started = begun;
+            }
             news.is_driven |= !pace.is_over() || !news.events.is_empty();
         }
         news

@@ -51,6 +51,12 @@ impl Pace {
         self.held.drain(..due).map(|(_, event)| event).collect()
     }
 
+    /// Returns the time at which the first event was shown.
+    #[must_use]
+    pub fn begun(&self) -> Option<Timestamp> {
+        self.begun.map(|(_, shown)| shown)
+    }
+
     /// Returns whether all events have been shown.
     #[must_use]
     pub fn is_over(&self) -> bool {
