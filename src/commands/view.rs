@@ -39,6 +39,7 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
                 None => Vec::new(),
             },
             max_cost: settings.as_ref().and_then(|settings| settings.max_cost),
+            idle: settings.as_ref().and_then(|settings| settings.idle_timeout),
             ends: state
                 .as_ref()
                 .zip(settings.as_ref())

@@ -13,13 +13,26 @@ pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
     let mut locks = vec![
         lock_of(&repo.index()),
         lock_of(&repo.users_index()),
-        repo.git_dir.join("HEAD.lock"),
         repo.common_dir.join("packed-refs.lock"),
         repo.common_dir.join("config.lock"),
     ];
+    locks.extend(of_pseudorefs(&repo.git_dir));
     locks.retain(|lock| lock.exists());
     locks.dedup();
     locks
+}
+
+/// Lists the locks of HEAD and the like, such as `ORIG_HEAD` and `AUTO_MERGE`: refs with upper-case names beside it
+/// (gitglossary(7), "pseudoref").
+fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(git_dir).into_iter().flatten();
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let is_one = |path: &PathBuf| {
+        let stem = path.file_stem().map(|stem| stem.as_encoded_bytes().to_vec());
+        let is_name = |stem: Vec<u8>| stem.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+        path.extension().is_some_and(|extension| extension == "lock") && stem.is_some_and(is_name)
+    };
+    paths.filter(is_one).collect()
 }
 
 /// Returns whether another git process works in the repository; `None` if that cannot be seen.

@@ -199,6 +199,7 @@ impl Scene<'_> {
             (_, false, Some(Phase::Complete)) => "complete (f: finish)",
             (_, false, Some(Phase::Exhausted)) => "no retries left (f: finish)",
             (_, false, _) if model.is_at_its_end() => "complete (f: finish)",
+            _ if model.has_session() => "an agent's session works on it",
             _ => "nobody is at work",
         }
         .to_owned()

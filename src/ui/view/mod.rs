@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent};
@@ -50,6 +50,8 @@ pub struct Viewed {
     pub stories: Vec<(String, String, bool)>,
     /// The limit of its cost, in US dollars.
     pub max_cost: Option<f64>,
+    /// The longest silence of an agent's own session that is at work.
+    pub idle: Option<SignedDuration>,
     /// The time at which it reaches its limit.
     pub ends: Option<Timestamp>,
     /// Its work tree.
@@ -217,6 +219,7 @@ impl View {
     fn new(setup: Setup) -> Self {
         let models = setup.loops.iter().map(|viewed| Model {
             max_cost: viewed.max_cost,
+            idle: viewed.idle,
             ends: viewed.ends,
             ..Model::new(&viewed.change, &viewed.stories)
         });

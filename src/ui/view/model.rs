@@ -1,10 +1,10 @@
 //! A loop as the view shows it: made of its events and its state, and of nothing else. Pure.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::events::{Event, What};
 use crate::inspect::follow::News;
-use crate::state::{Phase, State, Verdict};
+use crate::state::{AgentSession, Phase, State, Verdict};
 use crate::ui::narration;
 use crate::ui::shown::plain;
 
@@ -70,6 +70,10 @@ pub(super) struct Model {
     pub cost: Option<f64>,
     /// The limit of that cost.
     pub max_cost: Option<f64>,
+    /// The longest silence of an agent's own session that is at work.
+    pub idle: Option<SignedDuration>,
+    /// The agent's own session that drives it.
+    pub session: Option<AgentSession>,
     /// The end of the time that the loop may take.
     pub ends: Option<Timestamp>,
     pub waits_until: Option<Timestamp>,
@@ -114,6 +118,12 @@ impl Model {
         self.is_driven = news.is_driven;
         self.was_driven |= news.is_driven;
         self.is_gone = news.is_gone;
+    }
+
+    /// Returns whether an agent's own session works on it, as far as is known.
+    pub fn has_session(&self) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.is_heard_at_work(self.idle))
     }
 
     /// Forgets the attempts of an earlier loop.
@@ -210,6 +220,7 @@ impl Model {
         self.phase = Some(state.progress.phase);
         self.begun = Some(state.started);
         self.waits_until = state.waits_until;
+        self.session.clone_from(&state.session);
         if let Some(listed) = &state.listed {
             self.progress = Some((listed.done, listed.total));
         }

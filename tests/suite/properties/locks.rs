@@ -65,12 +65,17 @@ fn a_lock_that_nobody_holds_is_removed() {
     let sandbox = Sandbox::started();
     fs::write(sandbox.top.join(".git/HEAD.lock"), "").unwrap();
     fs::write(sandbox.top.join(".git/index.lock"), "").unwrap();
+    // `git merge` and `git stash pop` write these.
+    fs::write(sandbox.top.join(".git/AUTO_MERGE.lock"), "").unwrap();
+    fs::write(sandbox.top.join(".git/ORIG_HEAD.lock"), "").unwrap();
     let agent = sandbox.completing("echo x >x");
     sandbox
         .step("next", &agent)
         .exits(0)
         .says("a git that was cut off left locks in the repository; they are removed");
-    assert!(!sandbox.top.join(".git/HEAD.lock").exists());
+    for name in ["HEAD", "AUTO_MERGE", "ORIG_HEAD"] {
+        assert!(!sandbox.top.join(format!(".git/{name}.lock")).exists(), "{name}");
+    }
 }
 
 #[test]
