@@ -17,7 +17,7 @@ pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
-    /// Stop the attempt that is running too, as Ctrl-C does: it is undone, and does not count
+    /// Stop the attempt that is running too (SIGTERM): it is undone, and does not count
     #[arg(long)]
     pub now: bool,
 }
@@ -32,7 +32,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     };
     if args.now {
-        kill(Pid::from_raw(holder), Signal::SIGINT).map_err(|error| Error::System {
+        // The background jobs of a script ignore SIGINT.
+        kill(Pid::from_raw(holder), Signal::SIGTERM).map_err(|error| Error::System {
             what: "send a signal",
             source: error.into(),
         })?;

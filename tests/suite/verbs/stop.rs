@@ -30,13 +30,15 @@ fn a_run_ends_after_the_attempt_that_is_running() {
 }
 
 #[test]
-fn at_once_means_as_ctrl_c_does() {
+fn at_once_means_at_once_for_a_run_in_the_background_too() {
     let sandbox = Sandbox::new();
     let (agent, go) = waiting(&sandbox);
-    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    // A script has its background jobs ignore SIGINT.
+    let script = format!("trap '' INT; exec git ralph run {CHANGE} -- {agent}");
+    let running = sandbox.cmd("sh").args(["-c", &script]).start();
     wait_for(&go.with_extension("there"));
     sandbox.ralph(&["stop", CHANGE, "--now"]).exits(0);
-    running.end().exits(130);
+    running.end().exits(143);
     assert_eq!(sandbox.status()["stories_done"], 0);
     sandbox.nothing_is_alive();
 }
