@@ -63,7 +63,7 @@ pub struct Args {
     /// When a story has no retries left: stop, skip the story, or finish the loop (ralph.onFailure)
     #[arg(long, value_name = "WHAT", value_parser = parse_on_failure)]
     pub on_failure: Option<OnFailure>,
-    /// Where checkpoints are made: branch, or stash: HEAD, its branch and the index stay as they are (ralph.strategy)
+    /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
     #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
     pub strategy: Option<Strategy>,
     /// Start although a gate fails before any work; no story is complete until it passes

@@ -33,7 +33,7 @@ pub struct Args {
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
-    /// Where checkpoints are made: branch, or stash: HEAD, its branch and the index stay as they are (ralph.strategy)
+    /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
     #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
     pub strategy: Option<Strategy>,
     /// If the loop is active, abort it first, and begin anew

@@ -31,7 +31,7 @@ pub enum Whose<'a> {
     },
 }
 
-/// What is counted while a tree is written.
+/// Selects what is counted while a tree is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// The files and lines in which it differs from the base.

@@ -13,7 +13,7 @@ const LONGEST: f64 = 2.0;
 /// Holds events back until they are due.
 #[derive(Debug)]
 pub struct Pace {
-    /// How many times as fast.
+    /// The factor: 2 is twice as fast.
     speed: f64,
     /// The time of the first look, on both clocks.
     begun: Option<(Instant, Timestamp)>,

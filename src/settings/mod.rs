@@ -176,7 +176,7 @@ const TIMES: &[&str] = &[
 /// The places of a repository's directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
-    /// Where git looks for them.
+    /// Those where git looks for them.
     #[default]
     Usual,
     /// A setting can have put the work tree elsewhere than beside `.git`, or changes the layout: git has to be asked.

@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// The words of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// What was done, as the end of a run says it.
+    /// The summary that ends a run.
     pub summary: String,
     /// The choices, each with what it would do.
     pub choices: Vec<(Choice, String)>,

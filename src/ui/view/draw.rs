@@ -21,7 +21,7 @@ const WIDE: (u16, u16) = (90, 16);
 /// The least columns and rows of a screen that shows more than one line.
 const LEAST: (u16, u16) = (20, 4);
 
-/// What a person has chosen to see.
+/// The parts that a person has chosen to see.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
