@@ -1,7 +1,10 @@
 //! The whole screen of a terminal, and the way back: after an error, a panic, a signal and a stop as well.
 
 use std::io::{self, IsTerminal, Write};
+use std::mem;
 use std::os::fd::AsFd;
+use std::panic;
+use std::sync::Once;
 use std::thread;
 use std::time::Duration;
 
@@ -55,14 +58,42 @@ pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
 }
 
 /// The screen while the view has it.
-pub(super) struct Screen(DefaultTerminal);
+pub(super) struct Screen(Drawing);
+
+/// What is drawn upon, let go of without a word: ratatui prints what it cannot restore, which is a panic where the
+/// terminal is gone.
+struct Drawing(Option<DefaultTerminal>);
+
+impl Drawing {
+    fn new() -> io::Result<Self> {
+        enable_raw_mode()?;
+        execute!(io::stdout(), EnterAlternateScreen)?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(Self(Some(terminal)))
+    }
+
+    fn terminal(&mut self) -> io::Result<&mut DefaultTerminal> {
+        self.0.as_mut().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl Drop for Drawing {
+    fn drop(&mut self) {
+        if let Some(mut terminal) = self.0.take()
+            && terminal.show_cursor().is_err()
+        {
+            mem::forget(terminal);
+        }
+    }
+}
 
 impl Screen {
     /// Takes the screen; what others want to print is held back until it is given back.
     pub fn take() -> io::Result<Self> {
         hold::set(true);
         signal::before_exit(give_back);
-        let taken = ratatui::try_init();
+        before_panic();
+        let taken = Drawing::new();
         if taken.is_err() {
             give_back();
         }
@@ -70,22 +101,20 @@ impl Screen {
     }
 
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
-        self.0.draw(draw).map(|_| ())
+        self.0.terminal()?.draw(draw).map(|_| ())
     }
 
     /// Draws everything anew at the next time.
     pub fn repaint(&mut self) -> io::Result<()> {
-        self.0.clear()
+        self.0.terminal()?.clear()
     }
 
     /// Gives the screen to another program, and takes it back.
     pub fn lend<T>(&mut self, other: impl FnOnce() -> T) -> io::Result<T> {
         restore();
         let result = other();
-        enable_raw_mode()?;
-        execute!(io::stdout(), EnterAlternateScreen)?;
-        self.0 = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        self.0.clear()?;
+        self.0 = Drawing::new()?;
+        self.repaint()?;
         Ok(result)
     }
 
@@ -115,6 +144,18 @@ impl Drop for Screen {
     }
 }
 
+/// Has a panic give the screen back before it is told.
+fn before_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let told = panic::take_hook();
+        panic::set_hook(Box::new(move |of| {
+            give_back();
+            told(of);
+        }));
+    });
+}
+
 fn give_back() {
     if hold::holds() {
         restore();
@@ -122,9 +163,9 @@ fn give_back() {
     }
 }
 
-/// Leaves the whole screen, with a cursor.
+/// Leaves the whole screen, with a cursor; what a terminal that is gone answers does not matter.
 fn restore() {
-    ratatui::restore();
+    let _ = ratatui::try_restore();
     let _ = execute!(io::stdout(), Show);
 }
 

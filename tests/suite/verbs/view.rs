@@ -107,7 +107,7 @@ impl Drop for Tmux<'_> {
 fn waiting(sandbox: &Sandbox) -> (String, PathBuf) {
     let go = sandbox.outside("go");
     let script = format!(
-        "echo \"hello from $RALPH_STORY\"; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done; echo x >>x",
+        "echo $$ >'{0}.pid'; echo \"hello from $RALPH_STORY\"; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done; echo x >>x",
         go.display()
     );
     (sandbox.completing(&script), go)
@@ -322,7 +322,15 @@ fn nobody_waits_for_a_terminal_that_is_gone() {
         let lock = fs::read_to_string(sandbox.top.join(".git/ralph/add-login.lock")).unwrap();
         let pid: i32 = lock.trim().rsplit(' ').next().unwrap().parse().unwrap();
         tmux.run(&["kill-server"]);
-        wait_until("the end of git-ralph", || kill(Pid::from_raw(pid), None).is_err());
+        let is_over = |pid: i32| kill(Pid::from_raw(pid), None).is_err();
+        wait_until("the end of git-ralph", || is_over(pid));
+        if runs {
+            let agent = fs::read_to_string(go.with_extension("pid")).unwrap();
+            wait_until("the end of the agent", || is_over(agent.trim().parse().unwrap()));
+            let attempts = sandbox.ralph(&["log", "--json"]).exits(0).json();
+            assert_eq!(attempts["attempts"][0]["verdict"], "interrupted");
+            assert_eq!(attempts["attempts"][0]["reason"], "stopped by SIGHUP");
+        }
         assert_eq!(sandbox.ralph(&["status", "--short"]).exits(0).stderr, "");
     }
 }
