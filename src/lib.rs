@@ -6,6 +6,7 @@
 //! - [`report`]: what a loop came to, for the pages that [`ui`] writes. [`inspect`] looks and changes nothing.
 //!   [`agent_sessions`]: an agent's own session drives the loop. [`install`]: what is put outside of a loop, and taken
 //!   out again. [`repository_hooks`] report what a person does.
+//! - [`remote`]: a loop on a git remote, held there by a lease while a run works on it.
 //! - [`engine`]: the loop. It decides and orders.
 //! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.
 //! - [`agent`]: the agent's process, its output, its promise. [`stories`]: where stories come from and how they are marked
@@ -38,6 +39,7 @@ pub mod paths;
 pub mod prompt;
 pub mod protect;
 pub mod refs;
+pub mod remote;
 pub mod report;
 pub mod repository_hooks;
 pub mod settings;

@@ -21,6 +21,9 @@ use crate::held;
 /// Returns the name of a signal for people.
 #[must_use]
 pub fn name(signal: i32) -> String {
+    if signal == LEASE_LOST {
+        return "the loss of its lease".to_owned();
+    }
     match Signal::try_from(signal) {
         Ok(Signal::SIGINT) => "SIGINT (Ctrl-C)".to_owned(),
         Ok(known) => known.as_str().to_owned(),
@@ -35,10 +38,15 @@ struct Asked {
     first: i32,
 }
 
+/// Stands for a signal where git-ralph itself ends an attempt: another run has its loop.
+pub const LEASE_LOST: i32 = 0;
+
 /// Notes SIGINT, SIGTERM and SIGHUP for as long as it lives.
 #[derive(Clone, Debug)]
 pub struct Stop {
     asked: watch::Receiver<Asked>,
+    /// Notes requests that are no signals.
+    notes: watch::Sender<Asked>,
     /// The number of earlier requests, which others handle.
     before: u32,
 }
@@ -57,17 +65,21 @@ impl Stop {
             let sender = sender.clone();
             tokio::spawn(async move {
                 while stream.recv().await.is_some() {
-                    sender.send_modify(|asked| {
-                        if asked.times == 0 {
-                            asked.first = number;
-                        }
-                        asked.times += 1;
-                    });
+                    note(&sender, number);
                 }
             });
         }
         stand_by(kinds)?;
-        Ok(Self { asked, before: 0 })
+        Ok(Self {
+            asked,
+            notes: sender,
+            before: 0,
+        })
+    }
+
+    /// Asks all that listen to stop, because another run has the loop.
+    pub fn lose_lease(&self) {
+        note(&self.notes, LEASE_LOST);
     }
 
     /// Listens only to requests from now on, for the work that is left after a first request.
@@ -75,6 +87,7 @@ impl Stop {
     pub fn from_now(&self) -> Self {
         Self {
             asked: self.asked.clone(),
+            notes: self.notes.clone(),
             before: self.asked.borrow().times,
         }
     }
@@ -101,6 +114,15 @@ impl Stop {
             Err(_) => std::future::pending().await,
         }
     }
+}
+
+fn note(asked: &watch::Sender<Asked>, number: i32) {
+    asked.send_modify(|asked| {
+        if asked.times == 0 {
+            asked.first = number;
+        }
+        asked.times += 1;
+    });
 }
 
 /// Called before the program is ended without coming back to its own end.

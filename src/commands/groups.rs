@@ -16,6 +16,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         &["status", "watch", "log", "diff", "report", "stories", "prompt"],
     ),
     ("Work on a story yourself", &["complete", "fail"]),
+    ("Go on elsewhere", &["push", "pull", "queue"]),
     (
         "Set up",
         &["doctor", "install", "hooks", "prune", "help", "demo", "version"],

@@ -7,6 +7,7 @@
 )]
 
 mod abort;
+mod any;
 mod choose;
 mod complete;
 pub mod demo;
@@ -27,6 +28,9 @@ mod notify;
 mod pick;
 pub mod prompt;
 pub mod prune;
+pub mod pull;
+pub mod push;
+pub mod queue;
 pub mod report;
 pub mod restore;
 mod retry;
@@ -155,6 +159,18 @@ pub enum Command {
     Restore(restore::Args),
     /// Remove old refs, logs and trash of finished loops (ralph.keepAttempts)
     Prune(prune::Args),
+    /// Put a loop on a git remote, so that it can go on elsewhere
+    ///
+    /// State, events, learnings and failed attempts travel in one ref, which only moves from where it was last seen. The
+    /// branch ralph/<change> is copied beside it, for people and pull requests. Nobody holds the loop there afterwards.
+    Push(push::Args),
+    /// Bring a loop here from a git remote
+    ///
+    /// Goes to the loop's checkpoint in this work tree, which must have no uncommitted changes. Retries, reasons and the
+    /// log go on where they were.
+    Pull(pull::Args),
+    /// List the changes that are left to do: those of this work tree, and the loops on a git remote
+    Queue(queue::Args),
     /// Check git, the agents and the repository, and show how to fix what is wrong
     ///
     /// Lists the agents known by name, which of them are installed, their versions and command lines, and which one
@@ -217,7 +233,8 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Next(args) => next::run(with_json(&mut screen, args.json), args).await,
         Command::Retry(args) => retry::run(with_json(&mut screen, args.json), args).await,
         Command::Finish(args) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
-        Command::Run(args) => run::run(with_json(&mut screen, args.json), args).await,
+        Command::Run(args) if args.any => Box::pin(any::run(with_json(&mut screen, args.json), args)).await,
+        Command::Run(args) => Box::pin(run::run(with_json(&mut screen, args.json), args)).await,
         Command::Watch(args) => Box::pin(watch::run(screen, args)).await,
         Command::Stop(args) => stop::run(screen, args).await,
         Command::Status(args) => Box::pin(status::run(screen, args)).await,
@@ -233,6 +250,9 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Diff(args) => Box::pin(diff::run(screen, args)).await,
         Command::Restore(args) => restore::run(screen, args).await,
         Command::Prune(args) => prune::run(screen, args).await,
+        Command::Push(args) => Box::pin(push::run(screen, args)).await,
+        Command::Pull(args) => Box::pin(pull::run(screen, args)).await,
+        Command::Queue(args) => Box::pin(queue::run(screen, args)).await,
         Command::Doctor(args) => doctor::run(screen, args).await,
         Command::Demo(args) => demo::run(with_json(&mut screen, args.json), args).await,
         Command::Install(args) => install::run(screen, args).await,

@@ -13,7 +13,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::stories::wanted;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{
-    self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, agent_of,
+    self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, adopt, agent_of,
     refuse_inside_attempt, start,
 };
 use crate::error::Error;
@@ -22,7 +22,11 @@ use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::names::Change;
-use crate::settings::{FinishChoice, OnFailure, Options, Strategy, parse_on_failure, parse_strategy};
+use crate::remote::refusal::RemoteRefusal;
+use crate::remote::{Server, Taken, Tenure, Watch, drive};
+use crate::settings::{
+    FinishChoice, OnFailure, Options, Settings, Strategy, parse_on_failure, parse_strategy,
+};
 use crate::state::Store;
 use crate::stories::Source;
 use crate::ui::choice::{Choice, forget_typed};
@@ -75,6 +79,12 @@ pub struct Args {
     /// Show the view on the whole terminal, which can be left while the loop goes on (ralph.view)
     #[arg(long, conflicts_with = "json")]
     pub view: bool,
+    /// Hold the loop on this git remote, and push each step there (ralph.remote)
+    #[arg(long, value_name = "REMOTE")]
+    pub remote: Option<String>,
+    /// Work on the next change that nobody holds on the remote, until none is left
+    #[arg(long, conflicts_with = "changes")]
+    pub any: bool,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
@@ -92,15 +102,25 @@ pub(super) struct Ended {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
+    let mut watch = Watch::default();
     match args.changes.as_slice() {
-        [] => Ok(one(screen, &args, None).await?.exit),
-        [change] => Ok(one(screen, &args, Some(change)).await?.exit),
+        [] => Ok(Box::pin(one(screen, &args, None, &mut watch)).await?.exit),
+        [change] => {
+            let ended = Box::pin(one(screen, &args, Some(change), &mut watch)).await;
+            Ok(ended?.exit)
+        }
         changes => several(screen, &args, changes).await,
     }
 }
 
 /// Starts or resumes the loop of one change, and works through it.
-pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Result<Ended, Error> {
+/// `watch` knows what was seen of the loops' holders on a remote.
+pub(super) async fn one(
+    screen: Screen,
+    args: &Args,
+    change: Option<&str>,
+    watch: &mut Watch,
+) -> Result<Ended, Error> {
     let mut narrator = Narrator::new(screen);
     let mut context = context(&mut narrator).await?;
     let mut settings = context.configuration.settings.clone();
@@ -130,8 +150,37 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
         restart: false,
         allow_red: args.allow_red,
     };
-    let started = Box::pin(start(context, &change, &options)).await?;
+    let mut tenure = None;
+    if args.remote.is_some() || options.settings.remote.is_some() {
+        let server = Server::new(&context.repo, &options.settings, args.remote.as_deref())?;
+        require_shareable(&context, &change, options.settings.strategy)?;
+        let taken = Box::pin(take(context, server, &change, &options.settings, watch)).await?;
+        match Box::pin(complete_finish(taken.0, &change, taken.1)).await? {
+            Some(taken) => {
+                context = taken.0;
+                tenure = Some(taken.1);
+            }
+            None => {
+                return Ok(Ended {
+                    exit: Exit::Done,
+                    may_go_on: true,
+                });
+            }
+        }
+    }
+    let started = match Box::pin(start(context, &change, &options)).await {
+        Ok(started) => started,
+        Err(error) => {
+            if let Some(tenure) = tenure {
+                tenure.give_back().await?;
+            }
+            return Err(error);
+        }
+    };
     let mut open = started.open;
+    if let Some(tenure) = &mut tenure {
+        tenure.keep(&open.context.stop);
+    }
     if started.already {
         tell_fixed(&mut open);
         tell_strategy(&mut open, args.strategy);
@@ -153,7 +202,10 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
         if has_view {
             shown = view::begin(screen, &open.context, open.change()).await;
         }
-        let ended = Box::pin(engine::run(&mut open, &step)).await;
+        let ended = match &tenure {
+            Some(tenure) => Box::pin(drive(&mut open, &step, tenure)).await,
+            None => Box::pin(engine::run(&mut open, &step)).await,
+        };
         // The loop has gone on without a view that was left or has failed; so does the rest.
         has_view = shown.as_mut().is_some_and(ViewThread::close);
         let end = match ended {
@@ -169,12 +221,77 @@ pub(super) async fn one(screen: Screen, args: &Args, change: Option<&str>) -> Re
     let code = exit.as_ref().map_or_else(Error::exit, |exit| *exit).code();
     open.emit(What::RunEnded { exit: code });
     summarise(&mut open).await;
+    let released = match tenure {
+        Some(tenure) => tenure.release(&mut open).await,
+        None => Ok(()),
+    };
     let exit = exit?;
+    released?;
     let ended_well = exit == Exit::Done || step.settings.on_failure != OnFailure::Stop;
     Ok(Ended {
         exit,
         may_go_on: ended_well && !open.state.is_live(),
     })
+}
+
+/// Takes a loop on a remote, and makes it here if it is not here as it is there.
+async fn take<'o>(
+    context: Context<'o>,
+    server: Server,
+    change: &Change,
+    settings: &Settings,
+    watch: &mut Watch,
+) -> Result<(Context<'o>, Tenure), Error> {
+    let remote = server.name().to_owned();
+    let Taken {
+        tenure,
+        portable,
+        from,
+    } = Tenure::take(&context, server, change, watch).await?;
+    let Some(portable) = portable else {
+        return Ok((context, tenure));
+    };
+    match Box::pin(adopt(context, change, portable, settings)).await {
+        Ok(mut open) => {
+            open.emit(What::HandedOver { from, remote });
+            let mut context = open.context;
+            context.head = context.repo.head().await?;
+            Ok((context, tenure))
+        }
+        Err(error) => {
+            tenure.give_back().await?;
+            Err(error)
+        }
+    }
+}
+
+/// Completes a `finish` that was cut off, and publishes it; returns `None` if that was all that was left to do.
+async fn complete_finish<'o>(
+    context: Context<'o>,
+    change: &Change,
+    tenure: Tenure,
+) -> Result<Option<(Context<'o>, Tenure)>, Error> {
+    let state = Store::new(&context.repo.common_dir, change).load_live()?;
+    if state.is_none_or(|state| state.intent.is_none()) {
+        return Ok(Some((context, tenure)));
+    }
+    let mut open = engine::open(context, change).await?;
+    if !open.state.is_live() {
+        tenure.release(&mut open).await?;
+        return Ok(None);
+    }
+    let mut context = open.context;
+    context.head = context.repo.head().await?;
+    Ok(Some((context, tenure)))
+}
+
+/// Refuses a loop whose checkpoints cannot travel.
+fn require_shareable(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
+    let live = Store::new(&context.repo.common_dir, change).load_live()?;
+    match live.map_or(strategy, |state| state.strategy) {
+        Strategy::Branch => Ok(()),
+        Strategy::Stash => Err(RemoteRefusal::InPlace(change.to_string()).into()),
+    }
 }
 
 /// Returns whether the loop is already live, so that its state may name the agent.
@@ -302,7 +419,7 @@ async fn several(screen: Screen, args: &Args, changes: &[String]) -> Result<Exit
     let mut exit = Exit::Done;
     for (index, change) in changes.iter().enumerate() {
         screen.say(&format!("change {} of {}: {change}\n", index + 1, changes.len()));
-        let ended = match Box::pin(one(screen, args, Some(change))).await {
+        let ended = match Box::pin(one(screen, args, Some(change), &mut Watch::default())).await {
             // The change is already complete.
             Err(Error::Story(refusal @ StoryRefusal::NothingLeft { live: false, .. })) => {
                 screen.say(&format!("{change}: {refusal}\n"));

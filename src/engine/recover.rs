@@ -5,7 +5,7 @@ use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::position::View;
 use super::steps::revert::Undoing;
-use super::steps::{abort, checkpoint, close, finish, restore, revert, start};
+use super::steps::{abort, adopt, checkpoint, close, finish, restore, revert, start};
 use super::{Context, Loop, stash};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
@@ -247,6 +247,7 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
         Intent::Revert(plan) => revert::apply(open, plan, None).await,
         Intent::Cleanup(plan) => finish::apply_cleanup(open, &plan, None).await,
         Intent::Close(plan) => close::apply(open, plan).await,
+        Intent::Adopt(plan) => adopt::apply(open, plan, false).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
         Intent::Abort(plan) => {
             abort::apply(open, &plan, None).await?;

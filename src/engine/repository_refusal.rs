@@ -18,6 +18,9 @@ pub enum RepositoryRefusal {
     /// The branch no longer contains its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone { branch: String, checkpoint: String },
+    /// A loop that comes from elsewhere would take it along.
+    #[error("the work tree has uncommitted changes")]
+    Uncommitted,
     /// `restore` would overwrite work that is not at a checkpoint.
     #[error("the work tree has changed since the last checkpoint of '{0}'")]
     NotAtCheckpoint(String),
@@ -49,6 +52,9 @@ impl Advise for RepositoryRefusal {
                 "git branch rescued {branch} && git reset --soft {checkpoint}"
             ))
             .exit(Exit::Person),
+            Self::Uncommitted => {
+                hint("git stash -u, or use another work tree: git worktree add --detach ../<dir>")
+            }
             Self::NotAtCheckpoint(change) => hint(format!(
                 "git ralph complete {change}, or: git ralph revert {change}"
             )),

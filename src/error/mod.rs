@@ -27,6 +27,7 @@ use crate::install::repository_hooks::refusal::GitHooksRefused;
 use crate::names::BadChange;
 use crate::prompt::TemplateError;
 use crate::protect::ProtectError;
+use crate::remote::refusal::RemoteRefusal;
 use crate::settings::SettingsError;
 use crate::signal;
 use crate::state::StateError;
@@ -98,6 +99,9 @@ pub enum Error {
     /// The loop was not closed.
     #[error(transparent)]
     Finish(#[from] FinishRefusal),
+    /// The loop was not carried to a remote or back.
+    #[error(transparent)]
+    Remote(#[from] RemoteRefusal),
     /// A lifecycle hook refused.
     #[error(transparent)]
     Hook(#[from] HookRefused),
@@ -178,6 +182,7 @@ impl Error {
             Self::Step(error) => error.advice(),
             Self::Attempt(error) => error.advice(),
             Self::Finish(error) => error.advice(),
+            Self::Remote(error) => error.advice(),
             Self::Hook(error) => error.advice(),
             Self::GitHooks(error) => error.advice(),
             Self::AgentSettings(error) => error.advice(),

@@ -219,6 +219,13 @@ pub enum What {
         /// The branch.
         branch: String,
     },
+    /// The loop came here from another machine, or from a run that is dead.
+    HandedOver {
+        /// The run that held it; null if none did, or if that is not known.
+        from: Option<String>,
+        /// The remote that keeps it.
+        remote: String,
+    },
     /// Something a person should know; the loop goes on.
     Notice {
         /// The text.
@@ -260,6 +267,15 @@ pub enum What {
         #[serde(rename = "ref")]
         kept: String,
     },
+}
+
+/// Returns the words about a loop that came from elsewhere.
+#[must_use]
+pub fn handed_over(from: Option<&str>, remote: &str) -> String {
+    match from {
+        Some(from) => format!("taken over on {remote} from {from}, which did not renew its lease"),
+        None => format!("taken over from {remote}"),
+    }
 }
 
 /// An attempt that has ended: one entry of git ralph log --json.

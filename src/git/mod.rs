@@ -26,6 +26,7 @@ mod own_files;
 mod patches;
 mod ref_file;
 mod refs;
+pub mod remote;
 mod shallow;
 mod stash;
 mod switch;

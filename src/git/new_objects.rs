@@ -1,4 +1,4 @@
-//! Makes new objects without a process: commits, and trees of one file. They are written as git writes loose objects
+//! Makes new objects without a process: commits, and trees of a few files. They are written as git writes loose objects
 //! (gitformat-loose(5)): whole, synced, and under their final name at once.
 
 use std::fs::{self, File, Permissions};
@@ -13,6 +13,7 @@ use sha2::Sha256;
 
 use super::command::{Git, GitError};
 use super::discover::Repo;
+use super::identity::Signers;
 use crate::fs::file_error;
 use crate::names::Oid;
 
@@ -32,6 +33,18 @@ impl Repo {
         let who = match self.signers.lines() {
             Some(lines) => lines,
             None => self.git.signer_lines().await?,
+        };
+        self.commit(tree, parents.iter().copied(), &who, message).await
+    }
+
+    /// Makes a commit that git-ralph signs as itself, whoever the user is.
+    ///
+    /// # Errors
+    /// If objects cannot be written.
+    pub async fn own_commit(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
+        let who = match Signers::own().lines() {
+            Some(lines) => lines,
+            None => nobody(),
         };
         self.commit(tree, parents.iter().copied(), &who, message).await
     }
@@ -87,10 +100,25 @@ impl Repo {
     pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
         let bytes = fs::read(file).map_err(|source| file_error("read", file, source))?;
         // Object ids do not compress, and trying takes long for a large index.
-        let blob = self.write_object("blob", &bytes, Compression::none()).await?;
-        let mut entry = format!("100644 {name}\0").into_bytes();
-        entry.extend(bytes_of(&blob));
-        self.write_object("tree", &entry, Compression::fast()).await
+        self.store(&[(name, &bytes)], Compression::none()).await
+    }
+
+    /// Stores texts in a tree; the names must be in the order of a tree.
+    ///
+    /// # Errors
+    /// If objects cannot be written.
+    pub async fn store_files(&self, files: &[(&str, &[u8])]) -> Result<Oid, GitError> {
+        self.store(files, Compression::fast()).await
+    }
+
+    async fn store(&self, files: &[(&str, &[u8])], compression: Compression) -> Result<Oid, GitError> {
+        let mut entries = Vec::new();
+        for (name, bytes) in files {
+            let blob = self.write_object("blob", bytes, compression).await?;
+            entries.extend(format!("100644 {name}\0").into_bytes());
+            entries.extend(bytes_of(&blob));
+        }
+        self.write_object("tree", &entries, Compression::fast()).await
     }
 
     /// Writes an object. Leaves it to git if the repository has rules of its own for the permissions of its files, or if

@@ -94,6 +94,27 @@ impl Git {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// Returns the parents of a commit.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub async fn parents_of(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
+        let args = ["-s", "--format=%P", commit.as_str(), "--"];
+        let bytes = self.cmd("show", args).bytes().await?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.split_whitespace().filter_map(Oid::parse).collect())
+    }
+
+    /// Returns the messages of a commit and of those before it by their first parents, newest first, one after another.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub async fn bodies_of_first_parents(&self, commit: &Oid) -> Result<String, GitError> {
+        let args = ["--first-parent", "--format=%B", commit.as_str(), "--"];
+        let bytes = self.cmd("log", args).bytes().await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// Lists the commits after `base` (or from the beginning) up to `tip` with their subjects, oldest first.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Describes the events that a report lists beside its attempts.
 
 use super::Kind;
-use crate::events::What;
+use crate::events::{What, handed_over};
 use crate::names::counted;
 use crate::state::Verdict;
 
@@ -34,6 +34,7 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
             let kind = if *refused { Kind::Refused } else { Kind::Moved };
             (kind, format!("the agent of {story}@{attempt} {did} {name}"))
         }
+        What::HandedOver { from, remote } => (Kind::Moved, handed_over(from.as_deref(), remote)),
         What::Left { to } => (Kind::Moved, format!("HEAD left the loop's branch for {to}")),
         What::Returned { branch } => (Kind::Moved, format!("HEAD is on {branch} again")),
         What::Notice { message } => (Kind::Notice, message.clone()),

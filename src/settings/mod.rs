@@ -27,8 +27,8 @@ pub use choices::{Colour, FinishChoice, Mark, Notify, OnFailure, Strategy};
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
 use values::{
-    address, days, dollars, duration, expression, finish_choice, mark, notify, number, text, truth, wait,
-    wrong,
+    address, days, dollars, duration, expression, finish_choice, lease, mark, notify, number, ref_prefix,
+    text, truth, wait, wrong,
 };
 pub use values::{parse_colour, parse_duration, parse_on_failure, parse_strategy, to_std};
 
@@ -112,6 +112,13 @@ pub struct Settings {
     pub guard: bool,
     /// The place of the checkpoints of a new loop.
     pub strategy: Strategy,
+    /// The remote that keeps loops; absent if none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// Time after which a holder that does not renew its lease is taken to be gone.
+    pub lease: SignedDuration,
+    /// The beginning of the refs of loops on a remote, with a slash at its end.
+    pub remote_refs: String,
 }
 
 impl Default for Settings {
@@ -146,6 +153,9 @@ impl Default for Settings {
             view: false,
             guard: true,
             strategy: Strategy::Branch,
+            remote: None,
+            lease: SignedDuration::from_mins(15),
+            remote_refs: "refs/ralph/".to_owned(),
         }
     }
 }
@@ -171,6 +181,7 @@ const TIMES: &[&str] = &[
     "ralph.maxDuration",
     "ralph.maxWait",
     "ralph.commandTimeout",
+    "ralph.lease",
 ];
 
 /// The places of a repository's directories.
@@ -390,6 +401,9 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.strategy" => {
             settings.strategy = parse_strategy(value).map_err(|wanted| wrong(key, value, wanted))?;
         }
+        "ralph.remote" => settings.remote = text(value),
+        "ralph.lease" => settings.lease = lease(key, value)?,
+        "ralph.remoterefs" => settings.remote_refs = ref_prefix(key, value)?,
         _ => match key
             .strip_prefix("ralph.agent.")
             .and_then(|rest| rest.rsplit_once('.'))

@@ -135,6 +135,21 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "the address of a commit in reports, such as https://example.org/c/{oid}",
     ),
     (
+        "ralph.remote",
+        "none",
+        "the remote that keeps loops: git ralph run takes the loop there, and pushes each step; nothing is pushed without it or --remote",
+    ),
+    (
+        "ralph.lease",
+        "15m",
+        "how long the holder of a loop on a remote may be silent before another run takes the loop; renewed at a third of it",
+    ),
+    (
+        "ralph.remoteRefs",
+        "refs/ralph/",
+        "the beginning of the refs of loops on a remote; refs/heads/ralph-state/ for a host that takes only branches",
+    ),
+    (
         "ralph.commandTimeout",
         "10m",
         "time limit of one git or adapter command, and of one lifecycle hook",

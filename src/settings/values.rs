@@ -131,6 +131,40 @@ pub(super) fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, Set
     }
 }
 
+/// Parses the length of a lease; there must be time to renew it.
+pub(super) fn lease(key: &str, value: &str) -> Result<SignedDuration, SettingsError> {
+    let shortest = SignedDuration::from_secs(1);
+    let longest = SignedDuration::from_hours(24 * 30);
+    match duration(key, value)? {
+        Some(lease) if (shortest..=longest).contains(&lease) => Ok(lease),
+        _ => Err(wrong(key, value, "a time between 1s and 720h")),
+    }
+}
+
+/// Parses the beginning of refs.
+pub(super) fn ref_prefix(key: &str, value: &str) -> Result<String, SettingsError> {
+    let prefix = format!("{}/", value.trim_end_matches('/'));
+    let below = prefix.strip_prefix("refs/").unwrap_or_default();
+    let is_plain = |part: &str| {
+        let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && !part.contains(".lock")
+            && part.chars().all(known)
+    };
+    // Below `refs/heads/ralph/` it would be in the way of the loops' branches.
+    let is_free = !prefix.starts_with("refs/heads/ralph/");
+    if below.trim_end_matches('/').split('/').all(is_plain) && !prefix.contains("..") && is_free {
+        Ok(prefix)
+    } else {
+        Err(wrong(
+            key,
+            value,
+            "the beginning of refs, like refs/ralph/ or refs/heads/ralph-state/",
+        ))
+    }
+}
+
 /// Parses a time to wait; 0 means not to wait.
 pub(super) fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
     match value.trim() {

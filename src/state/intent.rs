@@ -29,6 +29,8 @@ pub enum Intent {
     Cleanup(CleanupPlan),
     /// `finish` of a loop that left HEAD in its place.
     Close(ClosePlan),
+    /// `pull`: goes to the checkpoint of a loop that comes from a remote.
+    Adopt(AdoptPlan),
 }
 
 impl Intent {
@@ -43,6 +45,7 @@ impl Intent {
             Self::Cleanup(_) | Self::Keep(_) | Self::Close(_) => "finish",
             Self::Abort(_) => "abort",
             Self::Restore(_) => "restore",
+            Self::Adopt(_) => "pull",
         }
     }
 }
@@ -189,4 +192,17 @@ pub struct ClosePlan {
     pub finished: Oid,
     /// True if the loop's stash entries stay.
     pub keep: bool,
+}
+
+/// Plan of `pull`: refs, branch, HEAD and files become those of a loop that comes from a remote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptPlan {
+    /// The tree of the work tree, which was clean.
+    pub from: Oid,
+    /// Refs that keep what the loop of this name had here.
+    pub kept: Vec<KeptRef>,
+    /// The refs that keep the loop's attempts.
+    pub attempts: Vec<KeptRef>,
+    /// True if this loop began in this repository, whose records still hold.
+    pub is_known: bool,
 }

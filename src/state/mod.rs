@@ -8,6 +8,7 @@ mod store;
 mod strategy;
 
 use std::fmt;
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,8 @@ use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use intent::{
-    AbortPlan, CheckpointPlan, CleanupPlan, ClosePlan, Intent, KeepPlan, RestorePlan, RevertPlan, SavePlan,
-    SavePoint, StartPlan,
+    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Intent, KeepPlan, RestorePlan, RevertPlan,
+    SavePlan, SavePoint, StartPlan,
 };
 pub use noted::Noted;
 pub use store::{Lock, StateError, Store, changes};
@@ -323,6 +324,14 @@ pub struct State {
 }
 
 impl State {
+    /// Reads the text of a state that another machine wrote.
+    ///
+    /// # Errors
+    /// The reason why it is none, or none that this program knows.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        store::parse(text, Path::new("state.toml")).map_err(|error| error.to_string())
+    }
+
     /// Returns whether the loop is not closed yet.
     #[must_use]
     pub fn is_live(&self) -> bool {

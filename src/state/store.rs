@@ -440,7 +440,7 @@ struct VersionOnly {
     version: u32,
 }
 
-fn parse(text: &str, path: &Path) -> Result<State, StateError> {
+pub(super) fn parse(text: &str, path: &Path) -> Result<State, StateError> {
     let damaged = |error: toml::de::Error| StateError::Damaged {
         path: path.to_owned(),
         why: error.to_string().trim().to_owned(),

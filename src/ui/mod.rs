@@ -13,6 +13,7 @@ mod narration;
 mod narrator;
 pub mod pager;
 pub mod preview;
+pub mod queue;
 pub mod report;
 mod shown;
 pub mod status;

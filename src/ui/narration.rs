@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Zoned};
 
 use super::shown::styled;
 use crate::async_cmd::quoted;
-use crate::events::{Attempt, What};
+use crate::events::{Attempt, What, handed_over};
 use crate::names::{counted, dollars, heading};
 use crate::state::Verdict;
 
@@ -144,6 +144,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 oid.short()
             ),
         ),
+        What::HandedOver { from, remote } => line(&mut text, &handed_over(from.as_deref(), remote)),
         What::Left { to } => line(&mut text, &format!("HEAD is on {to}")),
         What::Returned { branch } => line(&mut text, &format!("HEAD is on {branch} again")),
         // The summary of a run says that it is complete, and what can be chosen.

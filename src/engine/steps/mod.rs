@@ -2,6 +2,7 @@
 //! sub-steps that may be repeated.
 
 pub(super) mod abort;
+pub(super) mod adopt;
 pub(crate) mod checkpoint;
 pub(super) mod close;
 pub(super) mod finish;

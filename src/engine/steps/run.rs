@@ -57,60 +57,95 @@ fn skipped_for_failure(open: &Loop<'_>, known: &[String]) -> Result<Vec<String>,
         .collect())
 }
 
-/// Drives a loop until it stops.
-///
-/// # Errors
-/// The error of the step that failed; the same command resumes the loop.
-pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
-    let mut options = options.clone();
-    let mut given_up = Vec::new();
-    // This run may allow a story more retries than before.
-    open.advance(|progress| progress.limit(options.settings.max_retries))?;
-    loop {
+/// Drives a loop, one step a turn.
+#[derive(Debug)]
+pub struct Driver {
+    options: AttemptOptions,
+    /// The stories that failed and were skipped.
+    given_up: Vec<String>,
+}
+
+impl Driver {
+    /// Begins to drive a loop, which may allow a story more retries than before.
+    ///
+    /// # Errors
+    /// If the loop is closed.
+    pub fn new(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Self, Error> {
+        open.advance(|progress| progress.limit(options.settings.max_retries))?;
+        Ok(Self {
+            options: options.clone(),
+            given_up: Vec::new(),
+        })
+    }
+
+    /// Takes the next step; returns the reason if the loop stops here.
+    ///
+    /// # Errors
+    /// The error of the step that failed; the same command resumes the loop.
+    pub async fn turn(&mut self, open: &mut Loop<'_>) -> Result<Option<Stopped>, Error> {
         if let Some(signal) = open.context.stop.signal() {
             note_stopped(open, Some(by_signal(signal)));
-            return Ok(Stopped::Signal(signal));
+            return Ok(Some(Stopped::Signal(signal)));
         }
         if open.store.is_asked_to_stop() {
             note_stopped(open, Some(BY_REQUEST.to_owned()));
-            return Ok(Stopped::Asked);
+            return Ok(Some(Stopped::Asked));
         }
         let step = match open.state.progress.phase {
             Phase::Failed => Step::Retry,
             _ => Step::Next,
         };
-        let end = attempt(open, step, &options).await;
-        options.started += 1;
+        let end = attempt(open, step, &self.options).await;
+        self.options.started += 1;
+        let on_failure = self.options.settings.on_failure;
         match end {
-            Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => {}
+            Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => Ok(None),
             Ok(StepEnd::Failed { retries_left: false })
             | Err(Error::Step(StepRefusal::RetriesSpent { .. })) => {
-                if options.settings.on_failure != OnFailure::Skip {
-                    return Ok(Stopped::RetriesSpent);
+                if on_failure != OnFailure::Skip {
+                    return Ok(Some(Stopped::RetriesSpent));
                 }
                 let id = skip(open, None, false).await?;
                 open.tell(format!("story {id} is skipped, because it failed"));
-                given_up.push(id);
+                self.given_up.push(id);
+                Ok(None)
             }
-            Ok(StepEnd::Limited(limit)) => return Ok(Stopped::Limit(limit)),
-            Ok(StepEnd::Asked) => return Ok(Stopped::Asked),
-            Ok(StepEnd::Interrupted(signal)) => return Ok(Stopped::Signal(signal)),
-            Err(Error::Story(StoryRefusal::NothingLeft { .. })) => {
-                let listing = listing_of(&open.state, &open.context.repo.top).await?;
-                let (done, total) = progress_of(&listing);
-                open.save()?;
-                open.emit(What::Complete { done, total });
-                if options.settings.on_failure == OnFailure::Skip {
-                    given_up.extend(skipped_for_failure(open, &given_up)?);
-                }
-                return Ok(match given_up.as_slice() {
-                    [] => Stopped::Complete,
-                    _ => Stopped::Skipped(given_up),
-                });
-            }
+            Ok(StepEnd::Limited(limit)) => Ok(Some(Stopped::Limit(limit))),
+            Ok(StepEnd::Asked) => Ok(Some(Stopped::Asked)),
+            Ok(StepEnd::Interrupted(signal)) => Ok(Some(Stopped::Signal(signal))),
+            Err(Error::Story(StoryRefusal::NothingLeft { .. })) => Ok(Some(self.complete(open).await?)),
             // The list was changed meanwhile, so that another story comes first.
-            Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => {}
-            Err(error) => return Err(error),
+            Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends a loop without a story left.
+    async fn complete(&mut self, open: &mut Loop<'_>) -> Result<Stopped, Error> {
+        let listing = listing_of(&open.state, &open.context.repo.top).await?;
+        let (done, total) = progress_of(&listing);
+        open.save()?;
+        open.emit(What::Complete { done, total });
+        if self.options.settings.on_failure == OnFailure::Skip {
+            let skipped = skipped_for_failure(open, &self.given_up)?;
+            self.given_up.extend(skipped);
+        }
+        Ok(match self.given_up.as_slice() {
+            [] => Stopped::Complete,
+            given_up => Stopped::Skipped(given_up.to_vec()),
+        })
+    }
+}
+
+/// Drives a loop until it stops.
+///
+/// # Errors
+/// The error of the step that failed; the same command resumes the loop.
+pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
+    let mut driver = Driver::new(open, options)?;
+    loop {
+        if let Some(stopped) = driver.turn(open).await? {
+            return Ok(stopped);
         }
     }
 }

@@ -34,8 +34,8 @@ pub(super) async fn anchor(context: &Context<'_>, has_index: bool, tips: &[Oid])
 }
 
 /// Returns the message of the snapshot, in which `start --resume` finds the former HEAD.
-pub(super) fn snapshot_message(context: &Context<'_>, change: &Change) -> String {
-    let Head { branch, oid } = &context.head;
+pub(super) fn snapshot_message(head: &Head, change: &Change) -> String {
+    let Head { branch, oid } = head;
     format!(
         "before the loop {change}\n\noriginal-branch: {}\noriginal-head: {}\n",
         branch.as_deref().unwrap_or("(detached)"),

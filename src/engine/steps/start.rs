@@ -131,7 +131,7 @@ async fn compute(
     let (reading, (below, staged), anchor) = (reading?, staged?, anchor?);
     recorded?;
     let parents: Vec<&Oid> = head.into_iter().collect();
-    let message = snapshot_message(context, change);
+    let message = snapshot_message(&context.head, change);
     let both = [&below, &staged];
     let (recorded, snapshot, checkpoint) = tokio::join!(
         Savepoint::begin_exact_bytes(site, &work),

@@ -41,6 +41,11 @@ pub enum StartRefusal {
         cannot_be_run: bool,
         why: String,
     },
+    /// A loop from elsewhere lists its stories by a command, which is never taken from there.
+    #[error("'{0}' lists its stories by a command, and none is configured here")]
+    NoListCommand(String),
+    #[error("the story list of a loop from a remote is not in the repository: {0}")]
+    ListOutside(String),
     /// `start --resume` lacks something that it needs.
     #[error(
         "cannot resume '{0}': HEAD must be on ralph/{0}, or where it was if the strategy was stash, and the state before the loop must still be saved"
@@ -98,6 +103,8 @@ impl Advise for StartRefusal {
                 };
                 hint(format!("{first}; to start anyway, add --allow-red"))
             }
+            Self::NoListCommand(_) => hint("git config ralph.storiesCommand '<command>'"),
+            Self::ListOutside(_) => hint("run the loop where it began"),
             Self::NothingToResume(change) => hint(format!(
                 "git checkout ralph/{change}, or start over: git ralph start {change}"
             )),

@@ -87,6 +87,7 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             branch: branch(),
             checkpoint: "6db9417f5d".to_owned(),
         },
+        RepositoryRefusal::Uncommitted,
         RepositoryRefusal::NotAtCheckpoint(change()),
         RepositoryRefusal::InTheWay {
             of: "attempt 2@1".to_owned(),
@@ -121,6 +122,8 @@ pub(super) fn start() -> Vec<StartRefusal> {
             cannot_be_run: true,
             why: "exit code 127".to_owned(),
         },
+        StartRefusal::NoListCommand(change()),
+        StartRefusal::ListOutside("../tasks.md".to_owned()),
         StartRefusal::NothingToResume(change()),
     ]
 }

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::async_cmd::CommandError;
 use crate::fs::file_error;
+use crate::remote::refusal::RemoteRefusal;
 
 /// Returns every error there is, at least once.
 pub fn all() -> Vec<Error> {
@@ -37,6 +38,7 @@ pub fn all() -> Vec<Error> {
     add(&mut all, attempt());
     add(&mut all, repository());
     add(&mut all, finish());
+    add(&mut all, remote());
     all.extend([
         Error::Change(BadChange {
             name: "add/login".to_owned(),
@@ -298,5 +300,57 @@ fn agent_settings() -> Vec<SettingsFileError> {
             path: path("/home/u/.claude/settings.json"),
             source: full(),
         },
+    ]
+}
+
+fn remote() -> Vec<RemoteRefusal> {
+    let change = || "add-login".to_owned();
+    let remote = || "origin".to_owned();
+    vec![
+        RemoteRefusal::NoRemote,
+        RemoteRefusal::Unreadable {
+            remote: remote(),
+            words: "fatal: could not read from remote repository.\n".to_owned(),
+        },
+        RemoteRefusal::Held {
+            change: change(),
+            remote: remote(),
+            holder: "process 7 on runner-7".to_owned(),
+            renewed: "2026-11-22 12:20:31 UTC".to_owned(),
+        },
+        RemoteRefusal::Lost {
+            change: change(),
+            remote: remote(),
+        },
+        RemoteRefusal::Silent {
+            change: change(),
+            remote: remote(),
+            silent: Duration::from_secs(600),
+        },
+        RemoteRefusal::Refused {
+            change: change(),
+            remote: remote(),
+            words: "! refs/ralph/add-login/state [remote rejected] (hook declined)".to_owned(),
+        },
+        RemoteRefusal::Behind { change: change() },
+        RemoteRefusal::Another(change()),
+        RemoteRefusal::Unknown {
+            change: change(),
+            remote: remote(),
+        },
+        RemoteRefusal::Unintelligible {
+            change: change(),
+            remote: remote(),
+            why: "it has no state.toml".to_owned(),
+        },
+        RemoteRefusal::InPlace(change()),
+        RemoteRefusal::Over {
+            change: change(),
+            remote: remote(),
+            phase: "finished",
+        },
+        RemoteRefusal::NothingLeft,
+        RemoteRefusal::AllHeld,
+        RemoteRefusal::TakeUnconfirmed(change()),
     ]
 }

@@ -14,6 +14,7 @@ mod log;
 mod next;
 mod prompt;
 mod prune;
+mod remote;
 mod report;
 mod repository_hooks;
 mod restore;

@@ -1,0 +1,160 @@
+//! `git ralph run --any`: works on one change after another that nobody else holds on a remote.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::choose::by_flag;
+use super::context;
+use super::run::{Args, one};
+use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::{self, Context, Finish, refuse_inside_attempt};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::git::Head;
+use crate::names::{Change, short_branch};
+use crate::remote::queue::{Queue, read};
+use crate::remote::refusal::RemoteRefusal;
+use crate::remote::{Server, Watch, lease};
+use crate::settings::{FinishChoice, Settings};
+use crate::state::{Store, changes};
+use crate::ui::{Narrator, Screen};
+
+/// What to do next.
+enum Turn {
+    /// Work on this change.
+    Work(Change),
+    /// Look again after this time.
+    Wait(Duration),
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+    refuse_inside_attempt()?;
+    let mut watch = Watch::default();
+    let mut tried = BTreeSet::new();
+    let mut base = None;
+    let mut exit = None;
+    loop {
+        match next(screen, &args, &mut watch, &tried, &mut base).await {
+            Ok(Turn::Wait(pause)) => sleep(pause).await,
+            Ok(Turn::Work(change)) => {
+                screen.say(&format!("change {change}\n"));
+                match Box::pin(one(screen, &args, Some(change.as_str()), &mut watch)).await {
+                    Ok(ended) if ended.may_go_on => {
+                        tried.clear();
+                        exit = exit.filter(|exit| *exit != Exit::Done).or(Some(ended.exit));
+                    }
+                    Ok(ended) => return Ok(ended.exit),
+                    // Another run was faster, or this one was too slow.
+                    Err(Error::Remote(
+                        refusal @ (RemoteRefusal::Held { .. }
+                        | RemoteRefusal::Lost { .. }
+                        | RemoteRefusal::Over { .. }),
+                    )) => {
+                        screen.say(&format!("{refusal}\n"));
+                        tried.insert(change);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(Error::Remote(RemoteRefusal::NothingLeft)) if exit.is_some() => {
+                return Ok(exit.unwrap_or(Exit::Done));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Finds what to do next. The work tree is first put back to where it was before the changes so far.
+async fn next(
+    screen: Screen,
+    args: &Args,
+    watch: &mut Watch,
+    tried: &BTreeSet<Change>,
+    base: &mut Option<Head>,
+) -> Result<Turn, Error> {
+    let mut narrator = Narrator::new(screen);
+    let context = context(&mut narrator).await?;
+    let settings = context.configuration.settings.clone();
+    require_choice(args, &settings)?;
+    let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
+    let pause = (lease::renewal(server.lease) / 4).max(Duration::from_millis(100));
+    let live = live_here(&context)?;
+    if let Some(change) = live.as_ref().filter(|change| !tried.contains(*change)) {
+        return Ok(Turn::Work(change.clone()));
+    }
+    let base = base.get_or_insert_with(|| context.head.clone()).clone();
+    let context = match live {
+        Some(change) => leave(context, &change).await?,
+        None => context,
+    };
+    return_to(&context, &base).await?;
+    let queue = read(&context, &settings, Some(&server), watch).await?;
+    if let Some(entry) = queue.free().find(|entry| !tried.contains(&entry.change)) {
+        return Ok(Turn::Work(entry.change.clone()));
+    }
+    if queue.free().next().is_some() {
+        return Ok(Turn::Wait(pause));
+    }
+    wait_for(&queue, watch, pause)
+}
+
+/// Waits for holders that may be dead; a holder that was seen to renew its lease is at work.
+fn wait_for(queue: &Queue, watch: &Watch, pause: Duration) -> Result<Turn, Error> {
+    let mut held = queue.held().peekable();
+    if held.peek().is_none() {
+        return Err(RemoteRefusal::NothingLeft.into());
+    }
+    if held.all(|entry| watch.is_alive(&entry.change)) {
+        return Err(RemoteRefusal::AllHeld.into());
+    }
+    Ok(Turn::Wait(pause))
+}
+
+/// Refuses to begin if every change would be left open.
+fn require_choice(args: &Args, settings: &Settings) -> Result<(), Error> {
+    if by_flag(args.choice).is_some() || settings.finish != FinishChoice::Ask {
+        return Ok(());
+    }
+    Err(FinishRefusal::NoChoiceForSeveral {
+        is_agent: false,
+        changes: vec!["--any".to_owned()],
+    }
+    .into())
+}
+
+/// Returns the change of the loop that is active in this work tree.
+fn live_here(context: &Context<'_>) -> Result<Option<Change>, Error> {
+    for change in changes(&context.repo.common_dir)? {
+        let state = Store::new(&context.repo.common_dir, &change).load_live()?;
+        if state.is_some_and(|state| state.worktree.as_path() == context.repo.top) {
+            return Ok(Some(change));
+        }
+    }
+    Ok(None)
+}
+
+/// Closes a loop here that another run has gone on with; its commits stay on its branch.
+async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>, Error> {
+    let mut open = engine::open(context, change).await?;
+    // A step that was cut off may have closed it.
+    if open.state.is_live() {
+        engine::finish(&mut open, Finish::Keep).await?;
+    }
+    Ok(open.context)
+}
+
+/// Goes back to where HEAD was before the first change.
+async fn return_to(context: &Context<'_>, base: &Head) -> Result<(), Error> {
+    let repo = &context.repo;
+    if repo.head().await?.branch == base.branch && base.branch.is_some() {
+        return Ok(());
+    }
+    let args: Vec<&str> = match (&base.branch, &base.oid) {
+        (Some(branch), _) => vec!["--quiet", short_branch(branch), "--"],
+        (None, Some(oid)) => vec!["--quiet", "--detach", oid.as_str(), "--"],
+        (None, None) => return Ok(()),
+    };
+    Ok(repo.git.cmd("checkout", args).done().await?)
+}

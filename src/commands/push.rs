@@ -1,0 +1,69 @@
+//! `git ralph push`.
+
+use super::open_loop;
+use crate::cli::complete::loops;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::paths::first_few;
+use crate::remote::Server;
+use crate::remote::handover::{Pushed, push};
+use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
+
+/// The arguments of `git ralph push`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// The remote that keeps loops (ralph.remote)
+    #[arg(long, value_name = "REMOTE")]
+    pub remote: Option<String>,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+    let mut narrator = Narrator::new(screen);
+    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let server = Server::new(&open.context.repo, &open.settings(), args.remote.as_deref())?;
+    let mine = taken_along(&open).await?;
+    let pushed = push(&mut open, &server).await?;
+    let (change, remote) = (open.change().clone(), server.name());
+    screen.say(&match pushed {
+        Pushed::Already => format!("{remote} has everything of {change}\n"),
+        Pushed::Done { branch } => {
+            let mut text = format!(
+                "{change} is on {remote}, at checkpoint {}\n",
+                open.state.checkpoint.short()
+            );
+            if !mine.is_empty() {
+                let files = first_few(&mine).join(", ");
+                text.push_str(&format!(
+                    "with what you had not committed when it began: {files}\n"
+                ));
+            }
+            if !branch {
+                let branch = open.state.change.branch();
+                text.push_str(&format!(
+                    "branch {branch} on {remote} holds other commits, and stays as it is\n"
+                ));
+            }
+            text.push_str(&format!("to go on elsewhere: git ralph pull {change}\n"));
+            text
+        }
+    });
+    Ok(Exit::Done)
+}
+
+/// Returns the paths of the user's that were not committed when the loop began: they are part of its first checkpoint.
+async fn taken_along(open: &crate::engine::Loop<'_>) -> Result<Vec<Vec<u8>>, Error> {
+    let Some(head) = &open.state.original_head else {
+        return Ok(Vec::new());
+    };
+    let git = &open.context.repo.git;
+    let (from, to) = (
+        git.tree_of(head).await?,
+        git.tree_of(&open.state.before.initial).await?,
+    );
+    let changes = git.diff_trees(&from, &to).await?;
+    Ok(changes.into_iter().map(|(_, path)| path).collect())
+}

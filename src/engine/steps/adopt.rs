@@ -1,0 +1,311 @@
+//! Makes a loop of what came from a remote: refs, branch, HEAD and files go to its checkpoint. The loop that had this
+//! name here stays in refs.
+
+use super::original::ORIGINAL_INDEX;
+use super::preflight::refuse_other_loops;
+use super::revert::keep_and_move;
+use super::snapshot::snapshot_message;
+use crate::engine::numbers::take_numbers;
+use crate::engine::position::View;
+use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::steps::start_refusal::StartRefusal;
+use crate::engine::stories::wanted;
+use crate::engine::{Context, Loop, journal, open, refuse_inside_attempt};
+use crate::error::Error;
+use crate::events::log::attempts;
+use crate::fs::{Durability, write_atomically};
+use crate::git::{RefInfo, index, operations_in_progress};
+use crate::names::{Change, Oid};
+use crate::paths::WorkTreePath;
+use crate::protect::Savepoint;
+use crate::refs::{KeptRef, Update};
+use crate::settings::{Options, Settings};
+use crate::state::{AdoptPlan, Before, Intent, State, Store};
+
+/// A loop as it travels, read from a remote: nobody here has written it.
+#[derive(Clone, Debug)]
+pub struct Portable {
+    /// Its state, without what belongs to one machine.
+    pub state: State,
+    /// The refs that keep its attempts.
+    pub attempts: Vec<KeptRef>,
+    /// Its events.
+    pub events: Vec<u8>,
+    /// What its agents have learned.
+    pub learnings: Vec<u8>,
+}
+
+/// Makes a loop of what came from a remote, in this work tree. Its objects must be here.
+///
+/// # Errors
+/// If the work tree has uncommitted changes or another loop, or the state is not one that can be used here. Nothing is
+/// changed then.
+pub async fn adopt<'o>(
+    mut context: Context<'o>,
+    change: &Change,
+    portable: Portable,
+    settings: &Settings,
+) -> Result<Loop<'o>, Error> {
+    refuse_inside_attempt()?;
+    let store = Store::new(&context.repo.common_dir, change);
+    if store.load()?.is_some_and(|state| state.is_live()) {
+        // An interrupted step of the loop here is completed first.
+        context = open(context, change).await?.context;
+        context.head = context.repo.head().await?;
+    }
+    refuse_other_loops(&context, change)?;
+    refuse_uncommitted(&context).await?;
+    let refs = context
+        .repo
+        .git
+        .refs(&["refs/heads", &change.ralph_ref("")])
+        .await?;
+    refuse_branch_elsewhere(&context, change, &refs)?;
+    let lock = store.lock()?;
+    let here = store.load()?;
+    let mut state = localised(&context, &portable, settings)?;
+    let is_known = here
+        .as_ref()
+        .is_some_and(|here| here.before.initial == state.before.initial && here.worktree == state.worktree);
+    state.before = match here {
+        Some(here) if is_known => here.before,
+        _ => before(&context, &state).await?,
+    };
+    let plan = AdoptPlan {
+        from: match &context.head.oid {
+            Some(head) => context.repo.git.tree_of(head).await?,
+            None => context.repo.empty_tree().await?,
+        },
+        kept: overtaken(&context, change, &refs, &state.checkpoint, &portable.attempts).await?,
+        attempts: portable.attempts,
+        is_known,
+    };
+    put_files(&store, &portable.events, &portable.learnings)?;
+    take_numbers(
+        &store,
+        change,
+        plan.attempts.iter().map(|kept| kept.name.as_str()),
+    )?;
+    let done = attempts(&store.file("events.jsonl"))?;
+    let done = done
+        .iter()
+        .map(|entry| change.attempt_ref(&entry.attempt.story, entry.attempt.attempt));
+    let done: Vec<String> = done.collect();
+    take_numbers(&store, change, done.iter().map(String::as_str))?;
+    state.intent = Some(Intent::Adopt(plan.clone()));
+    store.save(&state)?;
+    let head = context.head.clone();
+    let mut open = Loop::new(context, state, store, lock);
+    open.view = View::of_head(&head);
+    apply(&mut open, plan, true).await?;
+    Ok(open)
+}
+
+/// Refuses to take anything along that is not committed.
+async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Error> {
+    if let Some(operation) = operations_in_progress(&context.repo).first() {
+        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
+    }
+    let args = [
+        "--porcelain",
+        "-z",
+        "--untracked-files=normal",
+        "--ignore-submodules=none",
+    ];
+    let dirty = context.repo.git.cmd("status", args).bytes().await?;
+    if dirty.is_empty() {
+        Ok(())
+    } else {
+        Err(RepositoryRefusal::Uncommitted.into())
+    }
+}
+
+/// Refuses if another work tree has the loop's branch.
+fn refuse_branch_elsewhere(context: &Context<'_>, change: &Change, refs: &[RefInfo]) -> Result<(), Error> {
+    let wanted = change.branch_ref();
+    let own = refs.iter().find(|found| found.name == wanted);
+    let elsewhere = own.and_then(|found| found.checked_out.clone());
+    match elsewhere.filter(|path| std::path::Path::new(path) != context.repo.top) {
+        Some(path) => Err(StartRefusal::CheckedOutElsewhere {
+            branch: change.branch(),
+            path,
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// Returns the state for this machine. No command comes from a remote: gates, agents and adapters are configured here.
+fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) -> Result<State, Error> {
+    let mut state = portable.state.clone();
+    state.worktree = WorkTreePath::new(&context.repo.top);
+    state.settings.options = Options {
+        agent: None,
+        verify: Vec::new(),
+        ..state.settings.options
+    };
+    let own = wanted(settings, &state.change, &context.below_top);
+    if state.source.commands.is_some() {
+        let missing = || StartRefusal::NoListCommand(state.change.to_string());
+        state.source.commands = Some(own.commands.ok_or_else(missing)?);
+    } else if !is_inside(&state.source.path) {
+        return Err(StartRefusal::ListOutside(state.source.path.clone()).into());
+    }
+    (state.running, state.session, state.prompted) = (None, None, None);
+    Ok(state)
+}
+
+/// Returns whether a path cannot leave the work tree by its own words.
+fn is_inside(path: &str) -> bool {
+    let path = std::path::Path::new(path);
+    let is_plain = |part| matches!(part, std::path::Component::Normal(_));
+    path.components().all(is_plain)
+}
+
+/// Makes a snapshot for a loop that began elsewhere: nothing was staged.
+async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
+    let repo = &context.repo;
+    let head = match &state.original_head {
+        Some(head) => head.clone(),
+        None => {
+            let empty = repo.empty_tree().await?;
+            repo.commit_tree(&empty, &[], "no commit yet").await?
+        }
+    };
+    let tree = repo.git.tree_of(&head).await?;
+    let staged = repo.commit_tree(&tree, &[&head], "what was staged").await?;
+    let message = snapshot_message(&state.original_place(), &state.change);
+    let tree = repo.git.tree_of(&state.before.initial).await?;
+    Ok(Before {
+        snapshot: repo.commit_tree(&tree, &[&head, &staged], &message).await?,
+        anchor: None,
+        index: true,
+        ..state.before.clone()
+    })
+}
+
+/// Names what the loop of this name has here and the remote's has not: its tip, and attempts of the same numbers.
+async fn overtaken(
+    context: &Context<'_>,
+    change: &Change,
+    refs: &[RefInfo],
+    checkpoint: &Oid,
+    attempts: &[KeptRef],
+) -> Result<Vec<KeptRef>, Error> {
+    let prefix = change.ralph_ref("replaced/");
+    let number = |found: &RefInfo| found.name.strip_prefix(&prefix)?.parse::<u32>().ok();
+    let mut last = refs.iter().filter_map(number).max().unwrap_or(0);
+    let mut kept = Vec::new();
+    for found in refs {
+        let is_tip = found.name == change.branch_ref();
+        let other = attempts
+            .iter()
+            .any(|attempt| attempt.name == found.name && attempt.oid != found.oid);
+        let is_kept = refs
+            .iter()
+            .any(|other| other.name.starts_with(&prefix) && other.oid == found.oid);
+        if is_kept || !(is_tip || other) {
+            continue;
+        }
+        if is_tip && context.repo.git.is_ancestor(&found.oid, checkpoint).await? {
+            continue;
+        }
+        last += 1;
+        kept.push(KeptRef {
+            name: format!("{prefix}{last}"),
+            oid: found.oid.clone(),
+        });
+    }
+    Ok(kept)
+}
+
+/// Replaces the events and the learnings; the events that were here go to the trash.
+fn put_files(store: &Store, events: &[u8], learnings: &[u8]) -> Result<(), Error> {
+    let old = store.file("events.jsonl");
+    if let Ok(bytes) = std::fs::read(&old)
+        && !events.starts_with(&bytes)
+    {
+        let name = format!("trash/events-{}.jsonl", jiff::Timestamp::now().as_second());
+        write_atomically(&store.file(&name), &bytes, 0o600, Durability::Atomic)?;
+    }
+    write_atomically(&old, events, 0o600, Durability::Atomic)?;
+    write_atomically(&store.file("learnings.md"), learnings, 0o600, Durability::Atomic)?;
+    Ok(())
+}
+
+/// Applies the plan of `pull`. After a crash (`is_first` is false), what the work tree has become since is kept first.
+pub(crate) async fn apply(open: &mut Loop<'_>, plan: AdoptPlan, is_first: bool) -> Result<(), Error> {
+    let position = open.position().await?;
+    let checkpoint = open.checkpoint();
+    let change = open.state.change.clone();
+    let mut kept = plan.kept.clone();
+    let now = open.read_work_tree().await?;
+    if !is_first && now.tree != plan.from && now.tree != checkpoint.tree {
+        let repo = &open.context.repo;
+        let oid = repo
+            .commit_tree(
+                &now.tree,
+                &[&checkpoint.commit],
+                "what was there when a pull was cut off",
+            )
+            .await?;
+        let name = change.ralph_ref("replaced/1");
+        kept.push(KeptRef { name, oid });
+    }
+    let refs = open.context.repo.git.refs(&[&change.ralph_ref("")]).await?;
+    let at = |name: &str| {
+        let found = refs.iter().find(|found| found.name == name);
+        found.map(|found| found.oid.clone())
+    };
+    let mut moves = vec![Update::Set {
+        name: change.ralph_ref("start"),
+        new: open.state.before.snapshot.clone(),
+    }];
+    for attempt in &plan.attempts {
+        let old = at(&attempt.name);
+        if old.as_ref() != Some(&attempt.oid) {
+            moves.push(Update::Move {
+                name: attempt.name.clone(),
+                new: attempt.oid.clone(),
+                old,
+            });
+        }
+    }
+    if position.tip.as_ref() != Some(&checkpoint.commit) {
+        moves.push(Update::Move {
+            name: open.state.tip_ref(),
+            new: checkpoint.commit.clone(),
+            old: position.tip.clone(),
+        });
+    }
+    let why = format!("ralph: pull {change}");
+    keep_and_move(open, &kept, None, &moves, &position.head, &why).await?;
+    let (site, state, mut recorder) = open.parts();
+    let trash = site.trash().join("pull");
+    checkpoint
+        .go_to(
+            site,
+            Some(now),
+            &trash,
+            &change.ralph_ref("replaced"),
+            &mut recorder,
+        )
+        .await?;
+    if plan.is_known {
+        checkpoint.record(site, state.started).await?;
+    } else {
+        // The user's index here has nothing to do with the loop.
+        index::discard(&site.dir.join(ORIGINAL_INDEX))?;
+        let work = site.work_index();
+        let made = site
+            .repo
+            .private_index(&site.repo.index(), &work, Some(&checkpoint.commit))
+            .await?;
+        Savepoint::begin_records(site, &work, &made.entries).await?;
+        Savepoint::begin_exact_bytes(site, &work).await?;
+        index::discard(&work)?;
+        checkpoint.record_start(site).await?;
+    }
+    open.view.drop_all();
+    journal::end(open)
+}

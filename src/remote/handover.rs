@@ -1,0 +1,230 @@
+//! `push` and `pull`: a person carries a loop from one repository to another.
+
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::base::Base;
+use super::lease::{Holding, Watch};
+use super::portable;
+use super::record::{Record, random};
+use super::refusal::RemoteRefusal;
+use super::server::{Answer, Server, There};
+use crate::engine::stories::{listing_of, progress_of};
+use crate::engine::{Context, Loop, Portable};
+use crate::error::Error;
+use crate::names::{Change, Oid};
+use crate::settings::Strategy;
+
+/// The result of `push`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// The remote had everything.
+    Already,
+    /// The remote has everything now; false if its branch could not be moved too.
+    Done {
+        /// True if its branch was moved too.
+        branch: bool,
+    },
+}
+
+/// Refuses a loop whose checkpoints cannot travel.
+///
+/// # Errors
+/// If its strategy is stash.
+pub fn require_branch(open: &Loop<'_>) -> Result<(), RemoteRefusal> {
+    match open.state.strategy {
+        Strategy::Branch => Ok(()),
+        Strategy::Stash => Err(RemoteRefusal::InPlace(open.change().to_string())),
+    }
+}
+
+/// Puts a loop on a remote as it is here. Nobody holds it there afterwards.
+///
+/// # Errors
+/// If another run holds it (exit 75), or it has gone on elsewhere or the host refuses it (exit 7).
+pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error> {
+    require_branch(open)?;
+    let change = open.change().clone();
+    let repo = open.context.repo.clone();
+    let mut base = Base::new(&repo, &change, server.name());
+    let (there, branch) = server.find(&change).await?;
+    if let Some(found) = &there {
+        let mut watch = Watch::default();
+        let holding = watch.look(
+            &found.record,
+            &found.oid,
+            server.lease,
+            Instant::now(),
+            Timestamp::now(),
+        );
+        if matches!(holding, Holding::Alive | Holding::Unknown) {
+            return Err(server.held(found).into());
+        }
+        if !base.is_at(&found.oid) {
+            let change = change.to_string();
+            return Err(RemoteRefusal::Behind { change }.into());
+        }
+    }
+    let packed = portable::pack(open).await?;
+    let is_same = match &there {
+        Some(found) if found.record.holder.is_none() && found.record.blocked.is_none() => {
+            repo.git.tree_of(&found.oid).await? == packed.tree
+        }
+        _ => false,
+    };
+    let checkpoint = open.state.checkpoint.clone();
+    if is_same && branch.as_ref() == Some(&checkpoint) {
+        return Ok(Pushed::Already);
+    }
+    if !is_same {
+        let listing = listing_of(&open.state, &repo.top).await?;
+        let (done, total) = progress_of(&listing);
+        let record = Record {
+            change: change.clone(),
+            generation: there.as_ref().map_or(0, |there| there.record.generation) + 1,
+            holder: None,
+            lease: SignedDuration::try_from(server.lease).unwrap_or(SignedDuration::MAX),
+            renewed: Timestamp::now(),
+            phase: open.state.progress.phase,
+            done,
+            total,
+            checkpoint: checkpoint.clone(),
+            blocked: None,
+        };
+        let oid = swap(open, server, there.as_ref(), &record, &packed).await?;
+        base.note(&oid, None)?;
+    }
+    let moved = branch.as_ref() == Some(&checkpoint)
+        || may_move(&repo, branch.as_ref(), there.as_ref(), &checkpoint).await
+            && server
+                .copy_branch(&change, branch.as_ref(), &checkpoint)
+                .await
+                .is_none();
+    Ok(Pushed::Done { branch: moved })
+}
+
+/// Returns whether the branch on a remote is an earlier checkpoint of the loop.
+async fn may_move(
+    repo: &crate::git::Repo,
+    branch: Option<&Oid>,
+    there: Option<&There>,
+    checkpoint: &Oid,
+) -> bool {
+    let Some(branch) = branch else { return true };
+    if there.is_some_and(|there| there.record.checkpoint == *branch) {
+        return true;
+    }
+    repo.git.is_ancestor(branch, checkpoint).await.is_ok_and(|is| is)
+}
+
+async fn swap(
+    open: &Loop<'_>,
+    server: &Server,
+    there: Option<&There>,
+    record: &Record,
+    packed: &portable::Packed,
+) -> Result<Oid, Error> {
+    let previous = there.map(|there| &there.oid);
+    let message = record.message(previous, &random());
+    let parents: Vec<&Oid> = previous.into_iter().chain(&packed.parents).collect();
+    let repo = &open.context.repo;
+    let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
+    let (change, remote) = (record.change.to_string(), server.name().to_owned());
+    match server.swap(&record.change, previous, &oid).await {
+        Answer::Ours => Ok(oid),
+        Answer::Theirs => Err(RemoteRefusal::Behind { change }.into()),
+        Answer::Refused(words) => Err(RemoteRefusal::Refused {
+            change,
+            remote,
+            words,
+        }
+        .into()),
+        Answer::Unknown(words) => Err(RemoteRefusal::Unreadable { remote, words }.into()),
+    }
+}
+
+/// A loop on a remote that can be made here.
+#[derive(Debug)]
+pub struct Found {
+    /// Where it is.
+    pub there: There,
+    /// What it is; `None` if it is here already.
+    pub portable: Option<Portable>,
+}
+
+/// Fetches a loop from a remote. With `take`, its holder loses it.
+///
+/// # Errors
+/// If the remote does not have it, another run holds it (exit 75), or the loop here has steps that the remote does not
+/// have (exit 7).
+pub async fn fetch(
+    context: &Context<'_>,
+    server: &Server,
+    change: &Change,
+    take: bool,
+) -> Result<Found, Error> {
+    let repo = &context.repo;
+    let (there, _) = server.find(change).await?;
+    let (name, remote) = (change.to_string(), server.name().to_owned());
+    let Some(mut there) = there else {
+        return Err(RemoteRefusal::Unknown { change: name, remote }.into());
+    };
+    let holding = Watch::default().look(
+        &there.record,
+        &there.oid,
+        server.lease,
+        Instant::now(),
+        Timestamp::now(),
+    );
+    if matches!(holding, Holding::Alive | Holding::Unknown) && !take {
+        return Err(server.held(&there).into());
+    }
+    let base = Base::new(repo, change, server.name());
+    let is_here = base.is_at(&there.oid);
+    if take && holding != Holding::Free {
+        there = free(context, server, &there).await?;
+    }
+    let portable = if is_here {
+        None
+    } else {
+        Some(portable::unpack(repo, change, &there.oid, server.name()).await?)
+    };
+    Ok(Found { there, portable })
+}
+
+/// Moves the ref on, so that nothing of its holder can land any more.
+async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<There, Error> {
+    let repo = &context.repo;
+    let record = Record {
+        generation: there.record.generation + 1,
+        holder: None,
+        renewed: Timestamp::now(),
+        ..there.record.clone()
+    };
+    let message = record.message(Some(&there.oid), &random());
+    let tree = repo.git.tree_of(&there.oid).await?;
+    let previous = super::previous(&there.oid, &repo.git).await?;
+    let needed = repo.git.parents_of(&there.oid).await?;
+    let needed = needed.iter().filter(|parent| Some(*parent) != previous.as_ref());
+    let parents: Vec<&Oid> = std::iter::once(&there.oid).chain(needed).collect();
+    let oid = repo.own_commit(&tree, &parents, &message).await?;
+    match server.swap(&record.change, Some(&there.oid), &oid).await {
+        Answer::Ours => Ok(There { oid, record }),
+        Answer::Theirs => Err(server.held(there).into()),
+        Answer::Refused(words) | Answer::Unknown(words) => Err(RemoteRefusal::Unreadable {
+            remote: server.name().to_owned(),
+            words,
+        }
+        .into()),
+    }
+}
+
+/// Notes that the loop here is the one on the remote.
+///
+/// # Errors
+/// If that cannot be written.
+pub fn note(context: &Context<'_>, server: &Server, there: &There) -> Result<(), Error> {
+    let mut base = Base::new(&context.repo, &there.record.change, server.name());
+    base.note(&there.oid, None)
+}

@@ -1,0 +1,42 @@
+//! Carries a loop to a git remote and back, and holds it there while a run works on it. One ref a loop decides, and it
+//! only moves from the object that was expected (`docs/scale-out.md`).
+//!
+//! - `record` is what the ref says, and `lease` decides whether a holder is dead; both are pure.
+//! - `server` reads and moves refs on the remote; `portable` makes objects of a loop, and a loop of objects.
+//! - `tenure` is the time in which a run holds a loop. `handover` is `push` and `pull`; `queue` lists what is left to do.
+
+mod base;
+pub mod handover;
+pub mod lease;
+mod portable;
+pub mod queue;
+pub mod record;
+pub(crate) mod refusal;
+mod server;
+mod tenure;
+
+use crate::git::{Git, GitError};
+use crate::names::Oid;
+
+pub use lease::Watch;
+pub use portable::require_same;
+pub use server::{Server, There};
+pub use tenure::{Taken, Tenure, drive};
+
+/// Returns the state before a state commit; which parent that is, its message says.
+async fn previous(state: &Oid, git: &Git) -> Result<Option<Oid>, GitError> {
+    let message = git.message(state).await?;
+    let line = message
+        .lines()
+        .find_map(|line| line.strip_prefix("Ralph-Previous: "));
+    Ok(line.and_then(Oid::parse))
+}
+
+/// Returns the checkpoints that this state and those before it name, as far as they are here.
+async fn checkpoints_before(state: &Oid, git: &Git) -> Result<Vec<Oid>, GitError> {
+    let bodies = git.bodies_of_first_parents(state).await?;
+    let lines = bodies
+        .lines()
+        .filter_map(|line| line.strip_prefix("Ralph-Checkpoint: "));
+    Ok(lines.filter_map(Oid::parse).collect())
+}

@@ -1,0 +1,143 @@
+//! The part of a loop that travels: its state without what belongs to one machine, its events, its learnings, and the
+//! commits that it needs. The snapshot and the anchor of `start` stay: they keep what the user had beside the loop.
+
+use std::fs;
+
+use super::record::{list, parse_list};
+use super::refusal::RemoteRefusal;
+use crate::engine::{Context, Loop, Portable};
+use crate::error::Error;
+use crate::fs::file_error;
+use crate::git::Repo;
+use crate::names::{Change, Oid};
+use crate::paths::WorkTreePath;
+use crate::refs::KeptRef;
+use crate::state::{State, Store};
+
+const STATE: &str = "state.toml";
+const EVENTS: &str = "events.jsonl";
+const LEARNINGS: &str = "learnings.md";
+const REFS: &str = "refs";
+
+/// The objects of a loop as they are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Packed {
+    /// The tree of the state commit.
+    pub tree: Oid,
+    /// Its parents besides the state before it: everything that has to be there.
+    pub parents: Vec<Oid>,
+}
+
+/// Makes the objects of a loop as it is now.
+pub(super) async fn pack(open: &Loop<'_>) -> Result<Packed, Error> {
+    let (state, repo) = (&open.state, &open.context.repo);
+    let change = &state.change;
+    let attempts = repo.git.refs(&[&change.ralph_ref("attempts")]).await?;
+    let kept: Vec<KeptRef> = attempts
+        .into_iter()
+        .map(|found| KeptRef {
+            name: found.name,
+            oid: found.oid,
+        })
+        .collect();
+    let text = toml::to_string(&without_machine(state)).map_err(|error| Error::System {
+        what: "write the state",
+        source: std::io::Error::other(error),
+    })?;
+    let refs = list(change, &kept);
+    let (events, learnings) = (read(open, EVENTS)?, read(open, LEARNINGS)?);
+    // In the order of a tree.
+    let files: [(&str, &[u8]); 4] = [
+        (EVENTS, &events),
+        (LEARNINGS, &learnings),
+        (REFS, refs.as_bytes()),
+        (STATE, text.as_bytes()),
+    ];
+    let tree = repo.store_files(&files).await?;
+    let mut parents = vec![state.checkpoint.clone(), state.before.initial.clone()];
+    parents.extend(state.original_head.clone());
+    parents.extend(kept.into_iter().map(|kept| kept.oid));
+    let mut known = std::collections::BTreeSet::new();
+    parents.retain(|parent| known.insert(parent.clone()));
+    Ok(Packed { tree, parents })
+}
+
+/// Returns a state without what belongs to one work tree or one process.
+fn without_machine(state: &State) -> State {
+    let mut state = state.clone();
+    state.worktree = WorkTreePath::new(std::path::Path::new(""));
+    state.before.snapshot = state.before.initial.clone();
+    state.before.anchor = None;
+    // A command line can contain keys, and an agent may be installed elsewhere in another way.
+    state.settings.options.agent = None;
+    (state.running, state.session, state.prompted) = (None, None, None);
+    (state.noted, state.restored, state.intent) = (None, None, None);
+    state
+}
+
+fn read(open: &Loop<'_>, name: &str) -> Result<Vec<u8>, Error> {
+    let path = open.file(name);
+    match fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => Ok(read.map_err(|error| file_error("read", &path, error))?),
+    }
+}
+
+/// Reads a loop from a state commit.
+pub(super) async fn unpack(
+    repo: &Repo,
+    change: &Change,
+    commit: &Oid,
+    remote: &str,
+) -> Result<Portable, Error> {
+    let unintelligible = |why: String| RemoteRefusal::Unintelligible {
+        change: change.to_string(),
+        remote: remote.to_owned(),
+        why,
+    };
+    let mut files = Vec::new();
+    for name in [STATE, REFS, EVENTS, LEARNINGS] {
+        let file = repo.git.file_of(commit, name).await?;
+        files.push(file.ok_or_else(|| unintelligible(format!("it has no {name}")))?);
+    }
+    let [state, refs, events, learnings] = files.try_into().unwrap_or_default();
+    let text = String::from_utf8_lossy(&state);
+    let state = State::parse(&text).map_err(unintelligible)?;
+    if state.change != *change || !state.strategy.is_branch() || state.branch != change.branch() {
+        return Err(unintelligible("it is the state of another loop".to_owned()).into());
+    }
+    if !state.original_branch.as_deref().is_none_or(is_branch_name) {
+        return Err(unintelligible("its original branch has no valid name".to_owned()).into());
+    }
+    let refs = parse_list(change, &String::from_utf8_lossy(&refs));
+    Ok(Portable {
+        state,
+        attempts: refs,
+        events,
+        learnings,
+    })
+}
+
+/// Returns whether a text can be the short name of a branch (git-check-ref-format(1)).
+fn is_branch_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with('.') && !part.contains(".lock")
+    };
+    let is_bad = |c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c);
+    text.split('/').all(is_part) && !text.contains("..") && !text.contains("@{") && !text.contains(is_bad)
+}
+
+/// Refuses to replace a loop of this name that began here and is active: it is another one.
+///
+/// # Errors
+/// If there is one (exit 7).
+pub fn require_same(context: &Context<'_>, portable: &Portable) -> Result<(), Error> {
+    let change = &portable.state.change;
+    let here = Store::new(&context.repo.common_dir, change).load_live()?;
+    match here {
+        Some(here) if here.before.initial != portable.state.before.initial => {
+            Err(RemoteRefusal::Another(change.to_string()).into())
+        }
+        _ => Ok(()),
+    }
+}

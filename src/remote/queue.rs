@@ -1,0 +1,261 @@
+//! The changes of this work tree and the loops on a remote, in one list: what is left to do, and who does it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::lease::{Holding, Watch};
+use super::record::phase_name;
+use super::server::{Server, There};
+use crate::engine::Context;
+use crate::engine::stories::wanted;
+use crate::error::Error;
+use crate::names::{Change, Oid};
+use crate::settings::Settings;
+use crate::state::Phase;
+use crate::stories::{self, Source};
+
+/// The most jobs that a matrix of a CI system may have.
+pub const MOST_JOBS: usize = 256;
+
+/// The changes, and the remote that was asked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Queue {
+    /// The version of this document.
+    pub v: u32,
+    /// The remote; null if only this work tree was looked at.
+    pub remote: Option<String>,
+    /// The changes: those with a loop that can go on first, then new ones.
+    pub changes: Vec<Entry>,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// Its name.
+    pub change: Change,
+    /// Its story list in this work tree; null if it has none here.
+    pub source: Option<String>,
+    /// All stories; null if that is not known.
+    pub total: Option<usize>,
+    /// Complete stories.
+    pub done: usize,
+    /// `new` for a change without a loop, `blocked` if the host refused its work, else the phase of its loop.
+    pub phase: &'static str,
+    /// The run that holds it.
+    pub holder: Option<String>,
+    /// The time of its last sign of life, by its own clock.
+    pub renewed: Option<Timestamp>,
+    /// The number of state commits on the remote.
+    pub generation: u64,
+    /// The branch of its checkpoints.
+    pub branch: String,
+    /// Its last checkpoint.
+    pub checkpoint: Option<Oid>,
+    /// True if a run can take it now.
+    pub free: bool,
+    /// The reason why none can.
+    pub why: String,
+    /// Finished changes, and the original branch, with which it would conflict; absent if that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflicts_with: Option<Vec<String>>,
+    /// The object of its state.
+    #[serde(skip)]
+    pub there: Option<There>,
+}
+
+/// Lists the changes of this work tree and the loops on a remote. One look at the remote, and one fetch if something is
+/// new there.
+///
+/// # Errors
+/// If the remote cannot be read.
+pub async fn read(
+    context: &Context<'_>,
+    settings: &Settings,
+    server: Option<&Server>,
+    watch: &mut Watch,
+) -> Result<Queue, Error> {
+    let mut entries = BTreeMap::new();
+    for name in stories::changes(&context.repo.top) {
+        let Ok(change) = Change::new(&name) else { continue };
+        if let Some(entry) = here(context, settings, &change).await {
+            entries.insert(change, entry);
+        }
+    }
+    if let Some(server) = server {
+        let loops = server.all().await?;
+        server.fetch(&loops).await?;
+        for (change, oid) in loops {
+            let source = entries.remove(&change).and_then(|entry: Entry| entry.source);
+            entries.insert(change.clone(), there(server, change, oid, source, watch).await);
+        }
+    }
+    let mut changes: Vec<Entry> = entries.into_values().collect();
+    changes.sort_by_key(|entry| (!entry.free, entry.phase == "new", entry.phase == "finished"));
+    Ok(Queue {
+        v: 1,
+        remote: server.map(|server| server.name().to_owned()),
+        changes,
+    })
+}
+
+/// Returns the entry of a change that only this work tree has; `None` if its list cannot be read.
+async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Entry> {
+    let wanted = wanted(settings, change, &context.below_top);
+    let source = Source::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
+    let listing = source.list(&context.repo.top).await.ok()?;
+    let total = listing.stories.len();
+    let done = listing.stories.iter().filter(|story| story.done).count();
+    let is_open = done < total;
+    Some(Entry {
+        change: change.clone(),
+        source: Some(source.path),
+        total: Some(total),
+        done,
+        phase: if is_open { "new" } else { "complete" },
+        holder: None,
+        renewed: None,
+        generation: 0,
+        branch: change.branch(),
+        checkpoint: None,
+        free: is_open,
+        why: if is_open { "" } else { "no story is left" }.to_owned(),
+        conflicts_with: None,
+        there: None,
+    })
+}
+
+/// Returns the entry of a loop on the remote.
+async fn there(
+    server: &Server,
+    change: Change,
+    oid: Oid,
+    source: Option<String>,
+    watch: &mut Watch,
+) -> Entry {
+    let branch = change.branch();
+    let found = match server.read(&change, oid).await {
+        Ok(found) => found,
+        Err(error) => {
+            return Entry {
+                change,
+                source,
+                total: None,
+                done: 0,
+                phase: "unknown",
+                holder: None,
+                renewed: None,
+                generation: 0,
+                branch,
+                checkpoint: None,
+                free: false,
+                why: error.to_string(),
+                conflicts_with: None,
+                there: None,
+            };
+        }
+    };
+    let record = &found.record;
+    let holding = watch.look(record, &found.oid, server.lease, Instant::now(), Timestamp::now());
+    let why = match (record.phase, holding) {
+        (Phase::Finished, _) => "it is finished".to_owned(),
+        _ if record.blocked.is_some() => record.blocked.clone().unwrap_or_default(),
+        (Phase::Complete, _) => "no story is left; finish it".to_owned(),
+        (Phase::Exhausted, _) => "a story has no retries left".to_owned(),
+        (_, Holding::Free | Holding::Dead) => String::new(),
+        (_, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
+    };
+    Entry {
+        source,
+        total: Some(record.total),
+        done: record.done,
+        phase: match record.blocked {
+            Some(_) => "blocked",
+            None => phase_name(record.phase),
+        },
+        holder: record.holder.as_ref().map(|holder| holder.name.clone()),
+        renewed: Some(record.renewed),
+        generation: record.generation,
+        branch,
+        checkpoint: Some(record.checkpoint.clone()),
+        free: why.is_empty(),
+        why,
+        conflicts_with: None,
+        change,
+        there: Some(found),
+    }
+}
+
+impl Queue {
+    /// Returns the changes that a run can take.
+    pub fn free(&self) -> impl Iterator<Item = &Entry> {
+        self.changes.iter().filter(|entry| entry.free)
+    }
+
+    /// Returns the changes that another run holds.
+    pub fn held(&self) -> impl Iterator<Item = &Entry> {
+        let is_over = |entry: &Entry| entry.there.as_ref().is_none_or(|there| there.record.is_over());
+        self.changes
+            .iter()
+            .filter(move |entry| !entry.free && entry.holder.is_some() && !is_over(entry))
+    }
+
+    /// Returns the free changes as a matrix of a CI system.
+    #[must_use]
+    pub fn matrix(&self) -> serde_json::Value {
+        let jobs = self.free().take(MOST_JOBS);
+        let jobs: Vec<_> = jobs
+            .map(|entry| serde_json::json!({"change": entry.change}))
+            .collect();
+        serde_json::json!({"include": jobs})
+    }
+}
+
+/// Computes which complete and finished changes conflict with the present HEAD, or with each other; nothing is changed.
+/// Those without conflicts come first.
+///
+/// # Errors
+/// If git cannot merge.
+pub async fn find_conflicts(context: &Context<'_>, queue: &mut Queue) -> Result<(), Error> {
+    let repo = &context.repo;
+    let Some(head) = context.head.oid.clone() else {
+        return Ok(());
+    };
+    let is_done =
+        |entry: &Entry| matches!(entry.phase, "complete" | "finished") && entry.checkpoint.is_some();
+    let tips: Vec<(Change, Oid)> = queue
+        .changes
+        .iter()
+        .filter(|entry| is_done(entry))
+        .filter_map(|entry| Some((entry.change.clone(), entry.checkpoint.clone()?)))
+        .collect();
+    for (change, tip) in &tips {
+        let mut conflicts = Vec::new();
+        let name = context.head.branch.as_deref().unwrap_or("HEAD");
+        let others = std::iter::once((crate::names::short_branch(name).to_owned(), &head));
+        let others = others.chain(tips.iter().map(|(other, oid)| (other.to_string(), oid)));
+        for (other, oid) in others {
+            if oid == tip {
+                continue;
+            }
+            let base = repo.git.merge_base(tip, oid).await?;
+            let base = match base {
+                Some(base) => base,
+                None => repo.empty_tree().await?,
+            };
+            if repo.merge_trees(&base, oid, tip).await?.is_err() {
+                conflicts.push(other);
+            }
+        }
+        if let Some(entry) = queue.changes.iter_mut().find(|entry| entry.change == *change) {
+            entry.conflicts_with = Some(conflicts);
+        }
+    }
+    queue.changes.sort_by_key(|entry| match &entry.conflicts_with {
+        Some(conflicts) => conflicts.len(),
+        None => usize::MAX,
+    });
+    Ok(())
+}

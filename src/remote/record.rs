@@ -1,0 +1,265 @@
+//! What a loop's ref on a remote says: the message of a state commit, and the list of the objects that travel with it.
+//! `docs/scale-out.md` describes both. Pure.
+
+use std::fmt::Write;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::names::{Change, Oid};
+use crate::refs::KeptRef;
+use crate::state::Phase;
+
+/// The holder of a loop: one run, never a machine or a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The run in words, with the address of its CI job if there is one.
+    pub name: String,
+    /// Random digits of this acquisition.
+    pub token: String,
+}
+
+/// The message of a state commit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The change.
+    pub change: Change,
+    /// Counts the commits of the ref: one more for each.
+    pub generation: u64,
+    /// The holder; `None` if the loop is free.
+    pub holder: Option<Holder>,
+    /// The holder's lease. Only shown: a reader goes by a lease of its own.
+    pub lease: SignedDuration,
+    /// The time of this commit by the clock of its writer.
+    pub renewed: Timestamp,
+    /// The phase of the loop.
+    pub phase: Phase,
+    /// Complete stories.
+    pub done: usize,
+    /// All stories.
+    pub total: usize,
+    /// The last checkpoint.
+    pub checkpoint: Oid,
+    /// The reason why the host of the remote did not take the last work, in its own words.
+    pub blocked: Option<String>,
+}
+
+/// Returns the name of a phase in a record.
+#[must_use]
+pub fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Ready => "ready",
+        Phase::Running => "running",
+        Phase::Failed => "failed",
+        Phase::Exhausted => "exhausted",
+        Phase::Complete => "complete",
+        Phase::Finished => "finished",
+    }
+}
+
+const PHASES: [Phase; 6] = [
+    Phase::Ready,
+    Phase::Running,
+    Phase::Failed,
+    Phase::Exhausted,
+    Phase::Complete,
+    Phase::Finished,
+];
+
+impl Record {
+    /// Returns the commit message. `previous` is the state commit before this one; with the token it makes two commits
+    /// of one second different objects.
+    #[must_use]
+    pub fn message(&self, previous: Option<&Oid>, nonce: &str) -> String {
+        let phase = phase_name(self.phase);
+        let mut text = format!("ralph: {} #{} {phase}\n\n", self.change, self.generation);
+        let holder = self.holder.as_ref();
+        let previous = previous.map_or("none", Oid::as_str);
+        let lines = [
+            ("Change", self.change.as_str()),
+            ("Generation", &self.generation.to_string()),
+            ("Holder", holder.map_or("", |holder| &holder.name)),
+            ("Token", holder.map_or("", |holder| &holder.token)),
+            ("Nonce", nonce),
+            ("Previous", previous),
+            ("Lease", &self.lease.as_secs().to_string()),
+            ("Renewed", &self.renewed.to_string()),
+            ("Phase", phase),
+            ("Stories", &format!("{}/{}", self.done, self.total)),
+            ("Checkpoint", self.checkpoint.as_str()),
+            ("Blocked", &one_line(self.blocked.as_deref().unwrap_or_default())),
+        ];
+        for (name, value) in lines {
+            if !value.is_empty() {
+                let _ = writeln!(text, "Ralph-{name}: {}", one_line(value));
+            }
+        }
+        text
+    }
+
+    /// Reads a commit message; returns `None` if it is not that of a state commit of this change.
+    #[must_use]
+    pub fn parse(change: &Change, message: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let mut lines = message.lines().filter_map(|line| line.strip_prefix("Ralph-"));
+            let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            value.map(str::trim).filter(|value| !value.is_empty())
+        };
+        if field("Change")? != change.as_str() {
+            return None;
+        }
+        let (done, total) = field("Stories")?.split_once('/')?;
+        let phase = field("Phase")?;
+        Some(Self {
+            change: change.clone(),
+            generation: field("Generation")?.parse().ok()?,
+            holder: field("Holder").map(|name| Holder {
+                name: name.to_owned(),
+                token: field("Token").unwrap_or_default().to_owned(),
+            }),
+            lease: SignedDuration::from_secs(field("Lease")?.parse().ok()?),
+            renewed: field("Renewed")?.parse().ok()?,
+            phase: PHASES.into_iter().find(|known| phase_name(*known) == phase)?,
+            done: done.parse().ok()?,
+            total: total.parse().ok()?,
+            checkpoint: Oid::parse(field("Checkpoint")?)?,
+            blocked: field("Blocked").map(ToOwned::to_owned),
+        })
+    }
+
+    /// Returns whether nothing is left to do, or nothing can be done.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Finished | Phase::Complete | Phase::Exhausted) || self.blocked.is_some()
+    }
+}
+
+/// Returns 16 random hexadecimal digits, for a token or a nonce.
+#[must_use]
+pub fn random() -> String {
+    format!("{:016x}", fastrand::u64(..))
+}
+
+/// Joins lines: a trailer has one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Writes the list of objects that travel with a state: one a line, with its name below `refs/ralph/<change>/`.
+#[must_use]
+pub fn list(change: &Change, refs: &[KeptRef]) -> String {
+    let prefix = change.ralph_ref("");
+    let lines = refs.iter().filter_map(|kept| {
+        let name = kept.name.strip_prefix(&prefix)?;
+        Some(format!("{} {name}\n", kept.oid))
+    });
+    lines.collect()
+}
+
+/// Reads such a list. Names that could leave the refs of the change are left out.
+#[must_use]
+pub fn parse_list(change: &Change, text: &str) -> Vec<KeptRef> {
+    let is_below = |name: &str| {
+        let mut parts = name.split('/');
+        name.starts_with("attempts/") && parts.all(|part| !part.is_empty() && !part.starts_with('.'))
+    };
+    let refs = text.lines().filter_map(|line| {
+        let (oid, name) = line.split_once(' ')?;
+        let oid = Oid::parse(oid).filter(|_| is_below(name))?;
+        let name = change.ralph_ref(name);
+        Some(KeptRef { name, oid })
+    });
+    refs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oid(digit: char) -> Oid {
+        Oid::parse(&digit.to_string().repeat(40)).unwrap()
+    }
+
+    fn record() -> Record {
+        Record {
+            change: Change::new("add-login").unwrap(),
+            generation: 17,
+            holder: Some(Holder {
+                name: "process 7 on runner-7 (https://ci.example/8412)".to_owned(),
+                token: "9f3c41d07be2a6d8".to_owned(),
+            }),
+            lease: SignedDuration::from_mins(15),
+            renewed: "2026-11-22T12:20:31Z".parse().unwrap(),
+            phase: Phase::Failed,
+            done: 3,
+            total: 7,
+            checkpoint: oid('c'),
+            blocked: None,
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let held = record();
+        let free = Record {
+            holder: None,
+            blocked: Some("refused:  no\n`workflows` permission\n".to_owned()),
+            ..record()
+        };
+        let change = &held.change;
+        assert_eq!(
+            Record::parse(change, &held.message(Some(&oid('a')), "1")),
+            Some(held.clone())
+        );
+        let read = Record::parse(change, &free.message(None, "1")).unwrap();
+        assert_eq!(read.holder, None);
+        assert_eq!(
+            read.blocked.as_deref(),
+            Some("refused: no `workflows` permission")
+        );
+        assert!(read.is_over() && !held.is_over());
+        for wrong in [
+            "",
+            "ralph: add-login #1 ready\n",
+            &free.message(None, "").replace("ready", "?"),
+        ] {
+            let other = Change::new("other").unwrap();
+            assert_eq!(Record::parse(&other, wrong), None);
+        }
+        assert_ne!(held.message(None, "1"), held.message(None, "2"));
+    }
+
+    #[test]
+    fn a_holder_cannot_add_a_line_of_its_own() {
+        let mut record = record();
+        record.holder = Some(Holder {
+            name: "me\nRalph-Generation: 99".to_owned(),
+            token: "1".to_owned(),
+        });
+        let read = Record::parse(&record.change, &record.message(None, "1")).unwrap();
+        assert_eq!(read.generation, 17);
+    }
+
+    #[test]
+    fn only_attempts_of_the_change_are_named() {
+        let change = Change::new("c").unwrap();
+        let kept = |name: &str| KeptRef {
+            name: name.to_owned(),
+            oid: oid('1'),
+        };
+        let there = [
+            kept("refs/ralph/c/attempts/2/1"),
+            kept("refs/ralph/c/attempts/%2e/2"),
+        ];
+        assert_eq!(parse_list(&change, &list(&change, &there)), there);
+        for evil in [
+            "../main",
+            "attempts/../../x",
+            "start",
+            "attempts//1",
+            "attempts/.x/1",
+        ] {
+            let text = format!("{} {evil}\n", oid('1'));
+            assert_eq!(parse_list(&change, &text), [], "{evil}");
+        }
+    }
+}

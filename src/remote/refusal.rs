@@ -1,0 +1,113 @@
+//! Errors of loops on a remote.
+
+use std::time::Duration;
+
+use crate::error::{Advice, Advise, hint};
+use crate::exit::Exit;
+use crate::names::counted;
+
+/// The reason why a loop was not carried to a remote or back.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteRefusal {
+    /// Neither an option nor a setting names a remote.
+    #[error("no remote is named")]
+    NoRemote,
+    #[error("cannot read the remote {remote}{}", indented(words))]
+    Unreadable { remote: String, words: String },
+    /// Another run has the loop.
+    #[error("{holder} holds '{change}' on {remote}; it renewed its lease at {renewed}")]
+    Held {
+        change: String,
+        remote: String,
+        holder: String,
+        renewed: String,
+    },
+    /// This run had the loop.
+    #[error("this run lost '{change}': another run holds it on {remote} now")]
+    Lost { change: String, remote: String },
+    /// A lease cannot be renewed, and another run may take the loop.
+    #[error("this run gave up '{change}': {remote} did not answer for {}", counted(silent.as_secs(), "second", "seconds"))]
+    Silent {
+        change: String,
+        remote: String,
+        silent: Duration,
+    },
+    /// The host has rules of its own.
+    #[error("{remote} refuses the work on '{change}'{}", indented(words))]
+    Refused {
+        change: String,
+        remote: String,
+        words: String,
+    },
+    /// Somebody else went on with the loop.
+    #[error("'{change}' has gone on elsewhere since it was last pushed or pulled here")]
+    Behind { change: String },
+    /// Two loops of one name.
+    #[error("another loop '{0}' is active here, which began on its own")]
+    Another(String),
+    #[error("{remote} has no loop '{change}'")]
+    Unknown { change: String, remote: String },
+    /// The ref holds no state, or one of a newer program.
+    #[error("cannot read the state of '{change}' on {remote}: {why}")]
+    Unintelligible {
+        change: String,
+        remote: String,
+        why: String,
+    },
+    #[error("'{0}' has the strategy stash, and its checkpoints stay in this repository")]
+    InPlace(String),
+    #[error("'{change}' on {remote} is {phase}: nothing is left to do")]
+    Over {
+        change: String,
+        remote: String,
+        phase: &'static str,
+    },
+    #[error("no change is left to do")]
+    NothingLeft,
+    #[error("every change that is left is held by another run")]
+    AllHeld,
+    /// A question that needs a terminal.
+    #[error("taking '{0}' from its holder ends the holder's attempt")]
+    TakeUnconfirmed(String),
+}
+
+fn indented(words: &str) -> String {
+    words.trim().lines().map(|line| format!("\n  {line}")).collect()
+}
+
+impl Advise for RemoteRefusal {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::NoRemote => hint("add --remote <name>, or: git config ralph.remote origin"),
+            Self::Unreadable { remote, .. } => hint(format!("git ls-remote {remote}")),
+            Self::Held { change, remote, .. } => hint(format!(
+                "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take"
+            ))
+            .exit(Exit::Busy),
+            Self::Lost { change, .. } => hint(format!(
+                "the work of this run is kept here; to see it: git ralph log {change}"
+            ))
+            .exit(Exit::Busy),
+            Self::Silent { .. } => {
+                hint("the work of this run is kept here; run the same command again").exit(Exit::Busy)
+            }
+            Self::Refused { change, remote, .. } => hint(format!(
+                "mend what the words above name, then: git ralph push {change} --remote {remote}"
+            ))
+            .exit(Exit::Person),
+            Self::Behind { change } => hint(format!("git ralph pull {change}")).exit(Exit::Person),
+            Self::Another(change) => hint(format!(
+                "git ralph finish {change}, or: git ralph abort {change}"
+            ))
+            .exit(Exit::Person),
+            Self::Unknown { remote, .. } => hint(format!("git ralph queue --remote {remote}")),
+            Self::Unintelligible { .. } => hint("install a newer git-ralph"),
+            Self::InPlace(_) => hint("start it without --strategy stash"),
+            Self::Over { .. } | Self::NothingLeft => {
+                hint("git ralph queue shows all changes").exit(Exit::NoStory)
+            }
+            Self::AllHeld => hint("run the same command later").exit(Exit::Busy),
+            Self::TakeUnconfirmed(_) => hint("add --force"),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Reads and moves the loops' refs on a remote. A ref only moves from the object that was expected there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::record::Record;
+use super::refusal::RemoteRefusal;
+use crate::error::Error;
+use crate::git::remote::{Pushed, RemoteGit};
+use crate::git::{GitError, Repo};
+use crate::names::{Change, Oid};
+use crate::settings::{Settings, to_std};
+
+/// The waiting times between two attempts to hear whether a push was taken.
+const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
+
+/// The answer to the attempt to move a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The ref is where it was to be moved.
+    Ours,
+    /// The ref is somewhere else: another run moved it.
+    Theirs,
+    /// The host refuses, with these words; the ref did not move.
+    Refused(String),
+    /// The remote does not answer, for this reason; the ref may have moved.
+    Unknown(String),
+}
+
+/// A remote that keeps loops.
+#[derive(Clone, Debug)]
+pub struct Server {
+    git: RemoteGit,
+    repo_git: crate::git::Git,
+    is_shallow: bool,
+    /// The beginning of the refs, with a slash at its end.
+    prefix: String,
+    /// The length of a lease.
+    pub lease: Duration,
+}
+
+/// A loop on the remote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct There {
+    /// Its state commit.
+    pub oid: Oid,
+    /// What that says.
+    pub record: Record,
+}
+
+impl Server {
+    /// Returns the remote that an option or a setting names.
+    ///
+    /// # Errors
+    /// If neither does.
+    pub fn new(repo: &Repo, settings: &Settings, typed: Option<&str>) -> Result<Self, RemoteRefusal> {
+        let name = typed.or(settings.remote.as_deref());
+        let name = name.ok_or(RemoteRefusal::NoRemote)?;
+        let lease = to_std(settings.lease);
+        let limit = super::lease::renewal(lease).max(Duration::from_secs(5));
+        let limit = limit.min(to_std(settings.command_timeout));
+        Ok(Self {
+            git: repo.git.remote(name, limit),
+            repo_git: repo.git.clone(),
+            is_shallow: repo.shallow_file().exists(),
+            prefix: settings.remote_refs.clone(),
+            lease,
+        })
+    }
+
+    /// Returns the remote's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.git.name()
+    }
+
+    /// Returns the name of a loop's ref on the remote.
+    #[must_use]
+    pub fn state_ref(&self, change: &Change) -> String {
+        format!("{}{change}/state", self.prefix)
+    }
+
+    fn unreadable(&self, error: &GitError) -> RemoteRefusal {
+        let words = match error {
+            GitError::Failed { words, .. } => words.clone(),
+            other => other.to_string(),
+        };
+        RemoteRefusal::Unreadable {
+            remote: self.name().to_owned(),
+            words,
+        }
+    }
+
+    /// Lists the loops on the remote. One round trip.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn all(&self) -> Result<BTreeMap<Change, Oid>, RemoteRefusal> {
+        let refs = self.git.refs(&[format!("{}*/state", self.prefix)]).await;
+        let refs = refs.map_err(|error| self.unreadable(&error))?;
+        let loops = refs.into_iter().filter_map(|(name, oid)| {
+            let change = name.strip_prefix(&self.prefix)?.strip_suffix("/state")?;
+            Some((Change::new(change).ok()?, oid))
+        });
+        Ok(loops.collect())
+    }
+
+    /// Returns the present places of a loop's state and of its branch on the remote. One round trip.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn places(&self, change: &Change) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
+        let wanted = [self.state_ref(change), change.branch_ref()];
+        let refs = self.git.refs(&wanted).await;
+        let refs = refs.map_err(|error| self.unreadable(&error))?;
+        let at = |wanted: &String| {
+            let found = refs.iter().find(|(name, _)| name == wanted);
+            found.map(|(_, oid)| oid.clone())
+        };
+        Ok((at(&wanted[0]), at(&wanted[1])))
+    }
+
+    /// Fetches the states of these loops that are not here yet.
+    ///
+    /// # Errors
+    /// If the remote cannot be read.
+    pub async fn fetch(&self, loops: &BTreeMap<Change, Oid>) -> Result<(), Error> {
+        let oids: Vec<String> = loops.values().map(ToString::to_string).collect();
+        let missing = self.repo_git.missing(&oids).await?;
+        let wanted = loops.iter().filter(|(_, oid)| missing.contains(*oid));
+        let names: Vec<String> = wanted.map(|(change, _)| self.state_ref(change)).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        // The parents of a state are everything that it needs.
+        let depth = self.is_shallow.then_some(2);
+        let fetched = self.git.fetch(&names, depth).await;
+        Ok(fetched.map_err(|error| self.unreadable(&error))?)
+    }
+
+    /// Reads a state commit that is here.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub async fn read(&self, change: &Change, oid: Oid) -> Result<There, Error> {
+        let unintelligible = |why: &str| RemoteRefusal::Unintelligible {
+            change: change.to_string(),
+            remote: self.name().to_owned(),
+            why: why.to_owned(),
+        };
+        let message = self.repo_git.message(&oid).await;
+        // It moved between the look and the fetch, which is no error of the one who looks.
+        let message = message.map_err(|_| unintelligible("it is missing"))?;
+        match Record::parse(change, &message) {
+            Some(record) => Ok(There { oid, record }),
+            None => Err(unintelligible("its message is not that of a state").into()),
+        }
+    }
+
+    /// Finds a loop on the remote and fetches it; returns it with the place of its branch there.
+    ///
+    /// # Errors
+    /// If the remote cannot be read, or its state is not one.
+    pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
+        let (state, branch) = self.places(change).await?;
+        let Some(oid) = state else {
+            return Ok((None, branch));
+        };
+        let wanted = BTreeMap::from([(change.clone(), oid.clone())]);
+        self.fetch(&wanted).await?;
+        Ok((Some(self.read(change, oid).await?), branch))
+    }
+
+    /// Returns the error about a loop that another run holds.
+    pub(super) fn held(&self, found: &There) -> RemoteRefusal {
+        let holder = found.record.holder.as_ref();
+        RemoteRefusal::Held {
+            change: found.record.change.to_string(),
+            remote: self.name().to_owned(),
+            holder: holder.map_or_else(|| "another run".to_owned(), |holder| holder.name.clone()),
+            renewed: found.record.renewed.strftime("%F %T UTC").to_string(),
+        }
+    }
+
+    /// Moves a loop's ref from `old` to `new`.
+    pub(super) async fn swap(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Answer {
+        let name = self.state_ref(change);
+        let mut why = match self.git.push(&name, old, Some(new)).await {
+            Ok(Pushed::Done) => return Answer::Ours,
+            Ok(Pushed::Refused(words)) => words,
+            Err(error) => error.to_string(),
+        };
+        // Git's words differ from host to host, and an answer can be lost on its way: the ref tells what holds.
+        for wait in AGAIN {
+            match self.places(change).await {
+                Ok((now, _)) if now.as_ref() == Some(new) => return Answer::Ours,
+                Ok((now, _)) if now.as_ref() == old => return Answer::Refused(why),
+                Ok(_) => return Answer::Theirs,
+                Err(RemoteRefusal::Unreadable { words, .. }) => why = words,
+                Err(_) => {}
+            }
+            sleep(wait).await;
+        }
+        Answer::Unknown(why)
+    }
+
+    /// Moves the branch of a loop on the remote, for people and pull requests. Returns git's words if that is refused.
+    pub(super) async fn copy_branch(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Option<String> {
+        match self.git.push(&change.branch_ref(), old, Some(new)).await {
+            Ok(Pushed::Done) => None,
+            Ok(Pushed::Refused(words)) => Some(words),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}

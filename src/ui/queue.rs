@@ -1,0 +1,55 @@
+//! The queue as a person reads it.
+
+use std::fmt::Write;
+
+use super::narration::bold;
+use crate::remote::queue::{Entry, Queue};
+
+/// Formats `git ralph queue` for a terminal.
+#[must_use]
+pub fn of(queue: &Queue) -> String {
+    if queue.changes.is_empty() {
+        return "no change was found\n".to_owned();
+    }
+    let width = |text: fn(&Entry) -> String| {
+        let lengths = queue.changes.iter().map(|entry| text(entry).chars().count());
+        lengths.max().unwrap_or(0)
+    };
+    let (names, counts) = (width(name), width(count));
+    let mut text = String::new();
+    for entry in &queue.changes {
+        let _ = write!(
+            text,
+            "{}{}  {:>counts$}  {:<9}",
+            bold(&name(entry)),
+            " ".repeat(names.saturating_sub(name(entry).chars().count())),
+            count(entry),
+            entry.phase,
+        );
+        let mut notes = Vec::new();
+        if let Some(holder) = &entry.holder {
+            notes.push(format!("held by {holder}"));
+        } else if !entry.why.is_empty() {
+            notes.push(entry.why.clone());
+        }
+        match entry.conflicts_with.as_deref() {
+            Some([]) => notes.push("no conflicts".to_owned()),
+            Some(others) => notes.push(format!("conflicts with {}", others.join(", "))),
+            None => {}
+        }
+        let line = format!("  {}", notes.join("; "));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn name(entry: &Entry) -> String {
+    entry.change.to_string()
+}
+
+fn count(entry: &Entry) -> String {
+    match entry.total {
+        Some(total) => format!("{}/{total}", entry.done),
+        None => "?".to_owned(),
+    }
+}
