@@ -17,6 +17,7 @@ mod crash;
 mod listing;
 mod matrix;
 mod property;
+mod storm;
 
 /// Whether more than a selection shall be gone through.
 fn whole() -> bool {

@@ -1,0 +1,321 @@
+//! A storm over loops on one remote: several workers, some in shallow clones, that are killed, or stopped for longer than
+//! their lease and then wake up. Whatever happens, each story is done once, the states of a loop are one line, each
+//! checkpoint descends from the one before, and in the end nothing is left to do. A control group, whose git pushes
+//! without expecting anything, must fail.
+//!
+//! `GIT_RALPH_SEED=<number>` does the storm of that seed again; a failure names its seed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::support::Sandbox;
+use crate::{nothing_of, whole};
+
+/// The lease of the workers, in milliseconds.
+const LEASE: u64 = 3000;
+/// Time in which every change must be done.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// A storm: its workers, its changes, and the seed of its accidents.
+#[derive(Clone, Copy)]
+struct Storm {
+    workers: u64,
+    changes: usize,
+    stories: usize,
+    seed: u64,
+}
+
+/// A small generator of numbers that depend on a seed alone.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+impl Storm {
+    fn change(number: usize) -> String {
+        format!("change-{number}")
+    }
+
+    /// Makes the remote, with the changes on its branch.
+    fn remote(self, sandbox: &Sandbox) -> PathBuf {
+        let bare = sandbox.outside("remote.git");
+        sandbox.git(&["rm", "-rq", "openspec"]);
+        for number in 0..self.changes {
+            let stories: String = (1..=self.stories)
+                .map(|story| format!("## {story}. Story\n- [ ] {story}.1 do it\n\n"))
+                .collect();
+            let path = format!("openspec/changes/{}/tasks.md", Self::change(number));
+            sandbox.write(&path, &stories);
+        }
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-q", "-m", "changes"]);
+        let path = bare.to_str().unwrap();
+        sandbox.git(&["clone", "-q", "--bare", ".", path]);
+        bare
+    }
+
+    /// Works until nothing is left to do, with accidents.
+    fn work(
+        self,
+        sandbox: &Sandbox,
+        bare: &Path,
+        agent: &str,
+        worker: u64,
+        begun: Instant,
+    ) -> Result<(), String> {
+        let clone = sandbox.outside(&format!("worker-{worker}"));
+        let url = format!("file://{}", bare.display());
+        let depth = if worker.is_multiple_of(2) {
+            "--depth=1"
+        } else {
+            "--no-tags"
+        };
+        sandbox.git(&["clone", "-q", depth, &url, clone.to_str().unwrap()]);
+        let mut dice = Dice(self.seed.wrapping_mul(1000).wrapping_add(worker));
+        let lease = format!("ralph.lease={}s", LEASE / 1000);
+        let args = [
+            "-c", &lease, "ralph", "run", "--any", "--remote", "origin", "--keep", "--", agent,
+        ];
+        while begun.elapsed() < LIMIT {
+            let running = sandbox.git_cmd(&args).dir(&clone).start();
+            let accident = dice.roll(3);
+            thread::sleep(Duration::from_millis(100 + dice.roll(2000)));
+            match accident {
+                0 => running.signal_group(Signal::SIGKILL),
+                1 => {
+                    running.signal_group(Signal::SIGSTOP);
+                    thread::sleep(Duration::from_millis(LEASE + LEASE / 2 + dice.roll(1000)));
+                    running.signal_group(Signal::SIGCONT);
+                }
+                _ => {}
+            }
+            let output = running.end();
+            match output.code {
+                5 => return Ok(()),
+                0 | 75 | 137 => {}
+                other => return Err(format!("worker {worker} ended with {other}:\n{}", output.stderr)),
+            }
+        }
+        Err(format!("worker {worker} found no end"))
+    }
+
+    /// Lets the workers work; returns what is wrong afterwards.
+    fn rage(self, sandbox: &Sandbox) -> Vec<String> {
+        let bare = self.remote(sandbox);
+        let agent = sandbox.completing("sleep 0.$(($$ % 4)); echo \"$RALPH_STORY\" >>\"work-$RALPH_CHANGE\"");
+        let begun = Instant::now();
+        let mut wrong: Vec<String> = thread::scope(|scope| {
+            let (bare, agent) = (&bare, &agent);
+            let begin = |worker| scope.spawn(move || self.work(sandbox, bare, agent, worker, begun));
+            let workers: Vec<_> = (0..self.workers).map(begin).collect();
+            let ends = workers.into_iter().map(|worker| worker.join().unwrap());
+            ends.filter_map(Result::err).collect()
+        });
+        for number in 0..self.changes {
+            let change = Self::change(number);
+            if let Err(what) = self.look(sandbox, &bare, &change) {
+                wrong.push(format!("seed {}, {change}: {what}", self.seed));
+            }
+        }
+        wrong
+    }
+
+    /// Looks at the history of a change on the remote.
+    fn look(self, sandbox: &Sandbox, bare: &Path, change: &str) -> Result<(), String> {
+        let git = |args: &[&str]| {
+            let output = sandbox.git_cmd(args).dir(bare).run();
+            (output.code, output.stdout)
+        };
+        let state = format!("refs/ralph/{change}/state");
+        let (code, log) = git(&["log", "--first-parent", "--format=%H%n%P%n%B%x00", &state]);
+        if code != 0 {
+            return Err("it has no state".to_owned());
+        }
+        let entries: Vec<&str> = log.split('\0').map(str::trim).collect();
+        let states: Vec<_> = entries
+            .iter()
+            .filter(|entry| entry.contains("Ralph-Generation:"))
+            .collect();
+        let field = |entry: &str, name: &str| {
+            let line = entry.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_default().trim().to_owned()
+        };
+        let mut below = None;
+        for entry in states.iter().rev() {
+            let mut lines = entry.lines();
+            let oid = lines.next().unwrap_or_default();
+            let (generation, previous) = (field(entry, "Ralph-Generation:"), field(entry, "Ralph-Previous:"));
+            let checkpoint = field(entry, "Ralph-Checkpoint:");
+            let (number, known, from) = below
+                .clone()
+                .unwrap_or((0, "none".to_owned(), checkpoint.clone()));
+            if generation != (number + 1).to_string() || previous != known {
+                return Err(format!("state {generation} follows {number}"));
+            }
+            if git(&["merge-base", "--is-ancestor", &from, &checkpoint]).0 != 0 {
+                return Err(format!("checkpoint {checkpoint} does not descend from {from}"));
+            }
+            below = Some((number + 1, oid.to_owned(), checkpoint));
+        }
+        let (_, _, checkpoint) = below.unwrap_or_default();
+        let last = states.first().copied().copied().unwrap_or_default();
+        if field(last, "Ralph-Phase:") != "finished" || !field(last, "Ralph-Holder:").is_empty() {
+            return Err(format!("it ends with {last}"));
+        }
+        let (_, tip) = git(&["rev-parse", &format!("refs/heads/ralph/{change}")]);
+        if tip.trim() != checkpoint {
+            return Err(format!(
+                "its branch is at {}, its checkpoint at {checkpoint}",
+                tip.trim()
+            ));
+        }
+        let (_, subjects) = git(&["log", "--format=%s", &checkpoint]);
+        let done = subjects
+            .lines()
+            .filter_map(|subject| subject.strip_prefix("checkpoint: "));
+        let mut done: Vec<&str> = done.filter(|id| !id.starts_with("edits")).collect();
+        done.reverse();
+        let wanted: Vec<String> = (1..=self.stories).map(|story| story.to_string()).collect();
+        if done != wanted {
+            return Err(format!("stories {done:?}"));
+        }
+        let (_, work) = git(&["show", &format!("{checkpoint}:work-{change}")]);
+        if work.lines().collect::<Vec<_>>() != wanted {
+            return Err(format!("work {work:?}"));
+        }
+        let unique: BTreeSet<&str> = done.into_iter().collect();
+        assert_eq!(unique.len(), self.stories);
+        Ok(())
+    }
+}
+
+fn seeds() -> Vec<u64> {
+    match std::env::var("GIT_RALPH_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+    {
+        Some(seed) => vec![seed],
+        None if whole() => vec![1, 2, 3],
+        None => vec![1],
+    }
+}
+
+#[test]
+fn whatever_happens_to_workers_each_story_is_done_once() {
+    let mut wrong = Vec::new();
+    for seed in seeds() {
+        let storm = Storm {
+            workers: if whole() { 6 } else { 3 },
+            changes: if whole() { 5 } else { 2 },
+            stories: if whole() { 4 } else { 3 },
+            seed,
+        };
+        wrong.extend(storm.rage(&Sandbox::new()));
+    }
+    nothing_of(&wrong);
+}
+
+/// Pushes whatever the remote has: what a program does that takes a lease and then pushes its work without it.
+const UNFENCED: &str = r#"
+for arg do
+    shift
+    case $arg in
+    --force-with-lease=*/state:*) continue ;;
+    *:*/state) arg=+$arg ;;
+    esac
+    set -- "$@" "$arg"
+done
+exec "$GIT_OF_THE_TEST" "$@"
+"#;
+
+#[test]
+fn without_the_fence_the_storm_does_harm() {
+    if !whole() {
+        return;
+    }
+    for seed in 1..=5 {
+        let sandbox = Sandbox::new();
+        let system = std::env::split_paths(&sandbox.search_path()).find_map(|dir| {
+            let git = dir.join("git");
+            git.is_file().then_some(git)
+        });
+        let git = system.unwrap();
+        let script = UNFENCED.replace("\"$GIT_OF_THE_TEST\"", &format!("'{}'", git.display()));
+        sandbox.install("git", &script);
+        let storm = Storm {
+            workers: 6,
+            changes: 2,
+            stories: 6,
+            seed,
+        };
+        if !storm.rage(&sandbox).is_empty() {
+            return;
+        }
+    }
+    panic!("five storms without a fence did no harm: the storm is too mild");
+}
+
+#[test]
+fn what_an_agent_did_when_its_loop_was_taken_is_kept() {
+    let sandbox = Sandbox::new();
+    let storm = Storm {
+        workers: 2,
+        changes: 1,
+        stories: 2,
+        seed: 0,
+    };
+    let bare = storm.remote(&sandbox);
+    let clone = |name: &str| {
+        let dir = sandbox.outside(name);
+        sandbox.git(&["clone", "-q", bare.to_str().unwrap(), dir.to_str().unwrap()]);
+        dir
+    };
+    let (one, other) = (clone("one"), clone("other"));
+    let slow = sandbox.completing("echo mine >mine; touch \"$notes/there\"; while :; do sleep 0.05; done");
+    let lease = ["-c", "ralph.lease=2s", "ralph"];
+    let run = [
+        &lease[..],
+        &["run", "change-0", "--remote", "origin", "--", &slow],
+    ]
+    .concat();
+    let running = sandbox.git_cmd(&run).dir(&one).start();
+    crate::support::wait_for(&sandbox.notes.join("there"));
+    let take = [
+        "ralph", "pull", "change-0", "--remote", "origin", "--take", "--force",
+    ];
+    sandbox.git_cmd(&take).dir(&other).run().exits(0);
+    let output = running.end().exits(75);
+    assert!(
+        output.stderr.contains("this run lost 'change-0'"),
+        "{}",
+        output.stderr
+    );
+    let kept = sandbox
+        .git_cmd(&["show", "refs/ralph/change-0/attempts/1/1:mine"])
+        .dir(&one)
+        .run();
+    assert_eq!(kept.exits(0).stdout, "mine\n");
+    let log = sandbox
+        .git_cmd(&["ralph", "log", "change-0", "--json"])
+        .dir(&one)
+        .run()
+        .exits(0);
+    assert_eq!(log.json()["attempts"][0]["verdict"], "interrupted");
+    assert_eq!(
+        log.json()["attempts"][0]["reason"],
+        "stopped by the loss of its lease"
+    );
+    assert!(fs::metadata(one.join("mine")).is_err());
+}
