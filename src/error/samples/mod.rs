@@ -310,7 +310,7 @@ fn remote() -> Vec<RemoteRefusal> {
         RemoteRefusal::NoRemote,
         RemoteRefusal::Unreadable {
             remote: remote(),
-            words: "fatal: could not read from remote repository.\n".to_owned(),
+            words: "fatal: '/nowhere' does not appear to be a git repository\n".to_owned(),
         },
         RemoteRefusal::Held {
             change: change(),

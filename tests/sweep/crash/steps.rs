@@ -226,6 +226,14 @@ pub const STEPS: &[Step] = &[
         done: Looks(0),
     },
     Step {
+        name: "pull",
+        prepare: pushed,
+        args: &["pull", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "failed"),
+    },
+    Step {
         name: "stash_start",
         prepare: |_| {},
         args: &["start", CHANGE],
@@ -336,6 +344,23 @@ fn failed_in_place(sandbox: &Sandbox) {
     let agent = sandbox.agent("echo more >>README.md; complete");
     dated(sandbox.direct(&["next", "--", &agent])).run().exits(0);
     fail(sandbox);
+}
+
+/// A loop on a remote with a story that failed; here, only commits.
+fn pushed(sandbox: &Sandbox) {
+    sandbox.git(&["add", "-A"]);
+    dated(sandbox.git_cmd(&["commit", "-q", "-m", "all"]))
+        .run()
+        .exits(0);
+    let (bare, other) = (sandbox.outside("remote.git"), sandbox.outside("other"));
+    sandbox.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    sandbox.git(&["clone", "-q", bare.to_str().unwrap(), other.to_str().unwrap()]);
+    sandbox.configure("ralph.remote", bare.to_str().unwrap());
+    let there = |args: &[&str]| dated(sandbox.direct(args)).dir(&other).run();
+    there(&["start", CHANGE]).exits(0);
+    let agent = sandbox.agent(&format!("{WORK}failed first"));
+    there(&["next", "--", &agent]).exits(3);
+    there(&["push", "--remote", "origin"]).exits(0);
 }
 
 /// One story done, and edits after it.
