@@ -91,8 +91,17 @@ async fn next(
     };
     return_to(&context, &base).await?;
     let queue = read(&context, &settings, Some(&server), watch).await?;
-    if let Some(entry) = queue.free().find(|entry| !tried.contains(&entry.change)) {
-        return Ok(Turn::Work(entry.change.clone()));
+    let free: Vec<_> = queue
+        .free()
+        .filter(|entry| !tried.contains(&entry.change))
+        .collect();
+    if let Some(first) = free.first() {
+        // Workers that begin at the same time shall not all want the same one.
+        let alike = free
+            .iter()
+            .take_while(|entry| (entry.phase == "new") == (first.phase == "new"));
+        let alike = alike.count();
+        return Ok(Turn::Work(free[fastrand::usize(..alike)].change.clone()));
     }
     if queue.free().next().is_some() {
         return Ok(Turn::Wait(pause));

@@ -222,6 +222,8 @@ pub(super) async fn one(
     open.emit(What::RunEnded { exit: code });
     summarise(&mut open).await;
     let released = match tenure {
+        // Another run was faster, before any work was done here.
+        Some(tenure) if !started.already && !tenure.has_published().await => engine::abort(&mut open).await,
         Some(tenure) => tenure.release(&mut open).await,
         None => Ok(()),
     };

@@ -76,6 +76,32 @@ impl Server {
         self.git.name()
     }
 
+    /// Returns the beginning of the refs of loops there.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Moves any ref there from `old` to `new`.
+    pub(super) async fn push(
+        &self,
+        name: &str,
+        old: Option<&Oid>,
+        new: Option<&Oid>,
+    ) -> Result<Pushed, GitError> {
+        self.git.push(name, old, new).await
+    }
+
+    /// Returns the place of any ref there.
+    pub(super) async fn at(&self, name: &str) -> Result<Option<Oid>, RemoteRefusal> {
+        let refs = self.git.refs(&[name.to_owned()]).await;
+        let refs = refs.map_err(|error| self.unreadable(&error))?;
+        Ok(refs
+            .into_iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, oid)| oid))
+    }
+
     /// Returns the name of a loop's ref on the remote.
     #[must_use]
     pub fn state_ref(&self, change: &Change) -> String {

@@ -203,6 +203,11 @@ impl Tenure {
         Ok(())
     }
 
+    /// Returns whether the remote ever had the loop from this run.
+    pub async fn has_published(&self) -> bool {
+        self.held.lock().await.last.is_some()
+    }
+
     /// Returns the reason why this run no longer holds the loop.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use super::preview::described;
 use super::width::wrap;
 use crate::inspect::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
 use crate::names::counted;
+use crate::remote::probe::Findings;
 use crate::state::Phase;
 
 /// Formats `git ralph doctor` for a terminal with so many columns.
@@ -132,4 +133,20 @@ fn agents(text: &mut String, agents: &[KnownAgent]) {
             names.join(", ")
         );
     }
+}
+/// Formats what was tried out on a remote.
+#[must_use]
+pub fn remote(findings: &Findings) -> String {
+    let mut text = format!("{}, refs below {}\n", findings.remote, findings.refs);
+    for trial in &findings.trials {
+        let answer = if trial.passed { "yes" } else { "no" };
+        text.push_str(&format!("  {}: {answer}\n", trial.what));
+        for line in trial.words.lines() {
+            text.push_str(&format!("    {line}\n"));
+        }
+        if let Some(hint) = &trial.hint {
+            text.push_str(&format!("  hint: {hint}\n"));
+        }
+    }
+    text
 }

@@ -1,0 +1,103 @@
+//! Tries out what a remote accepts, with a ref that is deleted again.
+
+use serde::Serialize;
+
+use super::record::random;
+use super::server::Server;
+use crate::error::Error;
+use crate::git::remote::Pushed;
+use crate::git::{GitError, Repo};
+use crate::names::Oid;
+
+/// What was found out about a remote.
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// The remote.
+    pub remote: String,
+    /// The beginning of the refs that were tried.
+    pub refs: String,
+    /// The trials, in their order; the rest is not tried after one that failed.
+    pub trials: Vec<Trial>,
+}
+
+/// One trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    /// What was tried.
+    pub what: &'static str,
+    /// True if the remote does what loops need.
+    pub passed: bool,
+    /// Git's words, if it does not.
+    pub words: String,
+    /// The command to type then.
+    pub hint: Option<String>,
+}
+
+impl Findings {
+    /// Returns whether loops can be kept there.
+    #[must_use]
+    pub fn are_good(&self) -> bool {
+        self.trials.iter().all(|trial| trial.passed)
+    }
+}
+
+/// Tries to make a ref, to move it, to move it from where it is not, and to delete it.
+///
+/// # Errors
+/// If the remote cannot be read, or an object cannot be made here.
+pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
+    server.all().await?;
+    let tree = repo.empty_tree().await?;
+    let one = repo
+        .own_commit(&tree, &[], &format!("a trial {}", random()))
+        .await?;
+    let two = repo.own_commit(&tree, &[&one], "another").await?;
+    // No change has a name that begins with a dash.
+    let name = format!("{}-doctor-{}/state", server.prefix(), random());
+    let mut findings = Findings {
+        remote: server.name().to_owned(),
+        refs: server.prefix().to_owned(),
+        trials: Vec::new(),
+    };
+    let push = async |old: Option<&Oid>, new: Option<&Oid>| server.push(&name, old, new).await;
+    let elsewhere = (server.prefix() != BRANCHES).then(|| format!("git config ralph.remoteRefs {BRANCHES}"));
+    let refused = |pushed: Result<Pushed, GitError>| match pushed {
+        Ok(Pushed::Done) => None,
+        Ok(Pushed::Refused(words)) => Some(words),
+        Err(error) => Some(error.to_string()),
+    };
+    let mut note = |what, words: Option<String>, hint: Option<String>| {
+        let passed = words.is_none();
+        findings.trials.push(Trial {
+            what,
+            passed,
+            hint: hint.filter(|_| !passed),
+            words: words.unwrap_or_default(),
+        });
+        passed
+    };
+    if !note(
+        "it takes refs of loops",
+        refused(push(None, Some(&one)).await),
+        elsewhere,
+    ) {
+        return Ok(findings);
+    }
+    note("it moves them", refused(push(Some(&one), Some(&two)).await), None);
+    let unfenced = match push(Some(&one), Some(&one)).await {
+        Ok(Pushed::Done) => Some("it moved a ref that was elsewhere".to_owned()),
+        Ok(Pushed::Refused(_)) | Err(_) => None,
+    };
+    note("it moves none that is elsewhere", unfenced, None);
+    let (_, at) = (one, server.at(&name).await?);
+    let left = match &at {
+        Some(at) => refused(push(Some(at), None).await),
+        None => None,
+    };
+    let by_hand = format!("git push {} :{name}", server.name());
+    note("it deletes them", left, Some(by_hand));
+    Ok(findings)
+}
+
+/// Where a host keeps states that takes nothing but branches and tags.
+const BRANCHES: &str = "refs/heads/ralph-state/";
