@@ -133,7 +133,7 @@ async fn swap(
     let (change, remote) = (record.change.to_string(), server.name().to_owned());
     match server.swap(&record.change, previous, &oid).await {
         Answer::Ours => Ok(oid),
-        Answer::Theirs => Err(RemoteRefusal::Behind { change }.into()),
+        Answer::Theirs(_) => Err(RemoteRefusal::Behind { change }.into()),
         Answer::Refused(words) => Err(RemoteRefusal::Refused {
             change,
             remote,
@@ -211,7 +211,7 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     let oid = repo.own_commit(&tree, &parents, &message).await?;
     match server.swap(&record.change, Some(&there.oid), &oid).await {
         Answer::Ours => Ok(There { oid, record }),
-        Answer::Theirs => Err(server.held(there).into()),
+        Answer::Theirs(_) => Err(server.held(there).into()),
         Answer::Refused(words) | Answer::Unknown(words) => Err(RemoteRefusal::Unreadable {
             remote: server.name().to_owned(),
             words,

@@ -21,8 +21,8 @@ const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)
 pub(super) enum Answer {
     /// The ref is where it was to be moved.
     Ours,
-    /// The ref is somewhere else: another run moved it.
-    Theirs,
+    /// The ref is somewhere else.
+    Theirs(Option<Oid>),
     /// The host refuses, with these words; the ref did not move.
     Refused(String),
     /// The remote does not answer, for this reason; the ref may have moved.
@@ -59,7 +59,8 @@ impl Server {
         let name = typed.or(settings.remote.as_deref());
         let name = name.ok_or(RemoteRefusal::NoRemote)?;
         let lease = to_std(settings.lease);
-        let limit = super::lease::renewal(lease).max(Duration::from_secs(5));
+        // A holder may have to ask a few times before its patience ends.
+        let limit = (lease / 6).max(Duration::from_secs(5));
         let limit = limit.min(to_std(settings.command_timeout));
         Ok(Self {
             git: repo.git.remote(name, limit),
@@ -223,7 +224,7 @@ impl Server {
             match self.places(change).await {
                 Ok((now, _)) if now.as_ref() == Some(new) => return Answer::Ours,
                 Ok((now, _)) if now.as_ref() == old => return Answer::Refused(why),
-                Ok(_) => return Answer::Theirs,
+                Ok((now, _)) => return Answer::Theirs(now),
                 Err(RemoteRefusal::Unreadable { words, .. }) => why = words,
                 Err(_) => {}
             }

@@ -52,6 +52,8 @@ struct Held {
     holder: Holder,
     /// The last state commit; `None` before the first push.
     last: Option<There>,
+    /// States whose push had no answer: the remote may have them.
+    unheard: Vec<There>,
     packed: Option<Packed>,
     base: Base,
     /// The branch as it is on the remote, if it may be moved.
@@ -129,6 +131,7 @@ impl Tenure {
             repo,
             change: change.clone(),
             last: None,
+            unheard: Vec::new(),
             packed: None,
             base,
             branch,
@@ -306,7 +309,7 @@ impl Held {
         match answer {
             Answer::Ours if is_base => self.note_base(),
             Answer::Ours => self.base.note_token(&self.holder.token),
-            Answer::Theirs => Err(self.held_now().await.into()),
+            Answer::Theirs(_) => Err(self.held_now().await.into()),
             Answer::Refused(words) => Err(RemoteRefusal::Refused {
                 change: self.change.to_string(),
                 remote: self.server.name().to_owned(),
@@ -355,7 +358,7 @@ impl Held {
         loop {
             match self.push(record.clone(), &packed).await? {
                 Answer::Ours => break,
-                Answer::Theirs => self.end = Some(End::Lost),
+                Answer::Theirs(_) => self.end = Some(End::Lost),
                 Answer::Refused(words) => self.refused(record.clone(), words).await?,
                 Answer::Unknown(_) if begun.elapsed() < patience(self.server.lease) => {
                     // What cannot be heard is not lost.
@@ -402,7 +405,7 @@ impl Held {
         };
         match self.push(record, &packed).await? {
             Answer::Ours => self.note_base()?,
-            Answer::Theirs => self.end = Some(End::Lost),
+            Answer::Theirs(_) => self.end = Some(End::Lost),
             Answer::Refused(words) => self.end = Some(End::Refused(words)),
             Answer::Unknown(_) if self.answered.elapsed() < patience(self.server.lease) => {}
             Answer::Unknown(_) => self.end = Some(End::Silent),
@@ -412,22 +415,36 @@ impl Held {
 
     /// Pushes a state on top of the last one.
     async fn push(&mut self, record: Record, packed: &Packed) -> Result<Answer, GitError> {
-        let previous = self.last.as_ref().map(|last| last.oid.clone());
-        let record = Record {
-            generation: self.last.as_ref().map_or(0, |last| last.record.generation) + 1,
-            lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
-            renewed: Timestamp::now(),
-            ..record
-        };
-        let message = record.message(previous.as_ref(), &random());
-        let parents: Vec<&Oid> = previous.iter().chain(&packed.parents).collect();
-        let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
-        let answer = self.server.swap(&self.change, previous.as_ref(), &oid).await;
-        if answer == Answer::Ours {
-            self.last = Some(There { oid, record });
-            self.answered = Instant::now();
+        loop {
+            let previous = self.last.as_ref().map(|last| last.oid.clone());
+            let record = Record {
+                generation: self.last.as_ref().map_or(0, |last| last.record.generation) + 1,
+                lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
+                renewed: Timestamp::now(),
+                ..record.clone()
+            };
+            let message = record.message(previous.as_ref(), &random());
+            let parents: Vec<&Oid> = previous.iter().chain(&packed.parents).collect();
+            let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
+            let answer = self.server.swap(&self.change, previous.as_ref(), &oid).await;
+            match &answer {
+                Answer::Ours => {
+                    self.last = Some(There { oid, record });
+                    self.unheard.clear();
+                    self.answered = Instant::now();
+                }
+                Answer::Unknown(_) => self.unheard.push(There { oid, record }),
+                Answer::Theirs(Some(now)) => {
+                    // An earlier push has arrived after all: this one goes on top of it.
+                    if let Some(place) = self.unheard.iter().position(|there| there.oid == *now) {
+                        self.last = Some(self.unheard.swap_remove(place));
+                        continue;
+                    }
+                }
+                Answer::Theirs(None) | Answer::Refused(_) => {}
+            }
+            return Ok(answer);
         }
-        Ok(answer)
     }
 
     /// Notes that the loop here is what the remote has.

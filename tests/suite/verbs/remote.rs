@@ -451,6 +451,45 @@ fn an_answer_that_is_lost_is_looked_up() {
 }
 
 #[test]
+fn a_remote_that_falls_silent_is_waited_for() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    let git = std::env::split_paths(&sandbox.search_path())
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file());
+    let git = git.unwrap();
+    // The second push of the state arrives, but neither its answer nor any other comes back for a while.
+    let script = format!(
+        "case \" $* \" in
+         *' push '*) n=$(cat \"$notes/pushes\" 2>/dev/null || echo 0); echo $((n + 1)) >\"$notes/pushes\"
+             test $n = 2 || exec '{0}' \"$@\"; '{0}' \"$@\"; touch \"$notes/silent\"; exit 128 ;;
+         *' ls-remote '*) test ! -e \"$notes/silent\" || {{ echo x >>\"$notes/silent\"
+             test $(wc -l <\"$notes/silent\") -gt 2 && rm \"$notes/silent\"; exit 128; }} ;;
+         esac; exec '{0}' \"$@\"",
+        git.display()
+    );
+    sandbox.install("git", &script);
+    clone.git(&["config", "ralph.lease", "12s"]);
+    let agent = sandbox.completing("echo x >>f");
+    let args = ["run", CHANGE, "--keep", "--", &agent];
+    sandbox.direct(&args).dir(&clone.dir).run().exits(0);
+    assert!(!sandbox.notes.join("silent").exists());
+    let states = remote.git(&[
+        "log",
+        "--first-parent",
+        "--format=%s",
+        "refs/ralph/add-login/state",
+    ]);
+    let numbers = states
+        .lines()
+        .filter_map(|line| line.split('#').nth(1)?.split(' ').next());
+    let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
+    let wanted: Vec<usize> = (1..=numbers.len()).rev().collect();
+    assert_eq!(numbers, wanted);
+}
+
+#[test]
 fn remotes_of_every_kind_keep_loops() {
     for (name, sha, settings, client) in [
         (
@@ -514,6 +553,9 @@ fn remotes_of_every_kind_keep_loops() {
             .run()
             .exits(0);
         assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n", "{name}");
+        let events = fs::read_to_string(one.dir.join(".git/ralph/add-login/events.jsonl")).unwrap();
+        let came = r#""event":"handed_over","from":null,"remote":"origin","change":"add-login"}"#;
+        assert_eq!(events.matches(came).count(), 2, "{events}");
     }
 }
 
