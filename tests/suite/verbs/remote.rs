@@ -490,6 +490,42 @@ fn a_remote_that_falls_silent_is_waited_for() {
 }
 
 #[test]
+fn a_run_that_cannot_reach_its_remote_gives_up_and_keeps_the_work() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    clone.git(&["config", "ralph.lease", "2s"]);
+    let agent = sandbox.agent(
+        "test -e \"$notes/again\" && { echo x >>f; complete; exit; }; echo mine >mine; touch \"$notes/there\"; while :; do sleep 0.05; done",
+    );
+    let run = ["ralph", "run", CHANGE, "--keep", "--", &agent];
+    let running = clone.cmd(&run).start();
+    wait_for(&sandbox.notes.join("there"));
+    let away = sandbox.outside("away.git");
+    fs::rename(&remote.bare, &away).unwrap();
+    let output = running.end().exits(75);
+    assert!(
+        output.stderr.contains("origin did not answer for"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        clone.git(&["show", "refs/ralph/add-login/attempts/1/1:mine"]),
+        "mine\n"
+    );
+    assert!(clone.attempts()[0].contains("interrupted"));
+    clone
+        .cmd(&run)
+        .run()
+        .exits(1)
+        .says("cannot read the remote origin");
+    fs::rename(&away, &remote.bare).unwrap();
+    fs::write(sandbox.notes.join("again"), "").unwrap();
+    clone.cmd(&run).run().exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+}
+
+#[test]
 fn remotes_of_every_kind_keep_loops() {
     for (name, sha, settings, client) in [
         (
