@@ -3,11 +3,12 @@
 //!
 //! - `record` is what the ref says, and `lease` decides whether a holder is dead; both are pure.
 //! - `server` reads and moves refs on the remote; `portable` makes objects of a loop, and a loop of objects.
-//! - `tenure` is the time in which a run holds a loop. `handover` is `push` and `pull`; `queue` lists what is left to do;
+//! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `handover` is `push` and `pull`; `queue` lists what is left to do;
 //!   `probe` tries out what a remote accepts.
 
 mod base;
 pub mod handover;
+mod held_loop;
 pub mod lease;
 mod portable;
 pub mod probe;

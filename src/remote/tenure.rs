@@ -5,22 +5,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::base::Base;
-use super::lease::{Holding, Watch, patience, renewal};
-use super::portable::{self, Packed, require_same};
+use super::held_loop::{BranchCopy, HeldLoop, run_name};
+use super::lease::{Holding, Watch, renewal};
+use super::portable::{self, require_same};
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
-use super::server::{Answer, Server, There};
-use crate::engine::stories::{listing_of, progress_of};
+use super::server::{Server, There};
 use crate::engine::{AttemptOptions, Context, Driver, Loop, Portable, Stopped};
 use crate::error::Error;
-use crate::events::What;
-use crate::git::{GitError, Repo};
+use crate::git::Repo;
 use crate::names::{Change, Oid};
 use crate::signal::Stop;
 use crate::state::{Phase, Store};
@@ -39,44 +38,8 @@ pub struct Taken {
 /// The right to work on a loop, until another run takes it.
 #[derive(Debug)]
 pub struct Tenure {
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldLoop>>,
     renewals: Option<JoinHandle<()>>,
-}
-
-/// What this run put on the remote last.
-#[derive(Debug)]
-struct Held {
-    server: Server,
-    repo: Repo,
-    change: Change,
-    holder: Holder,
-    /// The last state commit; `None` before the first push.
-    last: Option<There>,
-    /// States whose push had no answer: the remote may have them.
-    unheard: Vec<There>,
-    packed: Option<Packed>,
-    base: Base,
-    /// The branch as it is on the remote, if it may be moved.
-    branch: Copy,
-    answered: Instant,
-    end: Option<End>,
-}
-
-/// The copy of the branch on the remote.
-#[derive(Debug)]
-enum Copy {
-    /// It is there, or it is not there.
-    At(Option<Oid>),
-    /// It holds something else, which stays.
-    Foreign,
-}
-
-/// The way in which a tenure ended early.
-#[derive(Clone, Debug)]
-enum End {
-    Lost,
-    Silent,
-    Refused(String),
 }
 
 impl Tenure {
@@ -118,11 +81,13 @@ impl Tenure {
                 .is_some_and(|there| there.record.checkpoint == *oid)
         };
         let branch = match branch {
-            Some(oid) if !is_ours(&oid) && !is_contained(&repo, &oid, there.as_ref()).await => Copy::Foreign,
-            other => Copy::At(other),
+            Some(oid) if !is_ours(&oid) && !is_contained(&repo, &oid, there.as_ref()).await => {
+                BranchCopy::Foreign
+            }
+            other => BranchCopy::At(other),
         };
         let is_here = there.as_ref().is_some_and(|there| base.is_at(&there.oid));
-        let mut held = Held {
+        let mut held = HeldLoop {
             holder: Holder {
                 name: run_name(),
                 token: random(),
@@ -245,7 +210,7 @@ pub async fn drive(open: &mut Loop<'_>, options: &AttemptOptions, tenure: &Tenur
     }
 }
 
-async fn renew(held: Arc<Mutex<Held>>, stop: Stop) {
+async fn renew(held: Arc<Mutex<HeldLoop>>, stop: Stop) {
     let pause = renewal(held.lock().await.server.lease);
     loop {
         sleep(pause.min(std::time::Duration::from_secs(300))).await;
@@ -256,228 +221,6 @@ async fn renew(held: Arc<Mutex<Held>>, stop: Stop) {
         if held.renew().await.is_err() || held.end.is_some() {
             stop.lose_lease();
             return;
-        }
-    }
-}
-
-impl Held {
-    fn require(&self) -> Result<(), Error> {
-        let (change, remote) = (self.change.to_string(), self.server.name().to_owned());
-        match &self.end {
-            None => Ok(()),
-            Some(End::Lost) => Err(RemoteRefusal::Lost { change, remote }.into()),
-            Some(End::Silent) => Err(RemoteRefusal::Silent {
-                change,
-                remote,
-                silent: patience(self.server.lease),
-            }
-            .into()),
-            Some(End::Refused(words)) => Err(RemoteRefusal::Refused {
-                change,
-                remote,
-                words: words.clone(),
-            }
-            .into()),
-        }
-    }
-
-    /// Takes the loop as it is there.
-    async fn take_over(&mut self, there: &There) -> Result<(), Error> {
-        let git = &self.repo.git;
-        let packed = Packed {
-            tree: git.tree_of(&there.oid).await?,
-            parents: git.parents_of(&there.oid).await?,
-        };
-        let previous = super::previous(&there.oid, git).await?;
-        let parents = packed
-            .parents
-            .iter()
-            .filter(|parent| Some(*parent) != previous.as_ref());
-        let packed = Packed {
-            parents: parents.cloned().collect(),
-            ..packed
-        };
-        let is_base = self.base.is_at(&there.oid);
-        self.last = Some(there.clone());
-        let record = Record {
-            holder: Some(self.holder.clone()),
-            blocked: None,
-            ..there.record.clone()
-        };
-        let answer = self.push(record, &packed).await?;
-        self.packed = Some(packed);
-        match answer {
-            Answer::Ours if is_base => self.note_base(),
-            Answer::Ours => self.base.note_token(&self.holder.token),
-            Answer::Theirs(_) => Err(self.held_now().await.into()),
-            Answer::Refused(words) => Err(RemoteRefusal::Refused {
-                change: self.change.to_string(),
-                remote: self.server.name().to_owned(),
-                words,
-            }
-            .into()),
-            Answer::Unknown(words) => Err(RemoteRefusal::Unreadable {
-                remote: self.server.name().to_owned(),
-                words,
-            }
-            .into()),
-        }
-    }
-
-    /// Returns the error about the run that was faster.
-    async fn held_now(&self) -> RemoteRefusal {
-        match self.server.find(&self.change).await {
-            Ok((Some(there), _)) => self.server.held(&there),
-            _ => RemoteRefusal::Held {
-                change: self.change.to_string(),
-                remote: self.server.name().to_owned(),
-                holder: "another run".to_owned(),
-                renewed: "this moment".to_owned(),
-            },
-        }
-    }
-
-    /// Publishes the loop as it is now.
-    async fn publish(&mut self, open: &mut Loop<'_>, holds: bool) -> Result<(), Error> {
-        let packed = portable::pack(open).await?;
-        let listing = listing_of(&open.state, &open.context.repo.top).await?;
-        let (done, total) = progress_of(&listing);
-        let record = Record {
-            change: self.change.clone(),
-            generation: 0,
-            holder: holds.then(|| self.holder.clone()),
-            lease: SignedDuration::ZERO,
-            renewed: Timestamp::now(),
-            phase: open.state.progress.phase,
-            done,
-            total,
-            checkpoint: open.state.checkpoint.clone(),
-            blocked: None,
-        };
-        let begun = Instant::now();
-        loop {
-            match self.push(record.clone(), &packed).await? {
-                Answer::Ours => break,
-                Answer::Theirs(_) => self.end = Some(End::Lost),
-                Answer::Refused(words) => self.refused(record.clone(), words).await?,
-                Answer::Unknown(_) if begun.elapsed() < patience(self.server.lease) => {
-                    // What cannot be heard is not lost.
-                    sleep(renewal(self.server.lease) / 10).await;
-                    continue;
-                }
-                Answer::Unknown(_) => self.end = Some(End::Silent),
-            }
-            return self.require();
-        }
-        self.packed = Some(packed);
-        self.note_base()?;
-        self.copy_branch(open, &record.checkpoint).await;
-        Ok(())
-    }
-
-    /// Pushes the state before the work that the host does not take, so that everybody can see the reason.
-    async fn refused(&mut self, record: Record, words: String) -> Result<(), Error> {
-        if let Some(last) = &self.last
-            && let Some(packed) = self.packed.clone()
-        {
-            let told = Record {
-                holder: None,
-                blocked: Some(words.clone()),
-                checkpoint: last.record.checkpoint.clone(),
-                ..record
-            };
-            if self.push(told, &packed).await? == Answer::Ours {
-                self.note_base()?;
-            }
-        }
-        self.end = Some(End::Refused(words));
-        Ok(())
-    }
-
-    /// Renews the lease; the loop itself stays as it was published.
-    async fn renew(&mut self) -> Result<(), Error> {
-        let (Some(last), Some(packed)) = (&self.last, self.packed.clone()) else {
-            return Ok(());
-        };
-        let record = Record {
-            holder: Some(self.holder.clone()),
-            ..last.record.clone()
-        };
-        match self.push(record, &packed).await? {
-            Answer::Ours => self.note_base()?,
-            Answer::Theirs(_) => self.end = Some(End::Lost),
-            Answer::Refused(words) => self.end = Some(End::Refused(words)),
-            Answer::Unknown(_) if self.answered.elapsed() < patience(self.server.lease) => {}
-            Answer::Unknown(_) => self.end = Some(End::Silent),
-        }
-        Ok(())
-    }
-
-    /// Pushes a state on top of the last one.
-    async fn push(&mut self, record: Record, packed: &Packed) -> Result<Answer, GitError> {
-        loop {
-            let previous = self.last.as_ref().map(|last| last.oid.clone());
-            let record = Record {
-                generation: self.last.as_ref().map_or(0, |last| last.record.generation) + 1,
-                lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
-                renewed: Timestamp::now(),
-                ..record.clone()
-            };
-            let message = record.message(previous.as_ref(), &random());
-            let parents: Vec<&Oid> = previous.iter().chain(&packed.parents).collect();
-            let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
-            let answer = self.server.swap(&self.change, previous.as_ref(), &oid).await;
-            match &answer {
-                Answer::Ours => {
-                    self.last = Some(There { oid, record });
-                    self.unheard.clear();
-                    self.answered = Instant::now();
-                }
-                Answer::Unknown(_) => self.unheard.push(There { oid, record }),
-                Answer::Theirs(Some(now)) => {
-                    // An earlier push has arrived after all: this one goes on top of it.
-                    if let Some(place) = self.unheard.iter().position(|there| there.oid == *now) {
-                        self.last = Some(self.unheard.swap_remove(place));
-                        continue;
-                    }
-                }
-                Answer::Theirs(None) | Answer::Refused(_) => {}
-            }
-            return Ok(answer);
-        }
-    }
-
-    /// Notes that the loop here is what the remote has.
-    fn note_base(&mut self) -> Result<(), Error> {
-        match &self.last {
-            Some(last) => self.base.note(&last.oid, Some(&self.holder.token)),
-            None => Ok(()),
-        }
-    }
-
-    /// Moves the branch on the remote to the checkpoint; a branch that others moved stays.
-    async fn copy_branch(&mut self, open: &mut Loop<'_>, checkpoint: &Oid) {
-        let old = match &self.branch {
-            Copy::At(old) if old.as_ref() != Some(checkpoint) => old.clone(),
-            Copy::At(_) | Copy::Foreign => return,
-        };
-        match self
-            .server
-            .copy_branch(&self.change, old.as_ref(), checkpoint)
-            .await
-        {
-            None => self.branch = Copy::At(Some(checkpoint.clone())),
-            Some(words) => {
-                self.branch = Copy::Foreign;
-                open.emit(What::Notice {
-                    message: format!(
-                        "branch {} on {} stays as it is: {}",
-                        self.change.branch(),
-                        self.server.name(),
-                        words.lines().next().unwrap_or_default()
-                    ),
-                });
-            }
         }
     }
 }
@@ -512,25 +255,4 @@ async fn is_contained(repo: &Repo, branch: &Oid, there: Option<&There>) -> bool 
             .is_ancestor(branch, &there.record.checkpoint)
             .await
             .is_ok_and(|is| is)
-}
-
-/// Returns a description of this run for people: its CI job if it has one, else its process.
-fn run_name() -> String {
-    let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let host = nix::unistd::gethostname()
-        .ok()
-        .and_then(|name| name.into_string().ok());
-    let process = format!(
-        "process {} on {}",
-        std::process::id(),
-        host.as_deref().unwrap_or("a machine without a name")
-    );
-    let github = var("GITHUB_SERVER_URL")
-        .zip(var("GITHUB_REPOSITORY"))
-        .zip(var("GITHUB_RUN_ID"))
-        .map(|((server, repository), run)| format!("{server}/{repository}/actions/runs/{run}"));
-    match github.or_else(|| var("CI_JOB_URL")).or_else(|| var("BUILD_URL")) {
-        Some(url) => format!("{process} ({url})"),
-        None => process,
-    }
 }

@@ -94,7 +94,7 @@ fn every_line_of_a_run_is_as_the_schema_says() {
     let seen = valid(&printed);
     let mut wanted = names();
     // Those are made by git's hooks, in processes of their own: `hooks_verb` sees them.
-    // A loop that comes from a remote is in `verbs::remote`.
+    // A loop that comes from a remote is in `verbs::run_remote`.
     for told in ["committed", "left", "returned", "handed_over"] {
         assert!(wanted.remove(told), "{told}");
     }

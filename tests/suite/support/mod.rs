@@ -8,6 +8,7 @@ pub mod console;
 pub mod copy;
 pub mod document;
 pub mod print;
+pub mod remote;
 mod sandbox;
 mod unprivileged;
 

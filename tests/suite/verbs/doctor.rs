@@ -5,6 +5,7 @@ use std::fs;
 use git_ralph::agent::presets;
 use nix::sys::signal::Signal;
 
+use crate::support::remote::Remote;
 use crate::support::{CHANGE, Sandbox, write_program};
 
 #[test]
@@ -342,4 +343,28 @@ fn people_read_the_same() {
         "{}",
         outside.stdout
     );
+}
+
+#[test]
+fn the_doctor_tries_a_remote_out_and_leaves_nothing() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let before = remote.git(&["for-each-ref"]);
+    let doctor = ["doctor", "--remote", "origin"];
+    let good = clone.ralph(&doctor).exits(0).stdout;
+    assert_eq!(
+        good,
+        "origin, refs below refs/ralph/\n  it takes refs of loops: yes\n  it moves them: yes\n  it moves none that is elsewhere: yes\n  it deletes them: yes\n"
+    );
+    assert_eq!(remote.git(&["for-each-ref"]), before);
+    remote.refuse("case $ref in refs/heads/*) false ;; *) true ;; esac");
+    let bad = clone.ralph(&doctor).exits(1).stdout;
+    assert!(bad.contains("it takes refs of loops: no\n"), "{bad}");
+    assert!(
+        bad.ends_with("  hint: git config ralph.remoteRefs refs/heads/ralph-state/\n"),
+        "{bad}"
+    );
+    clone.git(&["config", "ralph.remoteRefs", "refs/heads/ralph-state/"]);
+    clone.ralph(&doctor).exits(0);
+    assert_eq!(remote.git(&["for-each-ref"]), before);
 }

@@ -1,0 +1,298 @@
+//! A loop that this run holds on a remote: the state that it put there last, and the pushes on top of it.
+
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::sleep;
+
+use super::base::Base;
+use super::lease::{patience, renewal};
+use super::portable::{self, Packed};
+use super::record::{Holder, Record, random};
+use super::refusal::RemoteRefusal;
+use super::server::{Answer, Server, There};
+use crate::engine::Loop;
+use crate::engine::stories::{listing_of, progress_of};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::{GitError, Repo};
+use crate::names::{Change, Oid};
+
+/// What this run put on the remote last.
+#[derive(Debug)]
+pub(super) struct HeldLoop {
+    pub(super) server: Server,
+    pub(super) repo: Repo,
+    pub(super) change: Change,
+    pub(super) holder: Holder,
+    /// The last state commit; `None` before the first push.
+    pub(super) last: Option<There>,
+    /// States whose push had no answer: the remote may have them.
+    pub(super) unheard: Vec<There>,
+    pub(super) packed: Option<Packed>,
+    pub(super) base: Base,
+    /// The branch as it is on the remote, if it may be moved.
+    pub(super) branch: BranchCopy,
+    pub(super) answered: Instant,
+    pub(super) end: Option<End>,
+}
+
+/// The copy of the branch on the remote.
+#[derive(Debug)]
+pub(super) enum BranchCopy {
+    /// It is there, or it is not there.
+    At(Option<Oid>),
+    /// It holds something else, which stays.
+    Foreign,
+}
+
+/// The way in which a tenure ended early.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    Lost,
+    Silent,
+    Refused(String),
+}
+
+impl HeldLoop {
+    pub(super) fn require(&self) -> Result<(), Error> {
+        let (change, remote) = (self.change.to_string(), self.server.name().to_owned());
+        match &self.end {
+            None => Ok(()),
+            Some(End::Lost) => Err(RemoteRefusal::Lost { change, remote }.into()),
+            Some(End::Silent) => Err(RemoteRefusal::Silent {
+                change,
+                remote,
+                silent: patience(self.server.lease),
+            }
+            .into()),
+            Some(End::Refused(words)) => Err(RemoteRefusal::Refused {
+                change,
+                remote,
+                words: words.clone(),
+            }
+            .into()),
+        }
+    }
+
+    /// Takes the loop as it is there.
+    pub(super) async fn take_over(&mut self, there: &There) -> Result<(), Error> {
+        let git = &self.repo.git;
+        let packed = Packed {
+            tree: git.tree_of(&there.oid).await?,
+            parents: git.parents_of(&there.oid).await?,
+        };
+        let previous = super::previous(&there.oid, git).await?;
+        let parents = packed
+            .parents
+            .iter()
+            .filter(|parent| Some(*parent) != previous.as_ref());
+        let packed = Packed {
+            parents: parents.cloned().collect(),
+            ..packed
+        };
+        let is_base = self.base.is_at(&there.oid);
+        self.last = Some(there.clone());
+        let record = Record {
+            holder: Some(self.holder.clone()),
+            blocked: None,
+            ..there.record.clone()
+        };
+        let answer = self.push(record, &packed).await?;
+        self.packed = Some(packed);
+        match answer {
+            Answer::Ours if is_base => self.note_base(),
+            Answer::Ours => self.base.note_token(&self.holder.token),
+            Answer::Theirs(_) => Err(self.held_now().await.into()),
+            Answer::Refused(words) => Err(RemoteRefusal::Refused {
+                change: self.change.to_string(),
+                remote: self.server.name().to_owned(),
+                words,
+            }
+            .into()),
+            Answer::Unknown(words) => Err(RemoteRefusal::Unreadable {
+                remote: self.server.name().to_owned(),
+                words,
+            }
+            .into()),
+        }
+    }
+
+    /// Returns the error about the run that was faster.
+    pub(super) async fn held_now(&self) -> RemoteRefusal {
+        match self.server.find(&self.change).await {
+            Ok((Some(there), _)) => self.server.held(&there),
+            _ => RemoteRefusal::Held {
+                change: self.change.to_string(),
+                remote: self.server.name().to_owned(),
+                holder: "another run".to_owned(),
+                renewed: "this moment".to_owned(),
+            },
+        }
+    }
+
+    /// Publishes the loop as it is now.
+    pub(super) async fn publish(&mut self, open: &mut Loop<'_>, holds: bool) -> Result<(), Error> {
+        let packed = portable::pack(open).await?;
+        let listing = listing_of(&open.state, &open.context.repo.top).await?;
+        let (done, total) = progress_of(&listing);
+        let record = Record {
+            change: self.change.clone(),
+            generation: 0,
+            holder: holds.then(|| self.holder.clone()),
+            lease: SignedDuration::ZERO,
+            renewed: Timestamp::now(),
+            phase: open.state.progress.phase,
+            done,
+            total,
+            checkpoint: open.state.checkpoint.clone(),
+            blocked: None,
+        };
+        let begun = Instant::now();
+        loop {
+            match self.push(record.clone(), &packed).await? {
+                Answer::Ours => break,
+                Answer::Theirs(_) => self.end = Some(End::Lost),
+                Answer::Refused(words) => self.refused(record.clone(), words).await?,
+                Answer::Unknown(_) if begun.elapsed() < patience(self.server.lease) => {
+                    // What cannot be heard is not lost.
+                    sleep(renewal(self.server.lease) / 10).await;
+                    continue;
+                }
+                Answer::Unknown(_) => self.end = Some(End::Silent),
+            }
+            return self.require();
+        }
+        self.packed = Some(packed);
+        self.note_base()?;
+        self.copy_branch(open, &record.checkpoint).await;
+        Ok(())
+    }
+
+    /// Pushes the state before the work that the host does not take, so that everybody can see the reason.
+    pub(super) async fn refused(&mut self, record: Record, words: String) -> Result<(), Error> {
+        if let Some(last) = &self.last
+            && let Some(packed) = self.packed.clone()
+        {
+            let told = Record {
+                holder: None,
+                blocked: Some(words.clone()),
+                checkpoint: last.record.checkpoint.clone(),
+                ..record
+            };
+            if self.push(told, &packed).await? == Answer::Ours {
+                self.note_base()?;
+            }
+        }
+        self.end = Some(End::Refused(words));
+        Ok(())
+    }
+
+    /// Renews the lease; the loop itself stays as it was published.
+    pub(super) async fn renew(&mut self) -> Result<(), Error> {
+        let (Some(last), Some(packed)) = (&self.last, self.packed.clone()) else {
+            return Ok(());
+        };
+        let record = Record {
+            holder: Some(self.holder.clone()),
+            ..last.record.clone()
+        };
+        match self.push(record, &packed).await? {
+            Answer::Ours => self.note_base()?,
+            Answer::Theirs(_) => self.end = Some(End::Lost),
+            Answer::Refused(words) => self.end = Some(End::Refused(words)),
+            Answer::Unknown(_) if self.answered.elapsed() < patience(self.server.lease) => {}
+            Answer::Unknown(_) => self.end = Some(End::Silent),
+        }
+        Ok(())
+    }
+
+    /// Pushes a state on top of the last one.
+    pub(super) async fn push(&mut self, record: Record, packed: &Packed) -> Result<Answer, GitError> {
+        loop {
+            let previous = self.last.as_ref().map(|last| last.oid.clone());
+            let record = Record {
+                generation: self.last.as_ref().map_or(0, |last| last.record.generation) + 1,
+                lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
+                renewed: Timestamp::now(),
+                ..record.clone()
+            };
+            let message = record.message(previous.as_ref(), &random());
+            let parents: Vec<&Oid> = previous.iter().chain(&packed.parents).collect();
+            let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
+            let answer = self.server.swap(&self.change, previous.as_ref(), &oid).await;
+            match &answer {
+                Answer::Ours => {
+                    self.last = Some(There { oid, record });
+                    self.unheard.clear();
+                    self.answered = Instant::now();
+                }
+                Answer::Unknown(_) => self.unheard.push(There { oid, record }),
+                Answer::Theirs(Some(now)) => {
+                    // An earlier push has arrived after all: this one goes on top of it.
+                    if let Some(place) = self.unheard.iter().position(|there| there.oid == *now) {
+                        self.last = Some(self.unheard.swap_remove(place));
+                        continue;
+                    }
+                }
+                Answer::Theirs(None) | Answer::Refused(_) => {}
+            }
+            return Ok(answer);
+        }
+    }
+
+    /// Notes that the loop here is what the remote has.
+    pub(super) fn note_base(&mut self) -> Result<(), Error> {
+        match &self.last {
+            Some(last) => self.base.note(&last.oid, Some(&self.holder.token)),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the branch on the remote to the checkpoint; a branch that others moved stays.
+    pub(super) async fn copy_branch(&mut self, open: &mut Loop<'_>, checkpoint: &Oid) {
+        let old = match &self.branch {
+            BranchCopy::At(old) if old.as_ref() != Some(checkpoint) => old.clone(),
+            BranchCopy::At(_) | BranchCopy::Foreign => return,
+        };
+        match self
+            .server
+            .copy_branch(&self.change, old.as_ref(), checkpoint)
+            .await
+        {
+            None => self.branch = BranchCopy::At(Some(checkpoint.clone())),
+            Some(words) => {
+                self.branch = BranchCopy::Foreign;
+                open.emit(What::Notice {
+                    message: format!(
+                        "branch {} on {} stays as it is: {}",
+                        self.change.branch(),
+                        self.server.name(),
+                        words.lines().next().unwrap_or_default()
+                    ),
+                });
+            }
+        }
+    }
+}
+
+/// Returns a description of this run for people: its CI job if it has one, else its process.
+pub(super) fn run_name() -> String {
+    let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let host = nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok());
+    let process = format!(
+        "process {} on {}",
+        std::process::id(),
+        host.as_deref().unwrap_or("a machine without a name")
+    );
+    let github = var("GITHUB_SERVER_URL")
+        .zip(var("GITHUB_REPOSITORY"))
+        .zip(var("GITHUB_RUN_ID"))
+        .map(|((server, repository), run)| format!("{server}/{repository}/actions/runs/{run}"));
+    match github.or_else(|| var("CI_JOB_URL")).or_else(|| var("BUILD_URL")) {
+        Some(url) => format!("{process} ({url})"),
+        None => process,
+    }
+}

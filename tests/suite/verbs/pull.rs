@@ -1,0 +1,201 @@
+//! `git ralph pull`.
+
+use std::fs;
+
+use crate::support::remote::Remote;
+use crate::support::{CHANGE, Sandbox};
+
+fn fails_once(sandbox: &Sandbox) -> String {
+    sandbox.agent(
+        "echo \"$RALPH_STORY\" >>done; case $RALPH_STORY.$(count; cat \"$notes/count\") in 2.2) failed 'not yet' ;; *) complete ;; esac",
+    )
+}
+
+#[test]
+fn a_loop_goes_on_elsewhere_as_if_it_had_stayed() {
+    let together = Sandbox::new();
+    together
+        .ralph(&["run", CHANGE, "--keep", "--", &fails_once(&together)])
+        .exits(0);
+    let wanted = together.git(&["rev-parse", "HEAD^{tree}"]);
+
+    let remote = Remote::new();
+    let agent = fails_once(&remote.sandbox);
+    let one = remote.clone("one", &[]);
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    one.ralph(&["next", CHANGE, "--", &agent]).exits(3);
+    let pushed = one.ralph(&["push", CHANGE]).exits(0);
+    assert!(
+        pushed.stderr.contains("add-login is on origin, at checkpoint"),
+        "{}",
+        pushed.stderr
+    );
+    let again = one.ralph(&["push", CHANGE]).exits(0);
+    assert_eq!(again.stderr, "origin has everything of add-login\n");
+
+    let other = remote.clone("other", &["--depth=1"]);
+    other.ralph(&["pull", CHANGE]).exits(0);
+    assert_eq!(other.git(&["status", "--porcelain"]), "");
+    assert_eq!(other.attempts(), one.attempts());
+    let status = other.ralph(&["status", CHANGE, "--json"]).exits(0).json();
+    assert_eq!(status["current"]["reason"], "not yet");
+    assert_eq!(status["next"], "retry");
+    assert!(
+        other
+            .ralph(&["prompt", CHANGE])
+            .exits(0)
+            .stdout
+            .contains("not yet")
+    );
+    let kept = other.git(&["show", "refs/ralph/add-login/attempts/2/1:done"]);
+    assert_eq!(kept, "1\n2\n");
+    other.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+    assert_eq!(other.git(&["rev-parse", "HEAD^{tree}"]).trim(), wanted);
+    let numbers = ["\"2\" 2 \"complete\" null", "\"3\" 1 \"complete\" null"];
+    assert_eq!(other.attempts()[2..], numbers);
+
+    // Back where it began, with all that was done elsewhere.
+    one.ralph(&["pull", CHANGE]).exits(0);
+    assert_eq!(one.attempts(), other.attempts());
+    assert_eq!(one.git(&["rev-parse", "HEAD^{tree}"]).trim(), wanted);
+    let again = other.ralph(&["pull", CHANGE]).exits(0);
+    assert!(
+        again.stderr.contains("is here as it is on origin"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn the_work_of_another_machine_comes_back_uncommitted() {
+    let remote = Remote::new();
+    let agent = remote.sandbox.completing("echo \"$RALPH_STORY\" >>done");
+    let one = remote.clone("one", &[]);
+    one.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    let other = remote.clone("other", &[]);
+    other.ralph(&["pull", CHANGE]).exits(0);
+    other.ralph(&["finish", CHANGE, "--cleanup"]).exits(0);
+    assert_eq!(other.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+    assert_eq!(fs::read_to_string(other.dir.join("done")).unwrap(), "1\n2\n3\n");
+    let third = remote.clone("third", &[]);
+    third.ralph(&["pull", CHANGE]).exits(0);
+    third.ralph(&["abort", CHANGE]).exits(0);
+    assert_eq!(third.git(&["status", "--porcelain"]), "");
+    assert_eq!(third.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+}
+
+#[test]
+fn a_pull_refuses_to_take_anything_along() {
+    let remote = Remote::new();
+    let one = remote.clone("one", &[]);
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    let other = remote.clone("other", &[]);
+    let before = other.git(&["for-each-ref"]);
+    for (path, text) in [("new", "new\n"), ("README.md", "edited\n")] {
+        fs::write(other.dir.join(path), text).unwrap();
+        other
+            .ralph(&["pull", CHANGE])
+            .exits(1)
+            .says("uncommitted changes");
+        assert_eq!(fs::read_to_string(other.dir.join(path)).unwrap(), text);
+        other.git(&["stash", "push", "-q", "-u"]);
+        other.git(&["stash", "drop", "-q"]);
+    }
+    assert_eq!(other.git(&["for-each-ref"]), before);
+    other
+        .ralph(&["pull", "nothing"])
+        .exits(1)
+        .says("origin has no loop 'nothing'");
+    other
+        .ralph(&["pull", CHANGE, "--remote", "/nowhere"])
+        .exits(1)
+        .says("cannot read the remote");
+}
+
+/// Replaces a file of the state on the remote.
+fn forge(remote: &Remote, file: &str, change: impl Fn(&str) -> String) {
+    let reference = "refs/ralph/add-login/state";
+    let text = remote.git(&["show", &format!("{reference}:{file}")]);
+    let path = remote.sandbox.outside("forged");
+    fs::write(&path, change(&text)).unwrap();
+    let blob = remote.git(&["hash-object", "-w", path.to_str().unwrap()]);
+    let tree = remote.git(&["ls-tree", reference]);
+    let lines = tree.lines().map(|line| match line.rsplit_once('\t') {
+        Some((_, name)) if name == file => format!("100644 blob {}\t{name}\n", blob.trim()),
+        _ => format!("{line}\n"),
+    });
+    let mktree = remote.sandbox.git_cmd(&["mktree"]).dir(&remote.bare);
+    let tree = mktree.reading(lines.collect::<String>()).run().exits(0).stdout;
+    let body = remote.git(&["log", "-1", "--format=%B", reference]);
+    let message = remote.sandbox.outside("message");
+    fs::write(&message, body).unwrap();
+    let parents = remote.git(&["log", "-1", "--format=%P", reference]);
+    let mut args = vec![
+        "-c",
+        "user.name=E",
+        "-c",
+        "user.email=e@e",
+        "commit-tree",
+        tree.trim(),
+        "-F",
+    ];
+    args.push(message.to_str().unwrap());
+    for parent in parents.split_whitespace() {
+        args.extend(["-p", parent]);
+    }
+    let commit = remote.git(&args);
+    remote.git(&["update-ref", reference, commit.trim()]);
+}
+
+#[test]
+fn no_command_and_no_path_comes_from_a_remote() {
+    let remote = Remote::new();
+    let one = remote.clone("one", &[]);
+    let marker = remote.sandbox.outside("marker");
+    let verify = format!("touch {}", marker.display());
+    one.ralph(&["start", CHANGE, "--verify", &verify, "--agent", "true"])
+        .exits(0);
+    fs::remove_file(&marker).unwrap();
+    one.ralph(&["push", CHANGE]).exits(0);
+    let state = remote.git(&["show", "refs/ralph/add-login/state:state.toml"]);
+    assert!(!state.contains("agent = "), "{state}");
+    let other = remote.clone("other", &[]);
+    other.ralph(&["pull", CHANGE]).exits(0);
+    let agent = remote.sandbox.completing("echo x >>f");
+    other.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    assert!(!marker.exists());
+
+    let with = |from: &str, to: &str| {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        move |text: &str| {
+            assert!(text.contains(&from), "{from}: {text}");
+            text.replacen(&from, &to, 1)
+        }
+    };
+    let list = "openspec/changes/add-login/tasks.md";
+    let third = remote.clone("third", &[]);
+    let before = third.git(&["for-each-ref"]);
+    for (file, from, to, says) in [
+        (
+            "state.toml",
+            list,
+            "/etc/passwd",
+            "is not in the repository: /etc/passwd",
+        ),
+        ("state.toml", list, "../../x", "is not in the repository: ../../x"),
+        ("state.toml", "\"main\"", "\"../../x\"", "cannot read the state"),
+        ("state.toml", "ralph/add-login", "main", "cannot read the state"),
+        ("state.toml", "version = 1", "version = 99", "newer git-ralph"),
+        ("state.toml", "checkpoint = ", "no = ", "cannot read the state"),
+    ] {
+        let reference = "refs/ralph/add-login/state";
+        let good = remote.git(&["rev-parse", reference]);
+        forge(&remote, file, with(from, to));
+        third.ralph(&["pull", CHANGE]).exits(1).says(says);
+        assert_eq!(third.git(&["for-each-ref"]), before, "{to}");
+        remote.git(&["update-ref", reference, good.trim()]);
+    }
+    third.ralph(&["pull", CHANGE]).exits(0);
+}

@@ -1,0 +1,91 @@
+//! `git ralph push`.
+
+use std::fs;
+
+use crate::support::CHANGE;
+use crate::support::remote::Remote;
+
+#[test]
+fn nothing_is_pushed_that_was_not_asked_for() {
+    let remote = Remote::new();
+    let agent = remote.sandbox.completing("echo x >>done");
+    let clone = remote.clone("one", &[]);
+    clone.git(&["config", "--unset", "ralph.remote"]);
+    let before = remote.git(&["for-each-ref"]);
+    clone.ralph(&["start", CHANGE]).exits(0);
+    clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    clone.ralph(&["push", CHANGE]).exits(1).says("no remote is named");
+    assert_eq!(remote.git(&["for-each-ref"]), before);
+    fs::write(clone.dir.join("mine"), "mine\n").unwrap();
+    clone.git(&["stash", "push", "-q", "-u"]);
+    clone.ralph(&["push", CHANGE, "--remote", "origin"]).exits(0);
+    // The stash, other branches and the snapshot before the loop stay.
+    let theirs = remote.git(&["rev-list", "--objects", "--all"]);
+    for own in [
+        "refs/stash",
+        "refs/ralph/add-login/start",
+        "refs/ralph/add-login/anchor",
+    ] {
+        let oid = clone.git(&["rev-parse", own]);
+        assert!(!theirs.contains(oid.trim()), "{own}");
+    }
+}
+
+#[test]
+fn what_was_not_committed_is_named_when_it_is_pushed() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    fs::write(clone.dir.join("mine"), "mine\n").unwrap();
+    clone.ralph(&["start", CHANGE]).exits(0);
+    let pushed = clone.ralph(&["push", CHANGE]).exits(0);
+    let wanted = "with what you had not committed when it began: mine\n";
+    assert!(pushed.stderr.contains(wanted), "{}", pushed.stderr);
+}
+
+#[test]
+fn two_who_go_on_do_not_overwrite_each_other() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    other.ralph(&["pull", CHANGE]).exits(0);
+    one.ralph(&["next", CHANGE, "--", &sandbox.completing("echo one >f")])
+        .exits(0);
+    other
+        .ralph(&["next", CHANGE, "--", &sandbox.completing("echo other >f")])
+        .exits(0);
+    other.ralph(&["push", CHANGE]).exits(0);
+    let before = remote.git(&["for-each-ref"]);
+    one.ralph(&["push", CHANGE])
+        .exits(7)
+        .says("has gone on elsewhere");
+    assert_eq!(remote.git(&["for-each-ref"]), before);
+    let tip = one.git(&["rev-parse", "ralph/add-login"]);
+    one.ralph(&["pull", CHANGE]).exits(0);
+    assert_eq!(one.git(&["show", "HEAD:f"]), "other\n");
+    assert_eq!(one.git(&["rev-parse", "refs/ralph/add-login/replaced/1"]), tip);
+    // A loop that began on its own is another one.
+    let third = remote.clone("third", &[]);
+    third.ralph(&["start", CHANGE]).exits(0);
+    third
+        .ralph(&["pull", CHANGE])
+        .exits(7)
+        .says("another loop 'add-login' is active here");
+    third.ralph(&["push", CHANGE]).exits(7);
+}
+
+#[test]
+fn a_loop_that_leaves_head_in_its_place_stays() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    clone.ralph(&["start", CHANGE, "--strategy", "stash"]).exits(0);
+    clone
+        .ralph(&["push", CHANGE])
+        .exits(1)
+        .says("has the strategy stash");
+    clone
+        .ralph(&["run", CHANGE, "--", "true"])
+        .exits(1)
+        .says("has the strategy stash");
+}

@@ -1,0 +1,85 @@
+//! `git ralph queue`, and `git ralph run --any`.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::CHANGE;
+use crate::support::remote::Remote;
+
+#[test]
+fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    for change in ["a", "b", "c"] {
+        let dir = clone.dir.join(format!("openspec/changes/{change}"));
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("tasks.md"), "## 1. One\n- [ ] 1.1 do it\n").unwrap();
+    }
+    fs::remove_dir_all(clone.dir.join("openspec/changes/add-login")).unwrap();
+    clone.git(&["add", "-A"]);
+    clone.git(&["commit", "-q", "-m", "changes"]);
+    let listed = clone.cmd(&["ralph", "queue", "--matrix"]).run().exits(0).json();
+    let names = |value: &serde_json::Value| value["include"].as_array().unwrap().len();
+    assert_eq!(names(&listed), 3);
+    let agent = sandbox.completing("echo \"$RALPH_CHANGE\" >\"f-$(test $RALPH_CHANGE = c && echo c)\"");
+    clone.ralph(&["run", "--any", "--keep", "--", &agent]).exits(0);
+    assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+    let listed = clone.cmd(&["ralph", "queue", "--matrix"]).run().exits(0).json();
+    assert_eq!(names(&listed), 0);
+    let queue = clone.ralph(&["queue", "--json", "--conflicts"]).exits(0).json();
+    let conflicts = |change: &str| {
+        let entries = queue["changes"].as_array().unwrap();
+        let entry = entries.iter().find(|entry| entry["change"] == change).unwrap();
+        entry["conflicts_with"].to_string()
+    };
+    assert_eq!(conflicts("a"), "[\"b\"]");
+    assert_eq!(conflicts("b"), "[\"a\"]");
+    assert_eq!(conflicts("c"), "[]");
+    let shown = clone.ralph(&["queue", "--conflicts"]).exits(0).stdout;
+    assert!(
+        shown.starts_with("c  1/1  finished   it is finished; no conflicts\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn one_look_lists_a_hundred_loops() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    clone.ralph(&["start", CHANGE]).exits(0);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    let state = remote.git(&["log", "-1", "--format=%B", "refs/ralph/add-login/state"]);
+    let tree = remote.git(&["rev-parse", "refs/ralph/add-login/state^{tree}"]);
+    let mut input = String::new();
+    for number in 0..100 {
+        let text = state.replace("add-login", &format!("c{number}"));
+        input.push_str(&format!(
+            "commit refs/ralph/c{number}/state\ncommitter U <u@e> 0 +0000\ndata {}\n{text}\nM 040000 {} \n\n",
+            text.len(),
+            tree.trim()
+        ));
+    }
+    let import = remote
+        .sandbox
+        .git_cmd(&["fast-import", "--quiet"])
+        .dir(&remote.bare);
+    import.reading(input).run().exits(0);
+    let log = remote.sandbox.outside("calls");
+    let listed = clone
+        .cmd(&["ralph", "queue", "--json"])
+        .env("GIT_TRACE2_EVENT", &log)
+        .run()
+        .exits(0)
+        .json();
+    assert_eq!(listed["changes"].as_array().unwrap().len(), 101);
+    let calls = |name: &str| {
+        let text = fs::read_to_string(&log).unwrap();
+        let name = format!("\"name\":\"{name}\",");
+        text.lines()
+            .filter(|line| line.contains("\"cmd_name\"") && line.contains(&name))
+            .count()
+    };
+    assert_eq!((calls("ls-remote"), calls("fetch")), (1, 1));
+    let _: &Path = &log;
+}

@@ -1,0 +1,281 @@
+//! `git ralph run --remote`: a lease, and remotes that refuse, fall silent or are of another kind.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::remote::Remote;
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+#[test]
+fn a_run_holds_its_loop_and_a_killed_one_goes_on_at_once() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let slow = sandbox
+        .completing("touch \"$notes/there\"; until test -e \"$notes/go\"; do sleep 0.05; done; echo x >>f");
+    let run = ["ralph", "run", CHANGE, "--keep", "--", &slow];
+    let running = one.cmd(&run).start();
+    wait_for(&sandbox.notes.join("there"));
+    let held = other.cmd(&run).run().exits(75);
+    assert!(
+        held.stderr.contains("holds 'add-login' on origin"),
+        "{}",
+        held.stderr
+    );
+    other.ralph(&["push", CHANGE]).exits(1);
+    let queue = other.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["changes"][0]["free"], false);
+    assert!(
+        queue["changes"][0]["holder"]
+            .as_str()
+            .unwrap()
+            .starts_with("process ")
+    );
+    other
+        .cmd(&["-c", "ralph.lease=1s", "ralph", "run", CHANGE, "--", "true"])
+        .run();
+    running.signal_group(Signal::SIGKILL);
+    running.wait_for_its_end();
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    one.cmd(&run).run().exits(0);
+    let subjects = remote.git(&["log", "--format=%s", "ralph/add-login"]);
+    assert!(
+        subjects.starts_with("checkpoint: 3\ncheckpoint: 2\ncheckpoint: 1\ninitial state\n"),
+        "{subjects}"
+    );
+    other
+        .cmd(&run)
+        .run()
+        .exits(5)
+        .says("is finished: nothing is left to do");
+    other.ralph(&["run", "--any", "--keep", "--", &slow]).exits(5);
+}
+
+#[test]
+fn a_host_that_refuses_the_work_says_so_to_everybody() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let one = remote.clone("one", &[]);
+    // As hosts do that look into what is pushed.
+    remote.refuse(
+        "case $ref in *state) git ls-tree -r --name-only \"$3^2\" | grep -q workflow ;; *) false ;; esac",
+    );
+    let agent = sandbox.completing("test $RALPH_STORY = 1 || echo x >workflow.yml; echo x >>f");
+    let run = ["run", CHANGE, "--keep", "--", &agent];
+    let refused = one.ralph(&run).exits(7);
+    assert!(
+        refused.stderr.contains("without workflows permission"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(one.git(&["show", "ralph/add-login:workflow.yml"]), "x\n");
+    let other = remote.clone("other", &[]);
+    let queue = other.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["changes"][0]["phase"], "blocked");
+    assert!(
+        queue["changes"][0]["why"]
+            .as_str()
+            .unwrap()
+            .contains("workflows permission")
+    );
+    other.ralph(&["run", "--any", "--keep", "--", &agent]).exits(5);
+    fs::remove_file(remote.bare.join("hooks/update")).unwrap();
+    one.ralph(&["push", CHANGE]).exits(0);
+    one.ralph(&run).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+}
+
+#[test]
+fn an_answer_that_is_lost_is_looked_up() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    let git = std::env::split_paths(&sandbox.search_path())
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file());
+    let git = git.unwrap();
+    let script = format!(
+        "case \" $* \" in *' push '*) '{0}' \"$@\"; exit 128 ;; *) exec '{0}' \"$@\" ;; esac",
+        git.display()
+    );
+    sandbox.install("git", &script);
+    let agent = sandbox.completing("echo x >>f");
+    let direct = sandbox
+        .direct(&["run", CHANGE, "--keep", "--", &agent])
+        .dir(&clone.dir);
+    direct.run().exits(0);
+    let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["changes"][0]["phase"], "finished");
+}
+
+#[test]
+fn a_remote_that_falls_silent_is_waited_for() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    let git = std::env::split_paths(&sandbox.search_path())
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file());
+    let git = git.unwrap();
+    // The second push of the state arrives, but neither its answer nor any other comes back for a while.
+    let script = format!(
+        "case \" $* \" in
+         *' push '*) n=$(cat \"$notes/pushes\" 2>/dev/null || echo 0); echo $((n + 1)) >\"$notes/pushes\"
+             test $n = 2 || exec '{0}' \"$@\"; '{0}' \"$@\"; touch \"$notes/silent\"; exit 128 ;;
+         *' ls-remote '*) test ! -e \"$notes/silent\" || {{ echo x >>\"$notes/silent\"
+             test $(wc -l <\"$notes/silent\") -gt 2 && rm \"$notes/silent\"; exit 128; }} ;;
+         esac; exec '{0}' \"$@\"",
+        git.display()
+    );
+    sandbox.install("git", &script);
+    clone.git(&["config", "ralph.lease", "12s"]);
+    let agent = sandbox.completing("echo x >>f");
+    let args = ["run", CHANGE, "--keep", "--", &agent];
+    sandbox.direct(&args).dir(&clone.dir).run().exits(0);
+    assert!(!sandbox.notes.join("silent").exists());
+    let states = remote.git(&[
+        "log",
+        "--first-parent",
+        "--format=%s",
+        "refs/ralph/add-login/state",
+    ]);
+    let numbers = states
+        .lines()
+        .filter_map(|line| line.split('#').nth(1)?.split(' ').next());
+    let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
+    let wanted: Vec<usize> = (1..=numbers.len()).rev().collect();
+    assert_eq!(numbers, wanted);
+}
+
+#[test]
+fn a_run_that_cannot_reach_its_remote_gives_up_and_keeps_the_work() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    clone.git(&["config", "ralph.lease", "2s"]);
+    let agent = sandbox.agent(
+        "test -e \"$notes/again\" && { echo x >>f; complete; exit; }; echo mine >mine; touch \"$notes/there\"; while :; do sleep 0.05; done",
+    );
+    let run = ["ralph", "run", CHANGE, "--keep", "--", &agent];
+    let running = clone.cmd(&run).start();
+    wait_for(&sandbox.notes.join("there"));
+    let away = sandbox.outside("away.git");
+    fs::rename(&remote.bare, &away).unwrap();
+    let output = running.end().exits(75);
+    assert!(
+        output.stderr.contains("origin did not answer for"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        clone.git(&["show", "refs/ralph/add-login/attempts/1/1:mine"]),
+        "mine\n"
+    );
+    assert!(clone.attempts()[0].contains("interrupted"));
+    clone
+        .cmd(&run)
+        .run()
+        .exits(1)
+        .says("cannot read the remote origin");
+    fs::rename(&away, &remote.bare).unwrap();
+    fs::write(sandbox.notes.join("again"), "").unwrap();
+    clone.cmd(&run).run().exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+}
+
+#[test]
+fn remotes_of_every_kind_keep_loops() {
+    for (name, sha, settings, client) in [
+        (
+            "denied",
+            "sha1",
+            &["receive.denyNonFastForwards", "receive.denyDeletes"][..],
+            "protocol.version=2",
+        ),
+        (
+            "plain",
+            "sha1",
+            &["receive.fsckObjects"][..],
+            "protocol.version=0",
+        ),
+        ("sha256", "sha256", &[][..], "protocol.version=2"),
+    ] {
+        let sandbox = Sandbox::new();
+        let dir = sandbox.outside("repository");
+        sandbox.git(&[
+            "init",
+            "-q",
+            "--object-format",
+            sha,
+            "--initial-branch=main",
+            dir.to_str().unwrap(),
+        ]);
+        let remote = if sha == "sha1" {
+            Remote::new()
+        } else {
+            fs::rename(dir.join(".git"), sandbox.outside("other.git")).unwrap();
+            fs::remove_dir_all(sandbox.top.join(".git")).unwrap();
+            fs::rename(sandbox.outside("other.git"), sandbox.top.join(".git")).unwrap();
+            sandbox.configure("user.name", "U");
+            sandbox.configure("user.email", "u@e");
+            sandbox.git(&["add", "-A"]);
+            sandbox.git(&["commit", "-q", "-m", "first"]);
+            let bare = sandbox.outside("remote.git");
+            sandbox.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+            Remote { sandbox, bare }
+        };
+        for setting in settings {
+            remote.git(&["config", setting, "true"]);
+        }
+        remote.git(&["config", "receive.advertiseAtomic", "false"]);
+        let agent = remote.sandbox.completing("echo x >>f");
+        let (one, other) = (remote.clone("one", &[]), remote.clone("other", &["--depth=1"]));
+        let once = [
+            "-c",
+            client,
+            "-c",
+            "ralph.maxAttempts=1",
+            "ralph",
+            "run",
+            CHANGE,
+            "--",
+            &agent,
+        ];
+        one.cmd(&once).run().exits(6);
+        other.cmd(&once).run().exits(6);
+        one.cmd(&["-c", client, "ralph", "run", CHANGE, "--keep", "--", &agent])
+            .run()
+            .exits(0);
+        assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n", "{name}");
+        let events = fs::read_to_string(one.dir.join(".git/ralph/add-login/events.jsonl")).unwrap();
+        let came = r#""event":"handed_over","from":null,"remote":"origin","change":"add-login"}"#;
+        assert_eq!(events.matches(came).count(), 2, "{events}");
+    }
+}
+
+#[test]
+fn a_host_of_branches_alone_keeps_loops_below_a_branch() {
+    let remote = Remote::new();
+    remote.refuse("case $ref in refs/heads/*) false ;; *) true ;; esac");
+    let one = remote.clone("one", &[]);
+    let agent = remote.sandbox.completing("echo x >>f");
+    one.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(7);
+    for clone in [one, remote.clone("other", &[])] {
+        clone.git(&["config", "ralph.remoteRefs", "refs/heads/ralph-state"]);
+        let ended = clone.ralph(&["run", CHANGE, "--keep", "--", &agent]);
+        assert!([0, 5].contains(&ended.code), "{}", ended.stderr);
+    }
+    assert_eq!(
+        remote
+            .git(&[
+                "log",
+                "-1",
+                "--format=%s",
+                "refs/heads/ralph-state/add-login/state"
+            ])
+            .split(' ')
+            .next_back(),
+        Some("finished\n")
+    );
+}
