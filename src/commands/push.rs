@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::paths::first_few;
 use crate::remote::Server;
 use crate::remote::handover::{Pushed, push};
+use crate::remote::taken_along;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -52,18 +53,4 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
     });
     Ok(Exit::Done)
-}
-
-/// Returns the paths of the user's that were not committed when the loop began: they are part of its first checkpoint.
-async fn taken_along(open: &crate::engine::Loop<'_>) -> Result<Vec<Vec<u8>>, Error> {
-    let Some(head) = &open.state.original_head else {
-        return Ok(Vec::new());
-    };
-    let git = &open.context.repo.git;
-    let (from, to) = (
-        git.tree_of(head).await?,
-        git.tree_of(&open.state.before.initial).await?,
-    );
-    let changes = git.diff_trees(&from, &to).await?;
-    Ok(changes.into_iter().map(|(_, path)| path).collect())
 }

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::base::Base;
 use super::lease::{patience, renewal};
-use super::portable::{self, Packed};
+use super::portable::{self, Packed, taken_along};
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{Answer, Server, There};
@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid};
+use crate::paths::first_few;
 
 /// What this run put on the remote last.
 #[derive(Debug)]
@@ -148,7 +149,7 @@ impl HeldLoop {
             checkpoint: open.state.checkpoint.clone(),
             blocked: None,
         };
-        let begun = Instant::now();
+        let (begun, is_first) = (Instant::now(), self.last.is_none());
         loop {
             match self.push(record.clone(), &packed).await? {
                 Answer::Ours => break,
@@ -162,6 +163,15 @@ impl HeldLoop {
                 Answer::Unknown(_) => self.end = Some(End::Silent),
             }
             return self.require();
+        }
+        if is_first {
+            let mine = taken_along(open).await?;
+            if !mine.is_empty() {
+                let files = first_few(&mine).join(", ");
+                open.tell(format!(
+                    "pushed with what you had not committed when the loop began: {files}"
+                ));
+            }
         }
         self.packed = Some(packed);
         self.note_base()?;

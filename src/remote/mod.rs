@@ -22,7 +22,7 @@ use crate::git::{Git, GitError};
 use crate::names::Oid;
 
 pub use lease::Watch;
-pub use portable::require_same;
+pub use portable::{require_same, taken_along};
 pub use server::{Server, There};
 pub use tenure::{Taken, Tenure, drive};
 

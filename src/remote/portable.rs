@@ -141,3 +141,20 @@ pub fn require_same(context: &Context<'_>, portable: &Portable) -> Result<(), Er
         _ => Ok(()),
     }
 }
+
+/// Returns the paths of the user's that were not committed when the loop began: they are part of its first checkpoint.
+///
+/// # Errors
+/// If git cannot compare the two.
+pub async fn taken_along(open: &Loop<'_>) -> Result<Vec<Vec<u8>>, Error> {
+    let Some(head) = &open.state.original_head else {
+        return Ok(Vec::new());
+    };
+    let git = &open.context.repo.git;
+    let (from, to) = (
+        git.tree_of(head).await?,
+        git.tree_of(&open.state.before.initial).await?,
+    );
+    let changes = git.diff_trees(&from, &to).await?;
+    Ok(changes.into_iter().map(|(_, path)| path).collect())
+}

@@ -40,6 +40,12 @@ fn what_was_not_committed_is_named_when_it_is_pushed() {
     let pushed = clone.ralph(&["push", CHANGE]).exits(0);
     let wanted = "with what you had not committed when it began: mine\n";
     assert!(pushed.stderr.contains(wanted), "{}", pushed.stderr);
+    let other = remote.clone("other", &[]);
+    fs::write(other.dir.join("mine"), "mine\n").unwrap();
+    other.git(&["config", "ralph.remoteRefs", "refs/heads/other"]);
+    let run = other.ralph(&["run", CHANGE, "--", "false"]);
+    let wanted = "pushed with what you had not committed when the loop began: mine\n";
+    assert!(run.stderr.contains(wanted), "{}", run.stderr);
 }
 
 #[test]
