@@ -3,11 +3,13 @@
 pub mod complete;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 
 use self::complete::{adapters, agents, loops, story_lists};
+use crate::engine::Place;
 use crate::settings::{Limit, Options, parse_duration};
 
 /// The arguments of `git ralph next` and `git ralph retry`.
@@ -60,6 +62,23 @@ pub struct Settings {
     /// A gate: a shell command that must succeed before a checkpoint; repeatable (ralph.verify)
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
+}
+
+/// A work tree of the loop's own.
+#[derive(Debug, Clone, Args)]
+pub struct OwnWorkTree {
+    /// Work in a new linked work tree, at the present commit; yours stays as it is (ralph.worktreeDir)
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, value_hint = ValueHint::DirPath)]
+    pub worktree: Option<Option<PathBuf>>,
+}
+
+impl OwnWorkTree {
+    /// Returns the place of the work tree, if the loop is to get one.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        let named = |dir: &Option<PathBuf>| dir.clone().map_or(Place::Configured, Place::Named);
+        self.worktree.as_ref().map(named)
+    }
 }
 
 /// The source of the stories.

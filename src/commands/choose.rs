@@ -166,7 +166,13 @@ async fn offers(open: &mut Loop<'_>) -> Result<Offers, Error> {
             keep: "the same, but the stash entries stay".to_owned(),
         });
     }
+    let own = open.state.linked.is_some();
     let cleanup = match engine::can_clean_up(open).await {
+        Ok(()) if own => format!(
+            "all changes go to the work tree of {}, uncommitted; {} is deleted, and the loop's work tree removed",
+            open.state.begun_on().map_or("the beginning", String::as_str),
+            open.state.branch
+        ),
         Ok(()) => format!(
             "return to {} with all changes uncommitted; {} is deleted{}",
             open.state.original_name(),

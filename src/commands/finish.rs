@@ -1,7 +1,7 @@
 //! `git ralph finish`.
 
 use super::choose::{AT_THE_END, by_flag, choose, closes};
-use super::{open_loop, summarise};
+use super::{here, open_loop, summarise};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
 use crate::engine::step_refusal::StepRefusal;
@@ -12,11 +12,15 @@ use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::ui::{self, Narrator, Screen};
+use clap::ValueHint;
 use clap_complete::engine::ArgValueCandidates;
+use std::path::PathBuf;
 
 /// The arguments of `git ralph finish`.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "git ralph finish [--cleanup [--index] | --keep] [--json] [<change>]")]
+#[command(
+    override_usage = "git ralph finish [--cleanup [--index | --into <DIR>] | --keep] [--json] [<change>]"
+)]
 pub struct Args {
     /// The choice.
     #[command(flatten)]
@@ -24,6 +28,10 @@ pub struct Args {
     /// With --cleanup, stage again what was staged before the loop and the loop has not changed
     #[arg(long)]
     pub index: bool,
+    /// With --cleanup, for a loop with a work tree of its own: the work tree that gets the changes; defaults to the one
+    /// on the branch where the loop began
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["keep", "index"], value_hint = ValueHint::DirPath)]
+    pub into: Option<PathBuf>,
     /// The change; `cleanup` or `keep` may stand before it as a word
     #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(choices_and_loops))]
     pub words: Vec<String>,
@@ -63,7 +71,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Finish::Cleanup { .. } => Finish::Cleanup { index: args.index },
         Finish::Keep => Finish::Keep,
     };
-    engine::finish(&mut open, choice).await?;
+    let into = match &args.into {
+        Some(dir) => Some(here()?.join(dir)),
+        None => None,
+    };
+    engine::finish_into(&mut open, choice, into.as_deref()).await?;
     summarise(&mut open).await;
     Ok(Exit::Done)
 }

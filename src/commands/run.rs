@@ -70,6 +70,9 @@ pub struct Args {
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
     #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
     pub strategy: Option<Strategy>,
+    /// A work tree of its own.
+    #[command(flatten)]
+    pub worktree: cli::OwnWorkTree,
     /// Start although a gate fails before any work; no story is complete until it passes
     #[arg(long)]
     pub allow_red: bool,
@@ -149,6 +152,8 @@ pub(super) async fn one(
         agent: args.agent.clone(),
         restart: false,
         allow_red: args.allow_red,
+        own_work_tree: args.worktree.place(),
+        linked: None,
     };
     let mut tenure = None;
     if args.remote.is_some() || options.settings.remote.is_some() {

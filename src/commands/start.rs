@@ -36,6 +36,9 @@ pub struct Args {
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
     #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
     pub strategy: Option<Strategy>,
+    /// A work tree of its own.
+    #[command(flatten)]
+    pub worktree: cli::OwnWorkTree,
     /// If the loop is active, abort it first, and begin anew
     #[arg(long, conflicts_with = "resume")]
     pub restart: bool,
@@ -85,6 +88,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         agent: Vec::new(),
         restart: args.restart,
         allow_red: args.allow_red,
+        own_work_tree: args.worktree.place(),
+        linked: None,
     };
     let previewed = |found: Found| Preview {
         stories: Stories::of(&change, &found.source, found.listing, &[]),

@@ -7,7 +7,7 @@ use super::damaged;
 use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
-use crate::events::Observer;
+use crate::events::{Event, Observer, What};
 use crate::git::{Git, GitError, Head, Repo, Signers, discover, discover_in_files};
 use crate::names::Change;
 use crate::settings::{Configuration, Places, to_std};
@@ -83,14 +83,7 @@ impl<'o> Context<'o> {
         };
         refuse_other_git_dir(&repo, dir)?;
         let configuration = configuration?;
-        configuration.describe(&mut repo);
-        let signers = configuration.identities.signers();
-        repo.git = repo
-            .git
-            .clone()
-            .with_limit(to_std(configuration.settings.command_timeout))
-            .with_own_identity(signers.is_none());
-        repo.signers = signers.unwrap_or_else(Signers::own);
+        describe(&configuration, &mut repo);
         let standing = dir.canonicalize().ok();
         let below_top = standing
             .as_deref()
@@ -105,6 +98,31 @@ impl<'o> Context<'o> {
             stop,
             hook_run: None,
         })
+    }
+
+    /// Goes to another work tree of the repository, and reads its configuration, which may differ.
+    ///
+    /// # Errors
+    /// If git does not find the work tree, or a setting is invalid.
+    pub(super) async fn at(self, top: &Path) -> Result<Self, Error> {
+        let here = Git::at_top(top);
+        let (found, configuration) = tokio::join!(discover(top), Configuration::read(&here));
+        let ((mut repo, head), configuration) = (found?, configuration?);
+        describe(&configuration, &mut repo);
+        let below_top = Some(self.below_top).filter(|below| top.join(below).is_dir());
+        Ok(Self {
+            repo,
+            below_top: below_top.unwrap_or_default(),
+            head,
+            configuration,
+            ..self
+        })
+    }
+
+    /// Shows a message about a change that has no open loop.
+    pub(super) fn tell(&mut self, change: &Change, message: String) {
+        let event = Event::now(change.as_str(), What::Notice { message });
+        self.observer.event(&event);
     }
 
     /// Returns the change of the live loop that leaves HEAD of this work tree in its place, else the change whose branch
@@ -170,6 +188,18 @@ impl<'o> Context<'o> {
             (several, _) => Err(OpenRefusal::SeveralLoops(names(several)).into()),
         }
     }
+}
+
+/// Tells a repository what was configured for it.
+pub(super) fn describe(configuration: &Configuration, repo: &mut Repo) {
+    configuration.describe(repo);
+    let signers = configuration.identities.signers();
+    repo.git = repo
+        .git
+        .clone()
+        .with_limit(to_std(configuration.settings.command_timeout))
+        .with_own_identity(signers.is_none());
+    repo.signers = signers.unwrap_or_else(Signers::own);
 }
 
 /// Returns the error for a directory that is in no work tree, with git's own words.

@@ -23,6 +23,7 @@ pub(crate) mod numbers;
 mod open_loop;
 pub(crate) mod open_refusal;
 pub(crate) mod output_tail;
+mod own_work_tree;
 pub(crate) mod position;
 pub mod progress;
 mod recover;
@@ -40,14 +41,17 @@ mod watch;
 pub use attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, note_prompted, prompt_text,
 };
+use context::describe;
 pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;
 pub use open_loop::Loop;
+pub(crate) use own_work_tree::refusal as go_to_own_refused;
+pub use own_work_tree::{Place, make as make_work_tree};
 pub use progress::Step;
 pub use recover::{look, open};
 pub use steps::abort::abort;
 pub use steps::adopt::{Portable, adopt};
-pub use steps::finish::{Finish, can_clean_up, finish};
+pub use steps::finish::{Finish, can_clean_up, finish, finish_into};
 pub use steps::manual::{complete, fail, revert, skip};
 pub use steps::preflight::{Found, StartOptions};
 pub(crate) use steps::prune::outdated;

@@ -44,6 +44,14 @@ pub enum OpenRefusal {
     SeveralLoops(Vec<String>),
     #[error("loop '{change}' belongs to the work tree {path}")]
     OtherWorkTree { change: String, path: String },
+    /// The work tree that a loop made for itself.
+    #[error("the work tree of loop '{change}' {}: {}", if *is_gone { "is gone" } else { "no longer belongs to this repository" }, path.display())]
+    WorkTreeGone {
+        change: String,
+        path: PathBuf,
+        /// True if nothing is there.
+        is_gone: bool,
+    },
     #[error("there is no saved attempt {attempt}")]
     UnknownAttempt { change: String, attempt: String },
     #[error("'{0}' is not an attempt: use <story>@<number>")]
@@ -83,6 +91,18 @@ fn repair(git_dir: &Path) -> String {
     }
 }
 
+/// Returns the command that makes the work tree of a loop again; what is in its place is moved.
+fn make_again(change: &str, path: &Path, is_gone: bool) -> String {
+    let start = format!("git ralph start {change} --worktree");
+    let path = path.to_string_lossy();
+    if is_gone {
+        start
+    } else {
+        let aside = format!("{path}.old");
+        format!("mv {} {} && {start}", quoted(&path), quoted(&aside))
+    }
+}
+
 /// Returns the command that begins a loop for one of these changes.
 fn start_one_of(changes: &[String]) -> String {
     match changes {
@@ -111,6 +131,11 @@ impl Advise for OpenRefusal {
             Self::SeveralChanges(_) => hint("name one of them in the same command"),
             Self::SeveralLoops(_) => hint("name one of them, or see: git ralph status"),
             Self::OtherWorkTree { path, .. } => hint(format!("cd {}", quoted(path))),
+            Self::WorkTreeGone {
+                change,
+                path,
+                is_gone,
+            } => hint(make_again(change, path, *is_gone)),
             Self::UnknownAttempt { change, .. } => hint(format!("git ralph log {change}")),
             Self::NoAttempt(_) => hint("git ralph log"),
             Self::NoStoryOrChange { change, .. } => hint(format!("attempts: git ralph log {change}")),

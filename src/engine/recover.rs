@@ -3,9 +3,10 @@
 
 use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
+use super::own_work_tree::go_to_own;
 use super::position::View;
 use super::steps::revert::Undoing;
-use super::steps::{abort, adopt, checkpoint, close, finish, restore, revert, start};
+use super::steps::{abort, adopt, checkpoint, close, finish, leave, restore, revert, start};
 use super::{Context, Loop, stash};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
@@ -20,8 +21,11 @@ use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 ///
 /// # Errors
 /// If there is no such loop, another process holds it, or it cannot be read.
-pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
+pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
+    if let Some(state) = store.load()? {
+        context = go_to_own(context, &state).await?;
+    }
     let lock = store.lock()?;
     let Some(state) = store.load()? else {
         return Err(OpenRefusal::UnknownLoop {
@@ -49,6 +53,7 @@ pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>,
         open.view = View::of_head(&open.context.head);
     }
     allow_retries(&open.context, &mut open.state);
+    leave::take_away(&mut open).await?;
     Ok(open)
 }
 
@@ -115,8 +120,10 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         .into());
     };
     allow_retries(&context, &mut state);
-    let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running;
-    let here = state.worktree.as_path() == context.repo.top;
+    let is_leaving = state.linked.as_ref().is_some_and(|linked| linked.leaving);
+    let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running || is_leaving;
+    let place = state.worktree.as_path();
+    let here = place == context.repo.top || state.linked.is_some() && (place.is_dir() || is_leaving);
     let is_held = || {
         let busy =
             |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
@@ -248,6 +255,7 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
         Intent::Cleanup(plan) => finish::apply_cleanup(open, &plan, None).await,
         Intent::Close(plan) => close::apply(open, plan).await,
         Intent::Adopt(plan) => adopt::apply(open, plan, false).await,
+        Intent::Leave(plan) => leave::apply(open, &plan).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
         Intent::Abort(plan) => {
             abort::apply(open, &plan, None).await?;

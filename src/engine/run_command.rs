@@ -62,19 +62,28 @@ pub(crate) async fn run_command(
         Ending::NotStarted(_) => true,
         _ => false,
     };
-    let why = match ended.ending {
-        Ending::Exited(0) => return Ok(Passed::Yes),
-        Ending::Interrupted(signal) => return Ok(Passed::Interrupted(signal)),
-        Ending::Exited(code) => format!("exit code {code}"),
-        Ending::Killed(signal) => format!("ended by signal {signal}"),
-        Ending::TimedOut(why) => why,
-        Ending::NotStarted(error) => error.to_string(),
+    if let Ending::Interrupted(signal) = ended.ending {
+        return Ok(Passed::Interrupted(signal));
+    }
+    let Some(why) = failure_of(ended.ending) else {
+        return Ok(Passed::Yes);
     };
     Ok(Passed::No(Failure {
         why,
         cannot_be_run,
         tail,
     }))
+}
+
+/// Returns the reason why a command failed, in words; `None` if it succeeded.
+pub(super) fn failure_of(ending: Ending) -> Option<String> {
+    match ending {
+        Ending::Exited(0) => None,
+        Ending::Exited(code) => Some(format!("exit code {code}")),
+        Ending::Killed(signal) | Ending::Interrupted(signal) => Some(format!("ended by signal {signal}")),
+        Ending::TimedOut(why) => Some(why),
+        Ending::NotStarted(error) => Some(error.to_string()),
+    }
 }
 
 /// Returns the job of a process of the loop that is not about a story.
@@ -129,10 +138,10 @@ pub(super) fn git_settings(
 }
 
 /// Listens to a command.
-struct CommandListener<'a> {
-    change: String,
-    observer: &'a mut dyn Observer,
-    tail: OutputTail,
+pub(super) struct CommandListener<'a> {
+    pub change: String,
+    pub observer: &'a mut dyn Observer,
+    pub tail: OutputTail,
 }
 
 impl Listener for CommandListener<'_> {

@@ -266,6 +266,9 @@ pub enum What {
         /// The ref that keeps the final state.
         #[serde(rename = "ref")]
         kept: String,
+        /// For a loop with a work tree of its own: the one that got the changes, or that was left by abort.
+        #[serde(default)]
+        worktree: Option<String>,
     },
 }
 

@@ -132,6 +132,10 @@ impl Status {
             }
             Phase::Complete => {
                 let (cleanup, keep) = match self.strategy {
+                    Strategy::Branch if self.worktree.is_some() => (
+                        "to bring all changes, uncommitted, to where it began",
+                        "to close the loop; its branch and its work tree stay",
+                    ),
                     Strategy::Branch => (
                         "to return to the original branch with all changes uncommitted",
                         "to stay on the loop's branch with its commits",

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::engine::go_to_own_refused;
 use crate::engine::position::branch_gone;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::error::Error;
+use crate::error::{Advise, Error};
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
@@ -31,6 +32,8 @@ pub struct Status {
     pub original_branch: Option<String>,
     /// The commit on which it began; null on a branch without one.
     pub original_head: Option<Oid>,
+    /// The work tree that the loop made for itself; null if it works in one of the user's, or is finished.
+    pub worktree: Option<String>,
     /// The latest checkpoint.
     pub checkpoint: Oid,
     /// Number of all stories; null if the list cannot be read.
@@ -237,10 +240,16 @@ impl Status {
         let top = &repo.top;
         if state.worktree.as_path() != top.as_path() {
             let place = state.worktree.as_path();
-            return Ok(Self {
-                work_tree: Some(place.to_owned()),
-                ..Self::of(state, place).await
-            });
+            let told = match go_to_own_refused(repo, state) {
+                Some(refusal) => Self {
+                    way_back: refusal.advice().hint.map(|command| (command, "to make it again")),
+                    ..Self::told(state, None, Some(refusal.to_string()))
+                },
+                None => Self::of(state, place).await,
+            };
+            // Every command finds the loop's own work tree.
+            let work_tree = state.linked.is_none().then(|| place.to_owned());
+            return Ok(Self { work_tree, ..told });
         }
         let is_there = |head: &Head| {
             let own = state.loop_head();
@@ -328,6 +337,7 @@ impl Status {
             }
             (None, _) => None,
         };
+        let has_own = state.linked.is_some() && state.is_live();
         let nothing_left =
             current.is_none() && next_up == Some(Upcoming::Nothing) && progress.phase == Phase::Ready;
         Self {
@@ -339,8 +349,9 @@ impl Status {
             },
             branch: state.branch.clone(),
             strategy: state.strategy,
-            original_branch: state.original_branch.clone(),
+            original_branch: state.begun_on().cloned(),
             original_head: state.original_head.clone(),
+            worktree: has_own.then(|| state.worktree.to_string()),
             checkpoint: state.checkpoint.clone(),
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),

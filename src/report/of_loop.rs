@@ -69,7 +69,7 @@ pub async fn of_loop(
         made: Timestamp::now(),
         phase: state.progress.phase,
         branch: state.branch.clone(),
-        original_branch: state.original_branch.clone(),
+        original_branch: state.begun_on().cloned(),
         original_head: state.original_head.clone(),
         tip: state.checkpoint.clone(),
         agents: Vec::new(),

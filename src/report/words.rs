@@ -49,7 +49,9 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
         What::MaxRetriesExceeded { story, .. } => {
             (Kind::Notice, format!("story {story} failed, no retries left"))
         }
-        What::Finished { how, branch, kept } => {
+        What::Finished {
+            how, branch, kept, ..
+        } => {
             let on = branch.as_deref().unwrap_or("a detached HEAD");
             (Kind::Finished, format!("{how}, on {on}; kept as {kept}"))
         }

@@ -119,6 +119,12 @@ pub struct Settings {
     pub lease: SignedDuration,
     /// The beginning of the refs of loops on a remote, with a slash at its end.
     pub remote_refs: String,
+    /// The directory in which loops get work trees of their own; relative to the main work tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree_dir: Option<String>,
+    /// Shell command that prepares a new work tree of a loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree_setup: Option<String>,
 }
 
 impl Default for Settings {
@@ -156,6 +162,8 @@ impl Default for Settings {
             remote: None,
             lease: SignedDuration::from_mins(15),
             remote_refs: "refs/ralph/".to_owned(),
+            worktree_dir: None,
+            worktree_setup: None,
         }
     }
 }
@@ -404,6 +412,8 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.remote" => settings.remote = text(value),
         "ralph.lease" => settings.lease = lease(key, value)?,
         "ralph.remoterefs" => settings.remote_refs = ref_prefix(key, value)?,
+        "ralph.worktreedir" => settings.worktree_dir = text(value),
+        "ralph.worktreesetup" => settings.worktree_setup = text(value),
         _ => match key
             .strip_prefix("ralph.agent.")
             .and_then(|rest| rest.rsplit_once('.'))

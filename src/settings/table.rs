@@ -105,6 +105,16 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "where a new loop makes its checkpoints: branch, or stash: HEAD, its branch and the index stay as they are",
     ),
     (
+        "ralph.worktreeDir",
+        "../<repository>.ralph",
+        "directory in which a loop begun with --worktree gets a work tree named after its change; from the main work tree",
+    ),
+    (
+        "ralph.worktreeSetup",
+        "none",
+        "shell command that prepares such a new work tree, before the loop begins there",
+    ),
+    (
         "ralph.onFailure",
         "stop",
         "what git ralph run does when a story has no retries left: stop, skip the story, or finish the loop",

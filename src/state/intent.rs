@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Verdict;
 use crate::names::Oid;
+use crate::paths::WorkTreePath;
 use crate::refs::{KeptRef, Update};
 
 /// A step that has begun to change things.
@@ -31,6 +32,8 @@ pub enum Intent {
     Close(ClosePlan),
     /// `pull`: goes to the checkpoint of a loop that comes from a remote.
     Adopt(AdoptPlan),
+    /// `finish --cleanup` or `abort` of a loop with a work tree of its own: that work tree is left.
+    Leave(LeavePlan),
 }
 
 impl Intent {
@@ -42,7 +45,8 @@ impl Intent {
             Self::Checkpoint(_) => "a checkpoint",
             Self::Save(_) => "saving the state before an attempt",
             Self::Revert(_) => "going back to the checkpoint",
-            Self::Cleanup(_) | Self::Keep(_) | Self::Close(_) => "finish",
+            Self::Leave(plan) if plan.into.is_none() => "abort",
+            Self::Cleanup(_) | Self::Keep(_) | Self::Close(_) | Self::Leave(_) => "finish",
             Self::Abort(_) => "abort",
             Self::Restore(_) => "restore",
             Self::Adopt(_) => "pull",
@@ -205,4 +209,30 @@ pub struct AdoptPlan {
     pub attempts: Vec<KeptRef>,
     /// True if this loop began in this repository, whose records still hold.
     pub is_known: bool,
+}
+
+/// Plan of leaving the loop's own work tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeavePlan {
+    /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
+    pub finished: Oid,
+    /// The branch's tip, to be deleted.
+    pub tip: Oid,
+    /// The work tree that gets the changes; absent if the loop is aborted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub into: Option<IntoPlan>,
+}
+
+/// The work tree that gets the changes of a loop, uncommitted: only its files are changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntoPlan {
+    /// Its top directory.
+    pub worktree: WorkTreePath,
+    /// Short name of the branch that is checked out in it; absent if HEAD is detached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The tree of its HEAD, which its files have.
+    pub from: Oid,
+    /// The tree that its files get.
+    pub merged: Oid,
 }

@@ -3,6 +3,7 @@
 
 mod agent_session;
 mod intent;
+mod linked;
 pub mod noted;
 mod store;
 mod strategy;
@@ -20,9 +21,10 @@ use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use intent::{
-    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Intent, KeepPlan, RestorePlan, RevertPlan,
-    SavePlan, SavePoint, StartPlan,
+    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Intent, IntoPlan, KeepPlan, LeavePlan,
+    RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
 };
+pub use linked::Linked;
 pub use noted::Noted;
 pub use store::{Lock, StateError, Store, changes};
 
@@ -270,6 +272,9 @@ pub struct State {
     pub checkpoint_tree: Oid,
     /// The work tree's top directory.
     pub worktree: WorkTreePath,
+    /// The origin of that work tree, if the loop made one for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linked: Option<Linked>,
     /// Time of the loop's beginning.
     pub started: Timestamp,
     /// The part that the state machine decides.

@@ -231,6 +231,15 @@ impl Store {
         self.lock_file(&dir.join(".start.lock"))
     }
 
+    /// Takes the lock under which a work tree is made for the loop; makes nothing else of the loop.
+    ///
+    /// # Errors
+    /// [`StateError::Busy`] if another process has it.
+    pub fn lock_making(&self) -> Result<Lock, StateError> {
+        share_root(&self.root)?;
+        self.lock_file(&self.root.join(format!(".{}.worktree.lock", self.change)))
+    }
+
     fn lock_file(&self, path: &Path) -> Result<Lock, StateError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);

@@ -123,15 +123,27 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             },
         ),
         What::Notice { message } => line(&mut text, message),
-        What::Finished { how, branch, kept } => {
+        What::Finished {
+            how,
+            branch,
+            kept,
+            worktree,
+        } => {
             let on = branch.as_deref().unwrap_or("a detached HEAD");
-            let what = match how.as_str() {
-                "cleanup" => format!("finished: on {on} again, with all changes uncommitted"),
-                "abort" => format!(
-                    "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"
-                ),
-                _ if on == format!("ralph/{change}") => format!("finished: on {on}, with its commits"),
-                _ => format!("finished: HEAD stays on {on}"),
+            let what = match (how.as_str(), worktree) {
+                ("cleanup", Some(into)) => {
+                    format!("finished: all changes are in {into}, uncommitted, on {on}")
+                }
+                ("abort", Some(_)) => "aborted: the loop's work tree is left".to_owned(),
+                ("keep", Some(stays)) => format!("finished: on {on}, with its commits, in {stays}"),
+                _ => match how.as_str() {
+                    "cleanup" => format!("finished: on {on} again, with all changes uncommitted"),
+                    "abort" => format!(
+                        "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"
+                    ),
+                    _ if on == format!("ralph/{change}") => format!("finished: on {on}, with its commits"),
+                    _ => format!("finished: HEAD stays on {on}"),
+                },
             };
             line(&mut text, &what);
             line(&mut text, &format!("the loop's commits are kept: git log {kept}"));

@@ -26,6 +26,9 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         Strategy::Stash => format!("on {from}, which stays as it is (strategy stash)"),
     };
     let _ = writeln!(text, "{} {place}", bold(change.as_str()));
+    if let Some(own) = &status.worktree {
+        let _ = writeln!(text, "work tree {own}");
+    }
     let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
         let _ = writeln!(text, "{}", narration::far(done, total, &status.skipped));

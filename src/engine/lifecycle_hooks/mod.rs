@@ -150,6 +150,7 @@ pub(super) async fn before_finish(
         how: how.to_owned(),
         branch,
         kept: open.state.change.ralph_ref("finished"),
+        worktree: None,
     };
     let call = Call {
         hook: Hook::PreFinish,

@@ -1,5 +1,6 @@
 //! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
+use super::leave;
 use super::original::{ORIGINAL_INDEX, original_now, restore_original_index};
 use crate::engine::position::branch_tip;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -15,12 +16,23 @@ use crate::refs::Update;
 use crate::state::{AbortPlan, Intent, Progress};
 
 /// Restores HEAD, index and work tree to their state before the loop, and closes the loop. The present state is kept as
-/// `refs/ralph/<change>/finished`. Two scans of the work tree.
+/// `refs/ralph/<change>/finished`. Two scans of the work tree. A work tree that the loop made for itself is left, as
+/// there was none before.
 ///
 /// # Errors
 /// If a person is needed (exit 7): HEAD is elsewhere, or the original branch has moved, is gone or is checked out
 /// elsewhere. Nothing is changed then.
 pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
+    if open.state.linked.is_none() {
+        return abort_in_place(open).await;
+    }
+    leave::give_up(open).await?;
+    lifecycle_hooks::tell_hooks(open, None).await?;
+    leave::take_away(open).await
+}
+
+/// Does the same in the loop's work tree, even if that is its own: it stays.
+pub(super) async fn abort_in_place(open: &mut Loop<'_>) -> Result<(), Error> {
     abort_untold(open).await?;
     tell(open);
     lifecycle_hooks::tell_hooks(open, None).await?;
@@ -61,6 +73,7 @@ pub(crate) fn tell(open: &mut Loop<'_>) {
         how: "abort".to_owned(),
         branch: open.state.original_branch.clone(),
         kept: open.state.change.ralph_ref("finished"),
+        worktree: None,
     });
 }
 

@@ -174,7 +174,7 @@ async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     };
     let tree = repo.git.tree_of(&head).await?;
     let staged = repo.commit_tree(&tree, &[&head], "what was staged").await?;
-    let message = snapshot_message(&state.original_place(), &state.change);
+    let message = snapshot_message(&state.original_place(), &state.change, state.linked.as_ref());
     let tree = repo.git.tree_of(&state.before.initial).await?;
     Ok(Before {
         snapshot: repo.commit_tree(&tree, &[&head, &staged], &message).await?,

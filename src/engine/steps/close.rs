@@ -44,6 +44,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: ClosePlan) -> Result<(), Er
         how: if plan.keep { "keep" } else { "cleanup" }.to_owned(),
         branch: head.branch.map(|branch| short_branch(&branch).to_owned()),
         kept: name,
+        worktree: None,
     });
     Ok(())
 }

@@ -1,8 +1,11 @@
 //! `finish`: brings the work back to the original branch as uncommitted changes, or leaves it on the loop's branch.
 
 use std::fs;
+use std::path::Path;
 
 use super::close::close;
+use super::final_state::{final_state, work_tree_now};
+use super::leave;
 use super::original::{ORIGINAL_INDEX, original_now};
 use super::prune::prune;
 use crate::async_cmd::quoted;
@@ -12,7 +15,6 @@ use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::index_file::Index;
-use crate::git::worktree::Count;
 use crate::git::{Repo, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
@@ -40,15 +42,29 @@ pub enum Finish {
 /// If a person is needed (exit 7): HEAD is elsewhere, or the original branch is gone, checked out elsewhere, or has
 /// moved on and conflicts. Nothing is changed then.
 pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
+    finish_into(open, how, None).await
+}
+
+/// Does the same; the work of a loop with a work tree of its own goes `into` this one, else into the one that has the
+/// branch checked out on which the loop began.
+///
+/// # Errors
+/// As [`finish`]; also if the loop has no work tree of its own.
+pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Result<(), Error> {
     open.require_live()?;
+    let has_own = open.state.linked.is_some();
+    if into.is_some() && !has_own {
+        return Err(FinishRefusal::NoWorkTreeOfItsOwn(open.change().to_string()).into());
+    }
     let (name, branch) = match how {
-        Finish::Cleanup { .. } => ("cleanup", open.state.original_branch.clone()),
+        Finish::Cleanup { .. } => ("cleanup", open.state.begun_on().cloned()),
         Finish::Keep => ("keep", Some(open.state.branch.clone())),
     };
     let in_place = !open.state.strategy.is_branch();
     lifecycle_hooks::before_finish(open, name, branch).await?;
     match how {
         _ if in_place => close(open, how == Finish::Keep).await?,
+        Finish::Cleanup { .. } if has_own => leave::bring(open, into).await?,
         Finish::Cleanup { index } => cleanup(open, index).await?,
         Finish::Keep => keep(open).await?,
     }
@@ -57,7 +73,7 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
     if let Err(error) = prune(&mut open.context, None).await {
         open.tell(format!("what older loops left could not be removed: {error}"));
     }
-    Ok(())
+    leave::take_away(open).await
 }
 
 async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
@@ -87,6 +103,10 @@ pub(crate) async fn apply_keep(open: &mut Loop<'_>, plan: KeepPlan) -> Result<()
     };
     let why = format!("ralph: finish --keep {}", open.state.change);
     open.context.repo.git.update_refs(&[update], &why).await?;
+    if open.state.linked.is_some() {
+        let git = &open.context.repo.git;
+        git.unlock_work_tree(open.state.worktree.as_path()).await?;
+    }
     open.advance(Progress::close)?;
     journal::end(open)?;
     let on = plan.head.map(|branch| short_branch(&branch).to_owned());
@@ -94,6 +114,11 @@ pub(crate) async fn apply_keep(open: &mut Loop<'_>, plan: KeepPlan) -> Result<()
         how: "keep".to_owned(),
         branch: on.clone(),
         kept: name,
+        worktree: open
+            .state
+            .linked
+            .as_ref()
+            .map(|_| open.state.worktree.to_string()),
     });
     tell_uncommitted_before(open, on.as_deref()).await
 }
@@ -144,7 +169,9 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
 /// The error with which it would fail.
 pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
-    if open.state.strategy.is_branch() {
+    if open.state.linked.is_some() {
+        leave::can_bring(open).await?;
+    } else if open.state.strategy.is_branch() {
         plan_cleanup(open, false).await?;
     }
     Ok(())
@@ -216,30 +243,6 @@ fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
     let index = Index::parse(&bytes, open.context.repo.oid_length).unwrap_or_default();
     let intended = index.entries.iter().filter(|entry| entry.intended);
     intended.map(|entry| entry.path.to_vec()).collect()
-}
-
-/// Reads the present work tree into a tree; the working index then describes it. One scan.
-async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
-    let checkpoint = open.checkpoint();
-    let (site, _, mut recorder) = open.parts();
-    if checkpoint.is_as_left(site).await? {
-        checkpoint.working_index(site, &mut recorder).await?;
-        return Ok(checkpoint.tree);
-    }
-    Ok(checkpoint.read(site, Count::Nothing, &mut recorder).await?.tree)
-}
-
-/// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
-async fn final_state(repo: &Repo, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
-    let of_tip = if *tip == state.checkpoint {
-        state.checkpoint_tree.clone()
-    } else {
-        repo.git.tree_of(tip).await?
-    };
-    if of_tip == *tree {
-        return Ok(tip.clone());
-    }
-    Ok(repo.commit_tree(tree, &[tip], "final state").await?)
 }
 
 /// Merges the loop's work into the original branch, which has moved from `was` to `now`, in the object database.
@@ -357,6 +360,7 @@ pub(crate) async fn apply_cleanup(
         how: "cleanup".to_owned(),
         branch: open.state.original_branch.clone(),
         kept,
+        worktree: None,
     });
     Ok(())
 }

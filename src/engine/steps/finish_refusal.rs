@@ -37,6 +37,29 @@ pub enum FinishRefusal {
     OriginalMoved { change: String, branch: String },
     #[error("{branch} is checked out in {path}")]
     OriginalElsewhere { branch: String, path: String },
+    /// `--into` for a loop in one of the user's work trees.
+    #[error("loop '{0}' works in a work tree of yours: it has no other to bring its work into")]
+    NoWorkTreeOfItsOwn(String),
+    /// A loop with a work tree of its own has nowhere to go.
+    #[error("{}", nowhere(branch.as_deref()))]
+    NoWorkTreeToGoTo {
+        change: String,
+        /// The branch on which the loop began.
+        branch: Option<String>,
+    },
+    #[error("{} is not another work tree of this repository", .0.display())]
+    NotAWorkTree(PathBuf),
+    #[error("{} has uncommitted changes:{}\nnothing was changed", path.display(), lines(paths))]
+    ChangesInTheWay { path: PathBuf, paths: Vec<String> },
+    #[error("loop '{other}' is active in {}", path.display())]
+    LoopInTheWay { other: String, path: PathBuf },
+    /// Files changed while they were being written, or since a crash.
+    #[error("cannot write the work of the loop to {}:\n  {words}", path.display())]
+    NotWritten {
+        change: String,
+        path: PathBuf,
+        words: String,
+    },
     #[error("branch {branch} had no commit when the loop began, and has one now")]
     OriginalBorn { change: String, branch: String },
     #[error(
@@ -48,6 +71,17 @@ pub enum FinishRefusal {
         branch: String,
         paths: Vec<String>,
     },
+}
+
+/// Returns the reason why the work of a loop has no work tree to go to.
+fn nowhere(branch: Option<&str>) -> String {
+    match branch {
+        Some(branch) => {
+            format!("{branch}, where the loop began, is checked out in no work tree, or in several")
+        }
+        None => "the loop began on a detached HEAD, so that no work tree is the one to bring its work to"
+            .to_owned(),
+    }
 }
 
 impl Advise for FinishRefusal {
@@ -80,6 +114,25 @@ impl Advise for FinishRefusal {
             Self::OriginalElsewhere { path, .. } => {
                 hint(format!("git -C {} checkout --detach", quoted(path))).exit(Exit::Person)
             }
+            Self::NoWorkTreeOfItsOwn(change) => hint(format!("git ralph finish --cleanup {change}")),
+            Self::NoWorkTreeToGoTo { change, .. } => hint(format!(
+                "git ralph finish --cleanup {change} --into <work tree>, or: git ralph finish --keep {change}"
+            ))
+            .exit(Exit::Person),
+            Self::NotAWorkTree(_) => hint("git worktree list shows them"),
+            Self::ChangesInTheWay { path, .. } => hint(format!(
+                "commit or stash them: git -C {} stash; or bring the work elsewhere: --into <work tree>",
+                quoted(&path.to_string_lossy())
+            ))
+            .exit(Exit::Person),
+            Self::LoopInTheWay { other, .. } => {
+                hint(format!("git ralph finish {other}, or: --into <another work tree>")).exit(Exit::Person)
+            }
+            Self::NotWritten { change, path, .. } => hint(format!(
+                "put what is in the way elsewhere, then: git ralph status {change} (see git -C {} status)",
+                quoted(&path.to_string_lossy())
+            ))
+            .exit(Exit::Person),
             Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => hint(format!(
                 "git ralph finish --keep {change}, then rebase or merge it yourself"
             ))

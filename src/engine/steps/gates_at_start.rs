@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 
-use super::abort::{abort, abort_untold};
+use super::abort::{abort_in_place, abort_untold};
 use super::manual;
 use super::preflight::StartOptions;
 use super::start_refusal::StartRefusal;
@@ -54,7 +54,7 @@ pub(super) async fn run_gates(
         abort_untold(open).await?;
         forget(open).await?;
     } else {
-        abort(open).await?;
+        abort_in_place(open).await?;
     }
     Err(red.into())
 }

@@ -8,7 +8,7 @@ use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::{Context, agent_of};
+use crate::engine::{Context, Place, agent_of};
 use crate::error::Error;
 use crate::git::index::{self, Entries};
 use crate::git::{GitError, RefInfo, locks, operations_in_progress};
@@ -16,7 +16,7 @@ use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::prompt::{self, Template};
 use crate::settings::{LoopSettings, Mark, Options, Settings, Strategy};
-use crate::state::{self, State, Store};
+use crate::state::{self, Linked, State, Store};
 use crate::stories::{Listing, Source};
 
 /// Options of `start` and `run` on the command line.
@@ -32,6 +32,10 @@ pub struct StartOptions {
     pub restart: bool,
     /// True to begin the loop although a gate fails before any work.
     pub allow_red: bool,
+    /// The work tree that the loop is to get for itself; `None` if it works in the present one.
+    pub own_work_tree: Option<Place>,
+    /// The origin of the present work tree, once it was made for the loop.
+    pub linked: Option<Linked>,
 }
 
 impl StartOptions {

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 
 use super::original::restore_original_index;
 use super::preflight::StartOptions;
-use super::snapshot::{kept_from_before, names};
+use super::snapshot::{kept_from_before, linked_in, names};
 use crate::engine::numbers::take_numbers;
+use crate::engine::own_work_tree::go_to_branch;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::wanted;
 use crate::engine::{Context, Loop};
@@ -25,10 +26,14 @@ use crate::stories::Source;
 /// # Errors
 /// If the branch or the snapshot is missing, or HEAD is elsewhere; nothing is changed then.
 pub async fn resume<'o>(
-    context: Context<'o>,
+    mut context: Context<'o>,
     change: &Change,
     options: &StartOptions,
 ) -> Result<Loop<'o>, Error> {
+    if let Some(place) = &options.own_work_tree {
+        let _alone = Store::new(&context.repo.common_dir, change).lock_making()?;
+        context = go_to_branch(context, change, place, &options.settings).await?;
+    }
     let repo = &context.repo;
     let git = &repo.git;
     let start_ref = change.ralph_ref("start");
@@ -53,6 +58,7 @@ pub async fn resume<'o>(
     };
     let original_branch =
         field("original-branch:").and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned));
+    let linked = linked_in(&message);
     let original_head = field("original-head:").and_then(|oid| Oid::parse(&oid));
     let history = git.subjects_since(original_head.as_ref(), &tip).await?;
     let initial = history
@@ -108,6 +114,7 @@ pub async fn resume<'o>(
         checkpoint_tree: git.tree_of(&tip).await?,
         checkpoint: tip,
         worktree: WorkTreePath::new(&repo.top),
+        linked,
         started: Timestamp::now(),
         progress: Progress::new(options.settings.max_retries, completed),
         settings: options.kept(),

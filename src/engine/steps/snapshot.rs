@@ -2,11 +2,17 @@
 //! its tree, and HEAD and the staged content as its parents, it has the shape of a stash. The refs of an earlier loop
 //! of this name stay.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use crate::engine::Context;
 use crate::error::Error;
 use crate::git::{Head, RefInfo};
 use crate::names::{Change, Oid};
+use crate::paths::{WorkTreePath, percent_decode};
 use crate::refs::KeptRef;
+use crate::state::Linked;
 
 /// Makes the two parents of the snapshot: HEAD (or a commit in its place), and the staged content.
 pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
@@ -34,13 +40,29 @@ pub(super) async fn anchor(context: &Context<'_>, has_index: bool, tips: &[Oid])
 }
 
 /// Returns the message of the snapshot, in which `start --resume` finds the former HEAD.
-pub(super) fn snapshot_message(head: &Head, change: &Change) -> String {
+pub(super) fn snapshot_message(head: &Head, change: &Change, linked: Option<&Linked>) -> String {
     let Head { branch, oid } = head;
+    let linked = linked.map_or_else(String::new, |linked| {
+        let branch = linked.branch.as_deref().unwrap_or("(detached)");
+        format!("begun-on: {branch}\nbegun-in: {}\n", linked.from)
+    });
     format!(
-        "before the loop {change}\n\noriginal-branch: {}\noriginal-head: {}\n",
+        "before the loop {change}\n\noriginal-branch: {}\noriginal-head: {}\n{linked}",
         branch.as_deref().unwrap_or("(detached)"),
         oid.as_ref().map_or("(none)", Oid::as_str),
     )
+}
+
+/// Returns the origin of the loop's own work tree by the message of a snapshot, if the loop had one.
+pub(super) fn linked_in(message: &str) -> Option<Linked> {
+    let field = |name: &str| message.lines().find_map(|line| line.strip_prefix(name));
+    let branch = field("begun-on: ")?;
+    let from = percent_decode(field("begun-in: ")?);
+    Some(Linked {
+        branch: (branch != "(detached)").then(|| branch.to_owned()),
+        from: WorkTreePath::new(Path::new(OsStr::from_bytes(&from))),
+        leaving: false,
+    })
 }
 
 /// Returns the names of these refs.

@@ -48,11 +48,15 @@ pub(super) async fn begin<'o>(
     open.view = View::of_head(&head);
     open.emit(What::Started {
         branch: open.state.branch.clone(),
-        original_branch: open.state.original_branch.clone(),
+        original_branch: open.state.begun_on().cloned(),
         original_head: open.state.original_head.clone(),
         checkpoint: open.state.checkpoint.clone(),
         source: open.state.source.path.clone(),
     });
+    if open.state.linked.is_some() {
+        let top = open.context.repo.top.display().to_string();
+        open.tell(format!("its own work tree: {top}"));
+    }
     // A new loop has just looked at the branch, and has chosen free names.
     apply(&mut open, &plan, Some(UserRefs::default())).await?;
     open.view.at_checkpoint = true;
@@ -131,7 +135,7 @@ async fn compute(
     let (reading, (below, staged), anchor) = (reading?, staged?, anchor?);
     recorded?;
     let parents: Vec<&Oid> = head.into_iter().collect();
-    let message = snapshot_message(&context.head, change);
+    let message = snapshot_message(&context.head, change, options.linked.as_ref());
     let both = [&below, &staged];
     let (recorded, snapshot, checkpoint) = tokio::join!(
         Savepoint::begin_exact_bytes(site, &work),
@@ -162,6 +166,7 @@ async fn compute(
         checkpoint,
         checkpoint_tree: reading.tree.clone(),
         worktree: WorkTreePath::new(&repo.top),
+        linked: options.linked.clone(),
         started: Timestamp::now(),
         progress: Progress::new(options.settings.max_retries, Vec::new()),
         settings: options.kept(),

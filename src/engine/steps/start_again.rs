@@ -3,10 +3,15 @@
 use super::abort::abort;
 use super::preflight::StartOptions;
 use super::start::begin;
-use crate::engine::{Context, Loop, open, refuse_inside_attempt};
+use crate::engine::own_work_tree::{discard, make_again, prepare};
+use crate::engine::steps::start_refusal::StartRefusal;
+use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
+use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
 use crate::error::Error;
 use crate::names::Change;
-use crate::state::Store;
+use crate::state::{State, Store};
+use crate::stories::Source;
 
 /// The result of `start`.
 pub struct Started<'o> {
@@ -27,17 +32,82 @@ pub async fn start<'o>(
 ) -> Result<Started<'o>, Error> {
     refuse_inside_attempt()?;
     let store = Store::new(&context.repo.common_dir, change);
-    if store.load()?.is_some_and(|state| state.is_live()) {
+    let state = store.load()?;
+    let mut place = options.own_work_tree.clone();
+    let is_leaving = |state: &State| state.linked.as_ref().is_some_and(|linked| linked.leaving);
+    if let Some(state) = state.filter(|state| state.is_live() || is_leaving(state)) {
+        if place.is_some() {
+            let _alone = store.lock_making()?;
+            make_again(&mut context, &state, &options.settings).await?;
+        }
+        let typed_in = context.repo.top.clone();
         let open = open(context, change).await?;
         if open.state.is_live() && !options.restart {
             return Ok(Started { open, already: true });
         }
         context = abort_for_restart(open).await?;
+        if state.linked.is_some() {
+            // It gets a new work tree in the place of the old one, from where the command was typed.
+            place = place.or(Some(Place::Named(state.worktree.as_path().to_owned())));
+            if typed_in.exists() {
+                context = context.at(&typed_in).await?;
+            }
+        }
     }
-    Ok(Started {
-        open: begin(context, change, options).await?,
-        already: false,
-    })
+    let open = match &place {
+        Some(place) => begin_in_own(context, change, options, place).await?,
+        None => begin(context, change, options).await?,
+    };
+    Ok(Started { open, already: false })
+}
+
+/// Begins a loop in a work tree of its own. A start that is refused leaves none behind.
+async fn begin_in_own<'o>(
+    mut context: Context<'o>,
+    change: &Change,
+    options: &StartOptions,
+    place: &Place,
+) -> Result<Loop<'o>, Error> {
+    if !options.settings.strategy.is_branch() {
+        return Err(StartRefusal::StashInWorkTree.into());
+    }
+    refuse_done(&context, change, options).await?;
+    let store = Store::new(&context.repo.common_dir, change);
+    let _alone = store.lock_making()?;
+    let git = context.repo.git.clone();
+    let prepared = prepare(&mut context, change, place, &options.settings).await?;
+    let top = prepared.top;
+    let options = StartOptions {
+        linked: Some(prepared.linked),
+        ..options.clone()
+    };
+    let begun = async { begin(context.at(&top).await?, change, &options).await };
+    match begun.await {
+        Err(error) if prepared.is_new && store.load_live()?.is_none() => {
+            discard(&git, &top, &options.settings).await?;
+            Err(error)
+        }
+        begun => begun,
+    }
+}
+
+/// Refuses a change without an open story before a work tree is made for it.
+async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
+    let wanted = wanted(&options.settings, change, &context.below_top);
+    let source = Source::resolve(&context.repo.top, change.as_str(), &wanted)?;
+    let listing = source.list(&context.repo.top).await?;
+    if listing.stories.is_empty() || upcoming(&listing, &[]) != Upcoming::Nothing {
+        return Ok(());
+    }
+    let (done, total) = progress_of(&listing);
+    Err(StoryRefusal::NothingLeft {
+        change: change.to_string(),
+        done,
+        total,
+        skipped: Vec::new(),
+        live: false,
+    }
+    .into())
 }
 
 /// Aborts a live loop so that a new one can begin; returns the repository afterwards.

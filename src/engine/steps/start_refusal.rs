@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
+use crate::exit::Exit;
 
 /// The reason why `start` began no loop.
 #[derive(Debug, thiserror::Error)]
@@ -46,11 +47,39 @@ pub enum StartRefusal {
     NoListCommand(String),
     #[error("the story list of a loop from a remote is not in the repository: {0}")]
     ListOutside(String),
+    #[error("HEAD has no commit yet, and a work tree for the loop needs one")]
+    NoCommitForWorkTree,
+    /// `--worktree` with the strategy stash.
+    #[error(
+        "a loop with a work tree of its own makes its checkpoints on a branch: --strategy stash is for a loop in yours"
+    )]
+    StashInWorkTree,
+    #[error("cannot make the loop's work tree: {} exists and is not a work tree of '{change}'", path.display())]
+    WorkTreeInTheWay { change: String, path: PathBuf },
+    /// The work tree that an earlier loop of the change has left.
+    #[error("the work tree of the last loop of '{change}' has changes, or a branch: {}", path.display())]
+    WorkTreeInUse { change: String, path: PathBuf },
+    /// The command that prepares a new work tree failed.
+    #[error(
+        "the command `{command}` that sets up the loop's work tree failed ({why}){}",
+        lines_of(output)
+    )]
+    SetupFailed {
+        command: String,
+        why: String,
+        /// The end of its output.
+        output: String,
+    },
     /// `start --resume` lacks something that it needs.
     #[error(
         "cannot resume '{0}': HEAD must be on ralph/{0}, or where it was if the strategy was stash, and the state before the loop must still be saved"
     )]
     NothingToResume(String),
+}
+
+/// Returns lines to quote below a message.
+fn lines_of(text: &str) -> String {
+    text.lines().map(|line| format!("\n  {line}")).collect()
 }
 
 /// Returns the words for the failure of a gate before any work.
@@ -105,6 +134,18 @@ impl Advise for StartRefusal {
             }
             Self::NoListCommand(_) => hint("git config ralph.storiesCommand '<command>'"),
             Self::ListOutside(_) => hint("run the loop where it began"),
+            Self::NoCommitForWorkTree => hint("git commit --allow-empty -m 'first commit'"),
+            Self::StashInWorkTree => hint("leave out --worktree, or the strategy stash").exit(Exit::Usage),
+            Self::WorkTreeInTheWay { change, .. } => {
+                hint(format!("git ralph start {change} --worktree=<another directory>"))
+            }
+            Self::WorkTreeInUse { path, .. } => hint(format!(
+                "look at it, then: git worktree remove {}",
+                quoted(&path.to_string_lossy())
+            )),
+            Self::SetupFailed { .. } => {
+                hint("mend it, and run the same command again: git config ralph.worktreeSetup '<command>'")
+            }
             Self::NothingToResume(change) => hint(format!(
                 "git checkout ralph/{change}, or start over: git ralph start {change}"
             )),

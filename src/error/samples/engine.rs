@@ -57,6 +57,16 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             change: change(),
             path: "/other".to_owned(),
         },
+        OpenRefusal::WorkTreeGone {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+            is_gone: true,
+        },
+        OpenRefusal::WorkTreeGone {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+            is_gone: false,
+        },
         OpenRefusal::UnknownAttempt {
             change: change(),
             attempt: "2@9".to_owned(),
@@ -124,6 +134,21 @@ pub(super) fn start() -> Vec<StartRefusal> {
         },
         StartRefusal::NoListCommand(change()),
         StartRefusal::ListOutside("../tasks.md".to_owned()),
+        StartRefusal::NoCommitForWorkTree,
+        StartRefusal::StashInWorkTree,
+        StartRefusal::WorkTreeInTheWay {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+        },
+        StartRefusal::WorkTreeInUse {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+        },
+        StartRefusal::SetupFailed {
+            command: "npm ci".to_owned(),
+            why: "exit code 1".to_owned(),
+            output: "npm error code EUSAGE".to_owned(),
+        },
         StartRefusal::NothingToResume(change()),
     ]
 }
@@ -223,6 +248,29 @@ pub(super) fn finish() -> Vec<FinishRefusal> {
             change: change(),
             branch: "main".to_owned(),
             paths: words(&["a.txt", "b.txt"]),
+        },
+        FinishRefusal::NoWorkTreeOfItsOwn(change()),
+        FinishRefusal::NoWorkTreeToGoTo {
+            change: change(),
+            branch: Some("main".to_owned()),
+        },
+        FinishRefusal::NoWorkTreeToGoTo {
+            change: change(),
+            branch: None,
+        },
+        FinishRefusal::NotAWorkTree(path("/elsewhere")),
+        FinishRefusal::ChangesInTheWay {
+            path: path("/r"),
+            paths: words(&["a.txt"]),
+        },
+        FinishRefusal::LoopInTheWay {
+            other: "tidy-up".to_owned(),
+            path: path("/r"),
+        },
+        FinishRefusal::NotWritten {
+            change: change(),
+            path: path("/r"),
+            words: "fatal: entry 'a.txt' not uptodate".to_owned(),
         },
     ]
 }

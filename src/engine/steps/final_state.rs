@@ -1,0 +1,32 @@
+//! The final state of a loop: its work tree as it is now, and the commit that keeps it.
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::git::Repo;
+use crate::git::worktree::Count;
+use crate::names::Oid;
+use crate::state::State;
+
+/// Reads the present work tree into a tree; the working index then describes it. One scan.
+pub(super) async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
+    let checkpoint = open.checkpoint();
+    let (site, _, mut recorder) = open.parts();
+    if checkpoint.is_as_left(site).await? {
+        checkpoint.working_index(site, &mut recorder).await?;
+        return Ok(checkpoint.tree);
+    }
+    Ok(checkpoint.read(site, Count::Nothing, &mut recorder).await?.tree)
+}
+
+/// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
+pub(super) async fn final_state(repo: &Repo, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
+    let of_tip = if *tip == state.checkpoint {
+        state.checkpoint_tree.clone()
+    } else {
+        repo.git.tree_of(tip).await?
+    };
+    if of_tip == *tree {
+        return Ok(tip.clone());
+    }
+    Ok(repo.commit_tree(tree, &[tip], "final state").await?)
+}

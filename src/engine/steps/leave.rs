@@ -1,0 +1,435 @@
+//! `finish --cleanup` and `abort` of a loop with a work tree of its own: its work is brought into another work tree, as
+//! uncommitted changes, or only kept in a ref. Its own work tree is left with HEAD detached at its final state, and
+//! removed.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::final_state::{final_state, work_tree_now};
+use crate::engine::own_work_tree::drop_empty_parent;
+use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::{Loop, describe, journal};
+use crate::error::Error;
+use crate::events::What;
+use crate::fs::{Durability, file_error, make_private_dir};
+use crate::git::{Git, GitError, Head, Repo, WorkTreeInfo, discover, index, locks, operations_in_progress};
+use crate::names::{Oid, short_branch};
+use crate::paths::{WorkTreePath, first_few};
+use crate::refs::Update;
+use crate::state::{self, Intent, IntoPlan, LeavePlan, Lock, Progress, Store};
+
+/// Name of the directory in the trash for the ignored files of the work tree.
+const TRASH: &str = "worktree";
+
+/// Brings the work into another work tree, and closes the loop.
+pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<(), Error> {
+    let target = target(open, into).await?;
+    let _alone = lock(open, &target)?;
+    let plan = plan(open, Some(&target)).await?;
+    journal::begin(open, Intent::Leave(plan.clone()))?;
+    carry_out(open, &plan, Some(&target)).await
+}
+
+/// Checks whether the work can be brought to where it belongs; changes nothing.
+pub(super) async fn can_bring(open: &mut Loop<'_>) -> Result<(), Error> {
+    let target = target(open, None).await?;
+    plan(open, Some(&target)).await?;
+    Ok(())
+}
+
+/// Keeps the work in a ref, and closes the loop.
+pub(super) async fn give_up(open: &mut Loop<'_>) -> Result<(), Error> {
+    let plan = plan(open, None).await?;
+    journal::begin(open, Intent::Leave(plan.clone()))?;
+    carry_out(open, &plan, None).await
+}
+
+/// Applies the plan after a crash.
+pub(crate) async fn apply(open: &mut Loop<'_>, plan: &LeavePlan) -> Result<(), Error> {
+    let Some(into) = &plan.into else {
+        return carry_out(open, plan, None).await;
+    };
+    let target = work_tree_at(open, into.worktree.as_path()).await?;
+    let _alone = lock(open, &target)?;
+    carry_out(open, plan, Some(&target)).await
+}
+
+/// Prevents a loop from beginning in that work tree, and others from bringing their work there, at the same time.
+fn lock(open: &Loop<'_>, target: &Repo) -> Result<Lock, Error> {
+    Ok(open.store.lock_work_tree(&target.git_dir)?)
+}
+
+/// Opens another work tree of the repository.
+async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Error> {
+    let refused = || FinishRefusal::NotAWorkTree(dir.to_owned());
+    let Ok((mut repo, _)) = discover(dir).await else {
+        return Err(refused().into());
+    };
+    let own = &open.context.repo;
+    if !repo.layout().shares(&own.common_dir) || repo.top == own.top {
+        return Err(refused().into());
+    }
+    describe(&open.context.configuration, &mut repo);
+    Ok(repo)
+}
+
+/// Finds the work tree that gets the work: the one named, else the only one on the branch on which the loop began.
+async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
+    if let Some(dir) = into {
+        return work_tree_at(open, dir).await;
+    }
+    let branch = open.state.begun_on().cloned();
+    let name = branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
+    let trees = open.context.repo.git.work_trees().await?;
+    let is_there = |tree: &&WorkTreeInfo| !tree.is_bare && tree.branch == name && tree.top.exists();
+    let mut found = trees.iter().filter(is_there);
+    match (name.is_some(), found.next(), found.next()) {
+        (true, Some(only), None) => work_tree_at(open, &only.top).await,
+        _ => Err(FinishRefusal::NoWorkTreeToGoTo {
+            change: open.change().to_string(),
+            branch,
+        }
+        .into()),
+    }
+}
+
+/// Makes the plan; everything that can fail comes before it.
+async fn plan(open: &mut Loop<'_>, target: Option<&Repo>) -> Result<LeavePlan, Error> {
+    let position = open.position().await?;
+    let tip = position.require_tip(&open.state)?;
+    refuse_operation(&open.context.repo)?;
+    let ours = work_tree_now(open).await?;
+    let finished = final_state(&open.context.repo, &open.state, &tip, &ours).await?;
+    let into = match target {
+        Some(target) => Some(plan_into(open, target, &ours).await?),
+        None => None,
+    };
+    Ok(LeavePlan { finished, tip, into })
+}
+
+fn refuse_operation(repo: &Repo) -> Result<(), Error> {
+    match operations_in_progress(repo).first() {
+        Some(operation) => Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into()),
+        None => Ok(()),
+    }
+}
+
+/// Merges the work of the loop with the HEAD of the target, in the object database.
+async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPlan, Error> {
+    refuse_operation(target)?;
+    for other in state::changes(&target.common_dir)? {
+        let state = Store::new(&target.common_dir, &other).load_live()?;
+        if state.is_some_and(|state| state.worktree.as_path() == target.top) {
+            return Err(FinishRefusal::LoopInTheWay {
+                other: other.to_string(),
+                path: target.top.clone(),
+            }
+            .into());
+        }
+    }
+    index::wait_for_locks(&locks::of_git(target)).await;
+    if let Some(lock) = locks::of_git(target).into_iter().next() {
+        return Err(GitError::Locked(lock).into());
+    }
+    let head = target.head().await?;
+    let git = &target.git;
+    let from = match &head.oid {
+        Some(oid) => git.tree_of(oid).await?,
+        None => target.empty_tree().await?,
+    };
+    let changed = changed_files(open, target, &from).await?;
+    if !changed.is_empty() {
+        return Err(FinishRefusal::ChangesInTheWay {
+            path: target.top.clone(),
+            paths: first_few(&changed),
+        }
+        .into());
+    }
+    let was = git.tree_of(&open.state.before.initial).await?;
+    let branch = head.branch.as_deref().map(short_branch).map(str::to_owned);
+    let merged = match target.merge_trees(&was, &from, ours).await? {
+        Ok(merged) => merged,
+        Err(paths) => {
+            return Err(FinishRefusal::Conflict {
+                change: open.change().to_string(),
+                branch: branch.unwrap_or_else(|| target.top.display().to_string()),
+                paths: paths
+                    .iter()
+                    .map(|path| String::from_utf8_lossy(path).into_owned())
+                    .collect(),
+            }
+            .into());
+        }
+    };
+    let in_the_way = target.in_the_way(&git.diff_trees(&from, &merged).await?);
+    if !in_the_way.is_empty() {
+        return Err(RepositoryRefusal::InTheWay {
+            of: format!("the work of the loop in {}", target.top.display()),
+            paths: in_the_way
+                .iter()
+                .map(|path| String::from_utf8_lossy(path).into_owned())
+                .collect(),
+        }
+        .into());
+    }
+    Ok(IntoPlan {
+        worktree: WorkTreePath::new(&target.top),
+        branch,
+        from,
+        merged,
+    })
+}
+
+/// Returns the private index with which the target's files are compared and changed. Its own index stays as it is.
+fn target_index(open: &Loop<'_>) -> PathBuf {
+    open.file("into.index")
+}
+
+/// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not; those that git was told
+/// not to look at too.
+async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec<Vec<u8>>, Error> {
+    let index = target_index(open);
+    let made = target.private_index(&target.index(), &index, Some(from)).await?;
+    target.show_paths(&index, &made.entries.hidden()).await?;
+    let git = &target.git;
+    // This only compares; that files differ is no failure.
+    git.cmd("update-index", ["-q", "--refresh"])
+        .index(&index)
+        .any_exit()
+        .await?;
+    let args = [
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--ignore-submodules=none",
+        from.as_str(),
+        "--",
+    ];
+    let changed = git.cmd("diff-index", args).index(&index).fields().await?;
+    index::discard(&index)?;
+    Ok(changed)
+}
+
+/// Carries out the plan. Everything in it can be done twice.
+async fn carry_out(open: &mut Loop<'_>, plan: &LeavePlan, target: Option<&Repo>) -> Result<(), Error> {
+    if let (Some(into), Some(target)) = (&plan.into, target) {
+        write_files(open, into, target).await?;
+    }
+    let kept = open.state.change.ralph_ref("finished");
+    let why = match &plan.into {
+        Some(_) => format!("ralph: finish {}", open.state.change),
+        None => format!("ralph: abort {}", open.state.change),
+    };
+    let keep = Update::Set {
+        name: kept.clone(),
+        new: plan.finished.clone(),
+    };
+    let position = open.position().await?;
+    let head = Head {
+        branch: None,
+        oid: Some(plan.finished.clone()),
+    };
+    open.move_refs(&[keep], &position.head, &head, &why).await?;
+    let work = open.site().work_index();
+    let repo = &open.context.repo;
+    repo.private_index(&repo.index(), &work, Some(&plan.finished))
+        .await?;
+    let git = &repo.git;
+    git.cmd("read-tree", ["--reset", plan.finished.as_str()])
+        .index(&work)
+        .done()
+        .await?;
+    git.cmd("update-index", ["-q", "--refresh"])
+        .index(&work)
+        .any_exit()
+        .await?;
+    repo.install_index(&work).await?;
+    index::discard(&work)?;
+    if position.tip.as_ref() == Some(&plan.tip) {
+        let delete = Update::Delete {
+            name: open.state.tip_ref(),
+            old: plan.tip.clone(),
+        };
+        git.update_refs(&[delete], &why).await?;
+    }
+    open.view.drop_all();
+    if let Some(linked) = &mut open.state.linked {
+        linked.leaving = true;
+    }
+    open.advance(Progress::close)?;
+    journal::end(open)?;
+    let (how, branch, worktree) = match &plan.into {
+        Some(into) => ("cleanup", into.branch.clone(), into.worktree.to_string()),
+        None => ("abort", None, open.state.worktree.to_string()),
+    };
+    open.emit(What::Finished {
+        how: how.to_owned(),
+        branch,
+        kept,
+        worktree: Some(worktree),
+    });
+    Ok(())
+}
+
+/// Gives the files of the target the merged content. A file that is neither as in its HEAD nor as merged already stops
+/// this; it is not overwritten.
+async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
+    let index = target_index(open);
+    let made = target
+        .private_index(&target.index(), &index, Some(&into.from))
+        .await?;
+    target.show_paths(&index, &made.entries.hidden()).await?;
+    let changes = target.git.diff_trees(&into.from, &into.merged).await?;
+    let paths: Vec<Vec<u8>> = changes.into_iter().map(|(_, path)| path).collect();
+    let written = async {
+        target
+            .update_index(&index, &["--add", "--remove"], &paths)
+            .await?;
+        target.switch_work_tree(&index, &into.from, &into.merged).await
+    };
+    let written = written.await;
+    index::discard(&index)?;
+    match written {
+        Err(GitError::Failed { words, .. }) => Err(FinishRefusal::NotWritten {
+            change: open.change().to_string(),
+            path: target.top.clone(),
+            words,
+        }
+        .into()),
+        other => Ok(other?),
+    }
+}
+
+/// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. Files that git ignores
+/// are moved to the trash. A work tree with anything else that no ref keeps stays, and so does one that cannot be
+/// removed; that is told.
+///
+/// # Errors
+/// If the state cannot be saved.
+pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
+    let Some(linked) = open.state.linked.clone().filter(|linked| linked.leaving) else {
+        return Ok(());
+    };
+    let top = open.state.worktree.as_path().to_owned();
+    let back = other_work_tree(open, linked.from.as_path()).await;
+    let outside = match &back {
+        Some((repo, _)) => repo.git.clone(),
+        None => Git::at(&open.context.repo.common_dir),
+    };
+    let removed = remove(open, &top, &outside).await;
+    if let Some(linked) = &mut open.state.linked {
+        linked.leaving = false;
+    }
+    open.save_for(Durability::Whole)?;
+    match removed {
+        Ok(Ok(trash)) => {
+            if let Some(trash) = trash {
+                open.tell(format!(
+                    "files that git ignores in the loop's work tree are moved to {}",
+                    trash.display()
+                ));
+            }
+            open.tell(format!("the loop's work tree is removed: {}", top.display()));
+        }
+        Ok(Err(why)) => open.tell(format!(
+            "the loop's work tree stays, because {why}: {}",
+            top.display()
+        )),
+        Err(error) => open.tell(format!(
+            "the loop's work tree stays, because it could not be removed ({error}): {}",
+            top.display()
+        )),
+    }
+    if let Some((repo, head)) = back.filter(|_| !top.exists()) {
+        (open.context.repo, open.context.head) = (repo, head);
+        open.context.below_top = PathBuf::new();
+        open.view.drop_all();
+    }
+    Ok(())
+}
+
+/// Finds a work tree to go on in: the one from which the loop began, else any other.
+async fn other_work_tree(open: &Loop<'_>, from: &Path) -> Option<(Repo, Head)> {
+    let own = open.state.worktree.as_path();
+    let trees = Git::at(&open.context.repo.common_dir).work_trees().await.ok()?;
+    let others = trees
+        .into_iter()
+        .filter(|tree| !tree.is_bare)
+        .map(|tree| tree.top);
+    for top in [from.to_owned()]
+        .into_iter()
+        .chain(others)
+        .filter(|top| top != own)
+    {
+        if let Ok(repo) = work_tree_at(open, &top).await
+            && let Ok(head) = repo.head().await
+        {
+            return Some((repo, head));
+        }
+    }
+    None
+}
+
+/// Removes the work tree at `top`; returns the directory to which ignored files were moved, or the reason why the work
+/// tree stays. `outside` runs git elsewhere.
+async fn remove(
+    open: &Loop<'_>,
+    top: &Path,
+    outside: &Git,
+) -> Result<Result<Option<PathBuf>, String>, Error> {
+    let settings = &open.context.configuration.settings;
+    let mut trash = None;
+    if top.exists() {
+        let args = [
+            "--porcelain",
+            "-z",
+            "--untracked-files=all",
+            "--ignored=matching",
+            "--no-renames",
+        ];
+        let listed = Git::at_top(top).cmd("status", args).fields().await?;
+        let is_ignored = |line: &&Vec<u8>| line.starts_with(b"!! ");
+        let changed = listed.iter().filter(|line| !is_ignored(line)).count();
+        if changed > 0 {
+            outside.unlock_work_tree(top).await?;
+            return Ok(Err("files in it are in no commit".to_owned()));
+        }
+        let ignored: Vec<&[u8]> = listed.iter().filter_map(|line| line.get(3..)).collect();
+        trash = move_to_trash(open, top, &ignored)?;
+    }
+    outside.unlock_work_tree(top).await?;
+    if let Err(error) = outside.remove_work_tree(top).await
+        && top.exists()
+    {
+        return Err(error.into());
+    }
+    drop_empty_parent(outside, top, settings).await?;
+    Ok(Ok(trash))
+}
+
+/// Moves these paths of the work tree to the trash by renaming them; returns its directory, if there are any.
+fn move_to_trash(open: &Loop<'_>, top: &Path, paths: &[&[u8]]) -> Result<Option<PathBuf>, Error> {
+    let trash = open.site().trash();
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    make_private_dir(&trash)?;
+    let mut place = trash.join(TRASH);
+    let mut number = 1;
+    while place.symlink_metadata().is_ok() {
+        number += 1;
+        place = trash.join(format!("{TRASH}.{number}"));
+    }
+    make_private_dir(&place)?;
+    for path in paths {
+        let name = Path::new(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
+        let (from, to) = (top.join(name), place.join(name));
+        let dir = to.parent().unwrap_or(&place);
+        let moved = fs::create_dir_all(dir).and_then(|()| fs::rename(&from, &to));
+        moved.map_err(|error| file_error("move to the trash", &from, error))?;
+    }
+    Ok(Some(place))
+}

@@ -1,0 +1,141 @@
+//! Makes, finds and removes linked work trees (git-worktree(1)).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::command::{Git, GitError};
+use crate::names::Oid;
+
+/// A work tree of a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkTreeInfo {
+    /// Its top directory; that of the repository itself if the repository is bare.
+    pub top: PathBuf,
+    /// The full name of the branch that is checked out in it; `None` if HEAD is detached.
+    pub branch: Option<String>,
+    /// The reason for which it is locked; `None` if it is not.
+    pub locked: Option<String>,
+    /// True if the repository has no work tree there.
+    pub is_bare: bool,
+}
+
+/// What a new work tree begins at.
+#[derive(Clone, Copy, Debug)]
+pub enum BeginsAt<'a> {
+    /// This commit, with HEAD detached.
+    Commit(&'a Oid),
+    /// This branch, named in short, even if a work tree that is gone had it checked out.
+    Branch(&'a str),
+}
+
+impl Git {
+    /// Lists the work trees of the repository, the main one first.
+    ///
+    /// # Errors
+    /// If git cannot list them.
+    pub async fn work_trees(&self) -> Result<Vec<WorkTreeInfo>, GitError> {
+        let bytes = self
+            .cmd("worktree", ["list", "--porcelain", "-z"])
+            .bytes()
+            .await?;
+        Ok(listed(&bytes))
+    }
+
+    /// Makes a linked work tree that is locked for this reason from its first moment on: git then neither prunes nor
+    /// removes it. The directory must be absent or empty.
+    ///
+    /// # Errors
+    /// If git cannot make it. Something of it may be left, locked for the same reason.
+    pub async fn add_work_tree(
+        &self,
+        top: &Path,
+        begins_at: BeginsAt<'_>,
+        reason: &str,
+    ) -> Result<(), GitError> {
+        let mut args: Vec<OsString> = ["add", "-f", "-f", "--lock", "--reason", reason]
+            .map(OsString::from)
+            .into();
+        let at = match begins_at {
+            BeginsAt::Commit(oid) => {
+                args.push("--detach".into());
+                oid.as_str()
+            }
+            BeginsAt::Branch(name) => name,
+        };
+        args.extend([OsString::from("--"), top.into(), at.into()]);
+        self.cmd("worktree", args).done().await
+    }
+
+    /// Unlocks a work tree; one that is not locked stays as it is.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn unlock_work_tree(&self, top: &Path) -> Result<(), GitError> {
+        let args = [OsStr::new("unlock"), "--".as_ref(), top.as_os_str()];
+        self.cmd("worktree", args).any_exit().await?;
+        Ok(())
+    }
+
+    /// Removes a work tree that is not locked, with the files that git ignores in it.
+    ///
+    /// # Errors
+    /// If it has modified or untracked files, or git cannot remove it.
+    pub async fn remove_work_tree(&self, top: &Path) -> Result<(), GitError> {
+        let args = [OsStr::new("remove"), "--".as_ref(), top.as_os_str()];
+        self.cmd("worktree", args).done().await
+    }
+
+    /// Removes a work tree with everything in it, locked or not.
+    ///
+    /// # Errors
+    /// If git cannot remove it.
+    pub async fn discard_work_tree(&self, top: &Path) -> Result<(), GitError> {
+        let args = ["remove", "-f", "-f", "--"].map(OsStr::new);
+        let args = args.into_iter().chain([top.as_os_str()]);
+        self.cmd("worktree", args).done().await
+    }
+}
+
+fn listed(bytes: &[u8]) -> Vec<WorkTreeInfo> {
+    let mut found: Vec<WorkTreeInfo> = Vec::new();
+    for line in bytes.split(|byte| *byte == 0) {
+        let (name, value) = match line.iter().position(|byte| *byte == b' ') {
+            Some(at) => (line.get(..at).unwrap_or_default(), line.get(at + 1..)),
+            None => (line, None),
+        };
+        let value = value.unwrap_or_default();
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match (name, found.last_mut()) {
+            (b"worktree", _) => found.push(WorkTreeInfo {
+                top: PathBuf::from(OsStr::from_bytes(value)),
+                ..WorkTreeInfo::default()
+            }),
+            (b"branch", Some(last)) => last.branch = Some(text()),
+            (b"locked", Some(last)) => last.locked = Some(text()),
+            (b"bare", Some(last)) => last.is_bare = true,
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_listing_of_git_is_read() {
+        let bytes = b"worktree /r\0HEAD 1\0branch refs/heads/main\0\0worktree /a b\nc\0HEAD 2\0detached\0\
+            locked git ralph: x\0\0worktree /bare\0bare\0\0worktree /l\0HEAD 3\0detached\0locked\0\0";
+        let found = listed(bytes);
+        let tops: Vec<_> = found.iter().map(|found| found.top.to_str().unwrap()).collect();
+        assert_eq!(tops, ["/r", "/a b\nc", "/bare", "/l"]);
+        assert_eq!(found[0].branch.as_deref(), Some("refs/heads/main"));
+        assert_eq!((found[0].locked.as_ref(), found[0].is_bare), (None, false));
+        assert_eq!(found[1].branch, None);
+        assert_eq!(found[1].locked.as_deref(), Some("git ralph: x"));
+        assert!(found[2].is_bare);
+        assert_eq!(found[3].locked.as_deref(), Some(""));
+    }
+}

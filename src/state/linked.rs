@@ -1,0 +1,30 @@
+//! The origin of a work tree that a loop made for itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::State;
+use crate::paths::WorkTreePath;
+
+/// The origin of the loop's own work tree. HEAD is detached in it before the loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linked {
+    /// Short name of the branch from which the loop began; absent if HEAD was detached there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The top directory of the work tree in which the command was typed.
+    pub from: WorkTreePath,
+    /// True if the loop is closed, and its work tree has still to be removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaving: bool,
+}
+
+impl State {
+    /// Returns the short name of the branch from which the loop began, in whichever work tree that was.
+    #[must_use]
+    pub fn begun_on(&self) -> Option<&String> {
+        match &self.linked {
+            Some(linked) => linked.branch.as_ref(),
+            None => self.original_branch.as_ref(),
+        }
+    }
+}
