@@ -98,7 +98,8 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     // A push moves the remote-tracking refs.
     changes.retain(|change| !who.may_push() || !change.name().starts_with("refs/remotes/"));
     put_own_refs_back(open, &changes, None, who.name()).await?;
-    user_refs::tell_others(&changes, who.name(), &mut open.parts().2);
+    let own = open.own_moves.clone();
+    user_refs::tell_others(&changes, &own, who.name(), &mut open.parts().2);
     Ok(())
 }
 

@@ -71,10 +71,12 @@ impl Status {
                 command: command.clone(),
                 ..on(String::new(), purpose)
             };
-            return vec![
-                back,
-                on(format!("finish --keep {change}"), "to close the loop as it is"),
-            ];
+            let keep = on(format!("finish --keep {change}"), "to close the loop as it is");
+            // Without its own work tree, the loop cannot be closed either.
+            return match self.worktree {
+                Some(_) if self.work_tree_is_gone => vec![back],
+                _ => vec![back, keep],
+            };
         }
         if self.restored.is_some() && self.is_at_rest() {
             return vec![

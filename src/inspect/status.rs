@@ -68,7 +68,10 @@ pub struct Status {
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
-    /// The loop's work tree, if it is another one.
+    /// True if the work tree that the loop made for itself is gone.
+    #[serde(skip)]
+    pub work_tree_is_gone: bool,
+    /// The loop's work tree, if it is another one of the user's.
     #[serde(skip)]
     pub work_tree: Option<PathBuf>,
 }
@@ -242,6 +245,7 @@ impl Status {
             let place = state.worktree.as_path();
             let told = match go_to_own_refused(repo, state) {
                 Some(refusal) => Self {
+                    work_tree_is_gone: true,
                     way_back: refusal.advice().hint.map(|command| (command, "to make it again")),
                     ..Self::told(state, None, Some(refusal.to_string()))
                 },
@@ -376,6 +380,7 @@ impl Status {
             },
             problem,
             way_back: None,
+            work_tree_is_gone: false,
             work_tree: None,
             commits_by_hand: noted::commits(state),
             away: if state.is_live() { noted::away(state) } else { None },

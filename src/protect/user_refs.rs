@@ -162,16 +162,17 @@ pub(crate) fn own_refs_back(
 }
 
 /// Reports the changes by `who` to refs that are not restored.
-pub(crate) fn tell_others(changes: &[RefChange], who: &str, notices: &mut dyn Notices) {
-    for change in changes.iter().filter(|change| !change.is_put_back()) {
+pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &mut dyn Notices) {
+    let others = changes.iter().filter(|change| !change.is_put_back());
+    for change in others.filter(|change| !change.is_of_other_loop(own)) {
         notices.tell(change.told(who));
     }
 }
 
 /// Judges an attempt that promised COMPLETE by its changes to the user's refs, and reports them. Returns an error with
 /// the reason if the attempt hid work in the stash.
-pub(crate) fn judge(changes: &[RefChange], notices: &mut dyn Notices) -> Result<(), String> {
-    for change in changes {
+pub(crate) fn judge(changes: &[RefChange], own: &[OwnMove], notices: &mut dyn Notices) -> Result<(), String> {
+    for change in changes.iter().filter(|change| !change.is_of_other_loop(own)) {
         if change.name == STASH && change.is.is_some() {
             return Err(
                 "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
@@ -212,6 +213,9 @@ pub(crate) async fn put_back(
             .is_none_or(|is| visited.contains(is) || is_own(is));
         let ours = ours && !elsewhere.contains(&change.name);
         let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
+        if !ours && change.is_of_other_loop(own) {
+            continue;
+        }
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
             notices.tell(change.told(ATTEMPT));
             continue;
@@ -270,6 +274,13 @@ impl RefChange {
 
     fn is_replacement(&self) -> bool {
         self.name.starts_with(REPLACEMENTS)
+    }
+
+    /// Returns whether another loop made or moved its branch meanwhile, as loops side by side do: none of the attempt's
+    /// `own` moves did.
+    fn is_of_other_loop(&self, own: &[OwnMove]) -> bool {
+        let is_own = |is: &Oid| own.iter().any(|(name, new)| *name == self.name && new == is);
+        self.name.starts_with(BRANCHES) && self.is.as_ref().is_some_and(|is| !is_own(is))
     }
 
     /// Returns whether nobody else may move the ref: it keeps work of the loop, or replaces an object. Of the refs that
@@ -358,9 +369,9 @@ mod tests {
         let before = refs(&[("refs/heads/a", '1')]);
         let mut told = Vec::new();
         let stashed = refs(&[("refs/heads/a", '1'), (STASH, '5')]).changes_since(&before);
-        assert!(judge(&stashed, &mut told).is_err());
+        assert!(judge(&stashed, &[], &mut told).is_err());
         let dropped = UserRefs::default().changes_since(&refs(&[(STASH, '5')]));
-        assert_eq!(judge(&dropped, &mut told), Ok(()));
+        assert_eq!(judge(&dropped, &[], &mut told), Ok(()));
         assert_eq!(
             told,
             ["the stash was deleted during the attempt (it was at 5555555555)"]

@@ -35,8 +35,9 @@ fn sweep(step: &'static Step) {
     let bench = Bench::new(step);
     let mut found = Vec::new();
     let mut sides = vec![When::Before, When::After, When::Locked];
-    // It works on loops that are closed: whose lock is there nobody can tell, and git names it.
-    sides.truncate(if step.name == "prune" { 2 } else { 3 });
+    // It works on loops that are closed, or on two work trees: whose lock is there nobody can tell, and git names it.
+    let has_others = step.name == "prune" || step.is_of_own_work_tree();
+    sides.truncate(if has_others { 2 } else { 3 });
     for (seed, when) in sides.into_iter().enumerate() {
         for place in selected(bench.git_calls, seed * 5 + step.name.len(), stride(30, 8)) {
             found.extend(bench.killed_at_git(place, when));
@@ -101,6 +102,7 @@ sweeps! {
     start next_complete next_after_edits complete next_failed retry revert finish finish_moved fail skip restore
     abort restart resume finish_keep prune pull
     stash_start stash_complete stash_failed stash_retry stash_finish stash_abort
+    own_start own_finish own_abort
 }
 
 #[test]

@@ -214,7 +214,8 @@ async fn accept(
         gates,
     };
     let changes = revert::ref_changes(open).await?;
-    user_refs::judge(&changes, &mut open.parts().2)
+    let own = open.own_moves.clone();
+    user_refs::judge(&changes, &own, &mut open.parts().2)
         .map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();

@@ -262,7 +262,12 @@ exit $code"#;
             wrong.push(format!("log: exit {}: {}", log.code, log.stderr));
         }
         let mut locks = locks(&self.sandbox.top.join(".git"));
-        locks.retain(|lock| !lock.ends_with(".start.lock") && !lock.ends_with(format!("{CHANGE}.lock")));
+        let ours = [
+            ".start.lock".to_owned(),
+            format!("{CHANGE}.lock"),
+            format!(".{CHANGE}.worktree.lock"),
+        ];
+        locks.retain(|lock| ours.iter().all(|name| !lock.ends_with(name)));
         if !locks.is_empty() {
             wrong.push(format!("locks are left: {locks:?}"));
         }
@@ -294,6 +299,11 @@ fn print(sandbox: &Sandbox, step: &Step) -> Print {
             None => line.to_owned(),
         });
     print.refs = lines.map(|line| format!("{line}\n")).collect();
+    if step.is_of_own_work_tree() {
+        // It holds the index of a work tree that was just made, with the times of its files.
+        let refs = print.refs.lines().filter(|line| !line.contains("/anchor "));
+        print.refs = refs.map(|line| format!("{line}\n")).collect();
+    }
     if step.makes_attempts() {
         let refs = print.refs.lines().filter(|line| !line.contains("/attempts/"));
         print.refs = refs.map(|line| format!("{line}\n")).collect();

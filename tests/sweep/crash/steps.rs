@@ -285,6 +285,31 @@ pub const STEPS: &[Step] = &[
         has_middle: false,
         done: Status(|status| status["phase"] == "finished"),
     },
+    Step {
+        name: "own_start",
+        prepare: |_| {},
+        args: &["start", CHANGE, "--worktree"],
+        agent: None,
+        // A work tree that was begun is removed by the same command, not by any.
+        has_middle: true,
+        done: Status(|status| status["phase"] == "ready"),
+    },
+    Step {
+        name: "own_finish",
+        prepare: worked_in_own,
+        args: &["finish", "--cleanup", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
+    Step {
+        name: "own_abort",
+        prepare: worked_in_own,
+        args: &["abort", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
 ];
 
 /// The step of a name.
@@ -295,6 +320,14 @@ pub fn named(name: &str) -> &'static Step {
 impl Step {
     /// A sandbox where the step begins.
     pub fn sandbox(&self) -> Sandbox {
+        if self.is_of_own_work_tree() {
+            // Below the top, where it is part of the prints.
+            let sandbox = Sandbox::new();
+            sandbox.configure("ralph.worktreeDir", "target/trees");
+            sandbox.configure("ralph.worktreeSetup", "echo SECRET=2 >.env");
+            (self.prepare)(&sandbox);
+            return sandbox;
+        }
         let moved = self.name == "finish_moved";
         // A file that the user deleted and the other branch edited would be a conflict.
         let sandbox = if moved { Sandbox::new() } else { Sandbox::dirty() };
@@ -309,6 +342,11 @@ impl Step {
         }
         (self.prepare)(&sandbox);
         sandbox
+    }
+
+    /// Whether its loop has a work tree of its own.
+    pub fn is_of_own_work_tree(&self) -> bool {
+        self.name.starts_with("own_")
     }
 
     /// Whether it makes an attempt, or keeps something as one.
@@ -372,4 +410,16 @@ fn worked(sandbox: &Sandbox) {
     sandbox.write("src/lib.txt", "by hand\n");
     sandbox.write("last.txt", "last\n");
     assert!(sandbox.top.join(TASKS).exists());
+}
+
+/// In a work tree of the loop's own: one story done, and edits after it.
+fn worked_in_own(sandbox: &Sandbox) {
+    let start = ["start", CHANGE, "--worktree"];
+    dated(sandbox.direct(&start)).run().exits(0);
+    let agent = sandbox.agent("echo more >>README.md; mkdir new; echo new >new/file; rm old.txt; complete");
+    dated(sandbox.direct(&["next", CHANGE, "--", &agent]))
+        .run()
+        .exits(0);
+    sandbox.write("target/trees/add-login/last.txt", "last\n");
+    sandbox.write("target/trees/add-login/target/built", "built\n");
 }
