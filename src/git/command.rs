@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio::time::sleep;
+
 use crate::async_cmd::{self, Command, CommandError, Output, quoted};
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
@@ -373,6 +375,15 @@ impl GitCommand {
     /// # Errors
     /// If git cannot be run or passes its limit.
     pub async fn any_exit(self) -> Result<Output, GitError> {
+        let mut tries = 0;
+        while READS_WORK_TREES.contains(&self.verb) && tries < 50 {
+            let output = async_cmd::run(self.command.clone()).await?;
+            if !met_half_a_work_tree(&output) {
+                return Ok(output);
+            }
+            tries += 1;
+            sleep(Duration::from_millis(20)).await;
+        }
         Ok(async_cmd::run(self.command).await?)
     }
 
@@ -419,6 +430,16 @@ impl GitCommand {
     pub async fn fields(self) -> Result<Vec<Vec<u8>>, GitError> {
         Ok(split_z(&self.bytes().await?))
     }
+}
+
+/// The commands that read the files of all work trees.
+const READS_WORK_TREES: [&str; 2] = ["for-each-ref", "worktree"];
+
+/// Returns whether git failed because another git is just making a work tree: its directory is there, but not all of
+/// its files.
+fn met_half_a_work_tree(output: &Output) -> bool {
+    let words = String::from_utf8_lossy(&output.stderr);
+    output.code == Some(128) && words.contains("failed to read") && words.contains("/worktrees/")
 }
 
 /// Returns the error for a finished command that failed.

@@ -2,9 +2,6 @@
 //! uncommitted changes, or only kept in a ref. Its own work tree is left with HEAD detached at its final state, and
 //! removed.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::final_state::{final_state, work_tree_now};
@@ -14,14 +11,15 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, describe, journal};
 use crate::error::Error;
 use crate::events::What;
-use crate::fs::{Durability, file_error, make_private_dir};
+use crate::fs::Durability;
 use crate::git::{Git, GitError, Head, Repo, WorkTreeInfo, discover, index, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
+use crate::protect::put_unkept_away;
 use crate::refs::Update;
 use crate::state::{self, Intent, IntoPlan, LeavePlan, Lock, Progress, Store};
 
-/// Name of the directory in the trash for the ignored files of the work tree.
+/// Name of the directory in the trash for what no commit keeps of the work tree.
 const TRASH: &str = "worktree";
 
 /// Brings the work into another work tree, and closes the loop.
@@ -303,9 +301,9 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     }
 }
 
-/// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. Files that git ignores
-/// are moved to the trash. A work tree with anything else that no ref keeps stays, and so does one that cannot be
-/// removed; that is told.
+/// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. What no commit keeps
+/// (files that git ignores, the directories of nested repositories) is moved to the trash. A work tree that was changed
+/// since stays, and so does one that cannot be removed; that is told.
 ///
 /// # Errors
 /// If the state cannot be saved.
@@ -328,7 +326,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         Ok(Ok(trash)) => {
             if let Some(trash) = trash {
                 open.tell(format!(
-                    "files that git ignores in the loop's work tree are moved to {}",
+                    "what git ignores in the loop's work tree is moved to {}",
                     trash.display()
                 ));
             }
@@ -373,7 +371,7 @@ async fn other_work_tree(open: &Loop<'_>, from: &Path) -> Option<(Repo, Head)> {
     None
 }
 
-/// Removes the work tree at `top`; returns the directory to which ignored files were moved, or the reason why the work
+/// Removes the work tree at `top`; returns the directory to which unkept files were moved, or the reason why the work
 /// tree stays. `outside` runs git elsewhere.
 async fn remove(
     open: &Loop<'_>,
@@ -383,6 +381,7 @@ async fn remove(
     let settings = &open.context.configuration.settings;
     let mut trash = None;
     if top.exists() {
+        let git = Git::at_top(top);
         let args = [
             "--porcelain",
             "-z",
@@ -390,15 +389,24 @@ async fn remove(
             "--ignored=matching",
             "--no-renames",
         ];
-        let listed = Git::at_top(top).cmd("status", args).fields().await?;
-        let is_ignored = |line: &&Vec<u8>| line.starts_with(b"!! ");
-        let changed = listed.iter().filter(|line| !is_ignored(line)).count();
-        if changed > 0 {
+        let listed = git.cmd("status", args).fields().await?;
+        let ignored: Vec<Vec<u8>> = listed
+            .iter()
+            .filter_map(|line| line.strip_prefix(b"!! ").map(<[u8]>::to_vec))
+            .collect();
+        let staged = git.cmd("ls-files", ["-s", "-z"]).fields().await?;
+        let has_submodules = staged.iter().any(|entry| entry.starts_with(b"160000 "));
+        if has_submodules || ignored.len() < listed.len() {
             outside.unlock_work_tree(top).await?;
-            return Ok(Err("files in it are in no commit".to_owned()));
+            let why = if has_submodules {
+                "it has submodules"
+            } else {
+                "files in it are in no commit"
+            };
+            return Ok(Err(why.to_owned()));
         }
-        let ignored: Vec<&[u8]> = listed.iter().filter_map(|line| line.get(3..)).collect();
-        trash = move_to_trash(open, top, &ignored)?;
+        let kept = git.cmd("ls-files", ["-z"]).fields().await?;
+        trash = put_unkept_away(top, &kept, &ignored, &open.site().trash().join(TRASH))?;
     }
     outside.unlock_work_tree(top).await?;
     if let Err(error) = outside.remove_work_tree(top).await
@@ -408,28 +416,4 @@ async fn remove(
     }
     drop_empty_parent(outside, top, settings).await?;
     Ok(Ok(trash))
-}
-
-/// Moves these paths of the work tree to the trash by renaming them; returns its directory, if there are any.
-fn move_to_trash(open: &Loop<'_>, top: &Path, paths: &[&[u8]]) -> Result<Option<PathBuf>, Error> {
-    let trash = open.site().trash();
-    if paths.is_empty() {
-        return Ok(None);
-    }
-    make_private_dir(&trash)?;
-    let mut place = trash.join(TRASH);
-    let mut number = 1;
-    while place.symlink_metadata().is_ok() {
-        number += 1;
-        place = trash.join(format!("{TRASH}.{number}"));
-    }
-    make_private_dir(&place)?;
-    for path in paths {
-        let name = Path::new(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
-        let (from, to) = (top.join(name), place.join(name));
-        let dir = to.parent().unwrap_or(&place);
-        let moved = fs::create_dir_all(dir).and_then(|()| fs::rename(&from, &to));
-        moved.map_err(|error| file_error("move to the trash", &from, error))?;
-    }
-    Ok(Some(place))
 }

@@ -27,6 +27,7 @@ mod other_file_system;
 mod other_repositories;
 mod others;
 mod own_files;
+mod own_work_tree;
 mod permissions;
 mod planted;
 mod presets;

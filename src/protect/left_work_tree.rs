@@ -1,0 +1,99 @@
+//! Empties a work tree that is left for good of everything that no commit keeps: it goes to the trash.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::trash::{free_name, move_away};
+use crate::fs::{FileError, file_error};
+
+/// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
+/// returns that directory if anything was moved. `ignored` are paths that are moved as a whole, directories with a final
+/// slash; of a nested repository, files that are kept stay, and its own directory is moved.
+///
+/// # Errors
+/// If something cannot be read or moved; it stays where it is.
+pub(crate) fn put_unkept_away(
+    top: &Path,
+    kept: &[Vec<u8>],
+    ignored: &[Vec<u8>],
+    wanted: &Path,
+) -> Result<Option<PathBuf>, FileError> {
+    let kept: HashSet<&[u8]> = kept.iter().map(Vec::as_slice).collect();
+    let mut going: Vec<Vec<u8>> = ignored
+        .iter()
+        .map(|path| path.strip_suffix(b"/").unwrap_or(path).to_vec())
+        .collect();
+    let whole: HashSet<Vec<u8>> = going.iter().cloned().collect();
+    let mut dirs = vec![Vec::new()];
+    while let Some(dir) = dirs.pop() {
+        let place = top.join(OsStr::from_bytes(&dir));
+        let unread = |error| file_error("read", &place, error);
+        for entry in fs::read_dir(&place).map_err(unread)? {
+            let entry = entry.map_err(unread)?;
+            let name = entry.file_name().into_vec();
+            let is_git = name == b".git";
+            let path = if dir.is_empty() {
+                name
+            } else {
+                [dir.as_slice(), b"/", &name].concat()
+            };
+            if whole.contains(&path) || is_git && dir.is_empty() || kept.contains(path.as_slice()) {
+                continue;
+            }
+            if entry.file_type().map_err(unread)?.is_dir() && !is_git {
+                dirs.push(path);
+            } else {
+                going.push(path);
+            }
+        }
+    }
+    if going.is_empty() {
+        return Ok(None);
+    }
+    let trash = free_name(wanted);
+    for path in going {
+        let name = OsStr::from_bytes(&path);
+        move_away(&top.join(name), &trash.join(name))?;
+    }
+    Ok(Some(trash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_stays_and_the_rest_is_moved() {
+        let dir = tempfile::tempdir().unwrap();
+        let (top, trash) = (dir.path().join("top"), dir.path().join("trash"));
+        for path in [
+            "kept",
+            "sub/kept",
+            "sub/other",
+            ".git/HEAD",
+            "inner/.git/HEAD",
+            "inner/kept",
+            "target/a/b",
+        ] {
+            let file = top.join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, path).unwrap();
+        }
+        std::os::unix::fs::symlink("/none", top.join("sub/link")).unwrap();
+        let kept = ["kept", "sub/kept", "inner/kept"].map(|path| path.as_bytes().to_vec());
+        let ignored = [b"target/".to_vec()];
+        let moved = put_unkept_away(&top, &kept, &ignored, &trash).unwrap();
+        assert_eq!(moved, Some(trash.clone()));
+        for path in ["kept", "sub/kept", ".git/HEAD", "inner/kept"] {
+            assert!(top.join(path).exists() && !trash.join(path).exists(), "{path}");
+        }
+        for path in ["sub/other", "inner/.git/HEAD", "target/a/b", "sub/link"] {
+            assert!(trash.join(path).symlink_metadata().is_ok(), "{path}");
+            assert!(top.join(path).symlink_metadata().is_err(), "{path}");
+        }
+        assert_eq!(put_unkept_away(&top, &kept, &[], &trash).unwrap(), None);
+    }
+}

@@ -1,0 +1,492 @@
+//! Loops with linked work trees of their own: beside the user's, from wherever a command is typed, and many at once.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
+
+/// The default place of the work tree of a change.
+fn own(sandbox: &Sandbox, change: &str) -> PathBuf {
+    sandbox.outside("repo.ralph").join(change)
+}
+
+fn work_trees(sandbox: &Sandbox) -> usize {
+    let listed = sandbox.git(&["worktree", "list", "--porcelain"]);
+    listed
+        .lines()
+        .filter(|line| line.starts_with("worktree "))
+        .count()
+}
+
+/// The standard repository with a loop in a work tree of its own, and a story done.
+fn worked() -> Sandbox {
+    let sandbox = Sandbox::new();
+    begin(&sandbox);
+    let agent = sandbox.completing(
+        "echo more >>README.md; mkdir new; echo new >new/file; rm old.txt; chmod -x tool
+         mkdir -p target; echo built >target/out",
+    );
+    sandbox.step("next", &agent).exits(0);
+    sandbox
+}
+
+fn begin(sandbox: &Sandbox) {
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+}
+
+#[test]
+fn the_users_work_tree_stays_as_it_is() {
+    let sandbox = Sandbox::dirty();
+    let before = sandbox.print();
+    sandbox
+        .ralph(&["start", CHANGE, "--worktree"])
+        .exits(0)
+        .says("uncommitted changes stay here (")
+        .says("started on ralph/add-login, from main");
+    let after = sandbox.print();
+    assert_eq!(
+        (&after.files, &after.index, &after.head),
+        (&before.files, &before.index, &before.head)
+    );
+    let own = own(&sandbox, CHANGE);
+    assert_eq!(fs::read_to_string(own.join("README.md")).unwrap(), "# Standard\n");
+    let status = sandbox.status();
+    assert_eq!(status["worktree"], own.to_str().unwrap());
+    assert_eq!(
+        (&status["original_branch"], &status["branch"]),
+        (&"main".into(), &"ralph/add-login".into())
+    );
+    // Again, from anywhere: the same loop.
+    let state = fs::read(sandbox.state_file()).unwrap();
+    for dir in [&sandbox.top, &own.join("src")] {
+        let again = sandbox.ralph_cmd(&["start", CHANGE, "--worktree"]).dir(dir).run();
+        again.exits(0).says("already active; nothing was changed");
+    }
+    assert_eq!(fs::read(sandbox.state_file()).unwrap(), state);
+    assert_eq!(work_trees(&sandbox), 2);
+    let agent = sandbox.failing("echo mess >mess");
+    sandbox.step("next", &agent).exits(3);
+    sandbox.ralph(&["restore", CHANGE, "1@1"]).exits(0);
+    assert!(own.join("mess").exists() && !sandbox.top.join("mess").exists());
+    sandbox.ralph(&["revert", CHANGE]).exits(0);
+    sandbox.ralph(&["skip", CHANGE]).exits(0);
+    sandbox.ralph(&["prompt", CHANGE]).exits(0);
+    assert_eq!(sandbox.print().files, before.files);
+}
+
+#[test]
+fn cleanup_brings_the_work_uncommitted_to_where_it_began() {
+    let sandbox = worked();
+    let tip = sandbox.git(&["rev-parse", "ralph/add-login"]);
+    let index = sandbox.print().index;
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("uncommitted, on main")
+        .says("the loop's work tree is removed");
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(sandbox.print().index, index);
+    let status = sandbox.git(&["status", "--porcelain"]);
+    for line in [" M README.md", " D old.txt", " M tool", "?? new/"] {
+        assert!(status.lines().any(|have| have == line), "{line} in:\n{status}");
+    }
+    assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"]), tip);
+    assert_eq!(work_trees(&sandbox), 1);
+    assert!(!sandbox.outside("repo.ralph").exists());
+    assert_eq!(
+        sandbox
+            .git_cmd(&["rev-parse", "-q", "--verify", "ralph/add-login"])
+            .run()
+            .code,
+        1
+    );
+    // What git ignores is in no commit: it is not lost either.
+    assert_eq!(
+        sandbox.read(".git/ralph/add-login/trash/worktree/target/out"),
+        "built\n"
+    );
+    assert_eq!(sandbox.status()["phase"], "finished");
+}
+
+#[test]
+fn cleanup_merges_with_what_came_meanwhile() {
+    let sandbox = worked();
+    sandbox.write("theirs.txt", "theirs\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "theirs"]);
+    sandbox.write("untracked.txt", "mine\n");
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert_eq!(sandbox.read("README.md"), "# Standard\nmore\n");
+    assert_eq!(
+        (sandbox.read("theirs.txt"), sandbox.read("untracked.txt")),
+        ("theirs\n".into(), "mine\n".into())
+    );
+}
+
+#[test]
+fn cleanup_touches_nothing_where_work_could_be_lost() {
+    let sandbox = worked();
+    let finish = |args: &[&str], words: &str| {
+        let print = sandbox.print();
+        let all = [&["finish", "--cleanup", CHANGE], args].concat();
+        sandbox.ralph(&all).exits(7).says(words);
+        assert_eq!(sandbox.print(), print);
+        assert_eq!(sandbox.status()["phase"], "ready");
+        assert_eq!(work_trees(&sandbox), 2);
+    };
+    sandbox.write("src/lib.txt", "edited\n");
+    finish(&[], "has uncommitted changes:\n  src/lib.txt");
+    sandbox.git(&["update-index", "--assume-unchanged", "src/lib.txt"]);
+    finish(&[], "has uncommitted changes:\n  src/lib.txt");
+    sandbox.git(&["update-index", "--no-assume-unchanged", "src/lib.txt"]);
+    sandbox.git(&["add", "src/lib.txt"]);
+    finish(&[], "has uncommitted changes:\n  src/lib.txt");
+    sandbox.git(&["reset", "-q", "--hard"]);
+    sandbox.write("new/file", "mine\n");
+    finish(&[], "would overwrite these files:\n  new/file");
+    fs::remove_dir_all(sandbox.top.join("new")).unwrap();
+    sandbox.write("README.md", "# Other\n");
+    sandbox.git(&["commit", "-q", "-a", "-m", "other"]);
+    finish(&[], "conflicts with the loop in\n  README.md");
+    sandbox.git(&["checkout", "-q", "--detach"]);
+    finish(&[], "main, where the loop began, is checked out in no work tree");
+    let elsewhere = sandbox.outside("elsewhere");
+    let place = elsewhere.to_str().unwrap();
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE, "--into", place])
+        .exits(1)
+        .says("not another work tree");
+    sandbox.git(&["worktree", "add", "-q", "--detach", place, "main~1"]);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE, "--into", place])
+        .exits(0);
+    assert_eq!(fs::read_to_string(elsewhere.join("new/file")).unwrap(), "new\n");
+    assert_eq!(sandbox.read("README.md"), "# Other\n");
+}
+
+#[test]
+fn keep_leaves_the_work_tree_on_the_branch() {
+    let sandbox = worked();
+    sandbox
+        .ralph(&["finish", "--keep", CHANGE])
+        .exits(0)
+        .says("with its commits, in ");
+    let own = own(&sandbox, CHANGE);
+    assert_eq!(
+        sandbox
+            .git_cmd(&["branch", "--show-current"])
+            .dir(&own)
+            .run()
+            .stdout
+            .trim(),
+        "ralph/add-login"
+    );
+    assert!(own.join("target/out").exists());
+    // It is nobody's any more.
+    sandbox.git(&["worktree", "remove", own.to_str().unwrap()]);
+}
+
+#[test]
+fn abort_leaves_nothing_but_what_is_kept() {
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    fs::write(own.join("last.txt"), "last\n").unwrap();
+    let files = sandbox.files();
+    sandbox
+        .ralph_cmd(&["abort"])
+        .dir(&own)
+        .run()
+        .exits(0)
+        .says("the loop's work tree is removed");
+    assert_eq!(sandbox.files(), files);
+    assert_eq!((work_trees(&sandbox), own.exists()), (1, false));
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/finished:last.txt"]),
+        "last"
+    );
+    assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+    // The next one begins anew, there.
+    begin(&sandbox);
+    assert!(own.is_dir());
+}
+
+#[test]
+fn what_no_commit_keeps_goes_to_the_trash() {
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    sandbox.git_cmd(&["init", "-q", "inner"]).dir(&own).run().exits(0);
+    fs::write(own.join("inner/file"), "inner\n").unwrap();
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("the loop's work tree is removed");
+    assert!(
+        sandbox
+            .top
+            .join(".git/ralph/add-login/trash/worktree/inner/.git/HEAD")
+            .exists()
+    );
+    assert_eq!(
+        (sandbox.read("new/file"), sandbox.read("inner/file")),
+        ("new\n".into(), "inner\n".into())
+    );
+}
+
+#[test]
+fn a_work_tree_that_cannot_be_removed_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    begin(&sandbox);
+    let own = own(&sandbox, CHANGE);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("the loop's work tree stays, because it has submodules");
+    assert!(own.join("README.md").exists());
+    // The next loop of the change takes it.
+    begin(&sandbox);
+    assert_eq!(sandbox.status()["worktree"], own.to_str().unwrap());
+}
+
+#[test]
+fn a_new_work_tree_is_set_up_once() {
+    let sandbox = Sandbox::new();
+    let setup = r#"cp "$RALPH_MAIN_WORKTREE/.env" . && echo "$RALPH_CHANGE $RALPH_WORKTREE" >>"$HOME/setup""#;
+    sandbox.configure("ralph.worktreeSetup", setup);
+    sandbox.configure("ralph.worktreeDir", "../trees");
+    begin(&sandbox);
+    begin(&sandbox);
+    let own = sandbox.outside("trees/add-login");
+    assert_eq!(fs::read_to_string(own.join(".env")).unwrap(), "SECRET=1\n");
+    let told = fs::read_to_string(sandbox.outside("home/setup")).unwrap();
+    assert_eq!(told, format!("add-login {}\n", own.display()));
+    sandbox.ralph(&["abort", CHANGE]).exits(0);
+    assert_eq!(
+        sandbox.read(".git/ralph/add-login/trash/worktree/.env"),
+        "SECRET=1\n"
+    );
+}
+
+#[test]
+fn a_refused_start_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    let refused = |code: i32, words: &str, args: &[&str]| {
+        let print = sandbox.print();
+        let output = sandbox.git_cmd(args).run().exits(code).says(words);
+        assert_eq!(sandbox.print(), print, "{}", output.stderr);
+        assert_eq!(
+            (work_trees(&sandbox), sandbox.outside("repo.ralph").exists()),
+            (1, false)
+        );
+    };
+    let setup = "ralph.worktreeSetup=echo out of order; exit 3";
+    let start = ["ralph", "start", CHANGE, "--worktree"];
+    refused(
+        1,
+        "failed (exit code 3)\n  out of order",
+        &[&["-c", setup], &start[..]].concat(),
+    );
+    refused(
+        1,
+        "fails before any work",
+        &[&["-c", "ralph.verify=false"], &start[..]].concat(),
+    );
+    refused(
+        1,
+        "cannot find the agent",
+        &[&start[..], &["--", "no-such-agent"]].concat(),
+    );
+    refused(
+        2,
+        "--strategy stash is for a loop in yours",
+        &[&start[..], &["--strategy", "stash"]].concat(),
+    );
+    sandbox.write("openspec/changes/add-login/tasks.md", "- [x] 1.1 done\n");
+    refused(5, "nothing left to do", &start);
+    sandbox.git(&["checkout", "-q", "."]);
+    let own = own(&sandbox, CHANGE);
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("file"), "mine\n").unwrap();
+    sandbox
+        .ralph(&start[1..])
+        .exits(1)
+        .says("exists and is not a work tree of 'add-login'");
+    assert_eq!(fs::read_to_string(own.join("file")).unwrap(), "mine\n");
+}
+
+#[test]
+fn a_setup_that_was_cut_off_is_done_again() {
+    let sandbox = Sandbox::new();
+    let began = sandbox.notes.join("began");
+    let setup = format!(
+        "echo half >half; echo >'{}'; [ -e \"$HOME/go\" ] || sleep 600",
+        began.display()
+    );
+    sandbox.configure("ralph.worktreeSetup", &setup);
+    let running = sandbox.direct(&["start", CHANGE, "--worktree"]).start();
+    wait_for(&began);
+    running.signal(nix::sys::signal::Signal::SIGKILL);
+    running.wait_for_its_end();
+    assert_eq!(work_trees(&sandbox), 2);
+    fs::write(sandbox.outside("home/go"), "").unwrap();
+    sandbox
+        .ralph(&["start", CHANGE, "--worktree"])
+        .exits(0)
+        .says("the work tree that it began to make is removed");
+    sandbox.nothing_is_alive();
+    assert!(own(&sandbox, CHANGE).join("half").exists());
+    assert_eq!(work_trees(&sandbox), 2);
+}
+
+#[test]
+fn a_work_tree_that_is_gone_is_made_again() {
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    let place = own.to_str().unwrap();
+    // Git itself does not remove it while the loop is active.
+    let removed = sandbox.git_cmd(&["worktree", "remove", "--force", place]).run();
+    removed.exits(128).says("git ralph: add-login");
+    fs::remove_dir_all(&own).unwrap();
+    sandbox.git(&["worktree", "prune"]);
+    assert_eq!(work_trees(&sandbox), 2);
+    let hint = "hint: git ralph start add-login --worktree";
+    for verb in ["next", "retry", "finish", "abort", "complete", "revert"] {
+        sandbox
+            .ralph(&[verb, CHANGE])
+            .exits(1)
+            .says("is gone: ")
+            .says(hint);
+    }
+    assert_eq!(
+        sandbox.status()["problem"],
+        format!("the work tree of loop 'add-login' is gone: {place}")
+    );
+    begin(&sandbox);
+    let agent = sandbox.completing("cat new/file >\"$notes/seen\"");
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.noted("seen"), "new\n");
+    // Git no longer knows it, but the files are there.
+    fs::remove_dir_all(sandbox.top.join(".git/worktrees/add-login")).unwrap();
+    let output = sandbox
+        .ralph(&["next", CHANGE])
+        .exits(1)
+        .says("no longer belongs to this repository");
+    let (_, hint) = output.stderr.split_once("hint: ").unwrap();
+    let hint = hint.replace("git ralph", env!("CARGO_BIN_EXE_git-ralph"));
+    sandbox.cmd("sh").args(["-c", hint.trim()]).run().exits(0);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert!(sandbox.outside("repo.ralph/add-login.old/new/file").exists());
+}
+
+#[test]
+fn a_lost_state_is_rebuilt_with_its_work_tree() {
+    let sandbox = worked();
+    fs::remove_file(sandbox.state_file()).unwrap();
+    let resume = ["start", CHANGE, "--resume", "--worktree"];
+    sandbox
+        .ralph(&resume)
+        .exits(0)
+        .says("rebuilt from its branch and refs");
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["original_branch"], &status["stories_done"]),
+        (&"main".into(), &1.into())
+    );
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert_eq!(sandbox.read("new/file"), "new\n");
+}
+
+#[test]
+fn restart_begins_at_the_present_head() {
+    let sandbox = worked();
+    sandbox.write("later.txt", "later\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "later"]);
+    sandbox.ralph(&["start", CHANGE, "--restart"]).exits(0);
+    let own = own(&sandbox, CHANGE);
+    assert!(own.join("later.txt").exists() && !own.join("new").exists());
+    assert_eq!(
+        sandbox.status()["original_head"],
+        sandbox.git(&["rev-parse", "main"])
+    );
+    assert_eq!(work_trees(&sandbox), 2);
+}
+
+#[test]
+fn eight_loops_work_side_by_side() {
+    let sandbox = Sandbox::new();
+    let names: Vec<String> = (1..=8).map(|number| format!("side-{number}")).collect();
+    for name in &names {
+        let list = "## 1. One\n- [ ] 1.1 a\n\n## 2. Two\n- [ ] 2.1 b\n";
+        sandbox.write(&format!("openspec/changes/{name}/tasks.md"), list);
+    }
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "changes"]);
+    // As often as git can: it packs refs and objects meanwhile.
+    sandbox.configure("gc.auto", "1");
+    sandbox.configure("gc.autoDetach", "false");
+    let agent = sandbox.agent(
+        "n=$(ls \"$notes\" | grep -c failed-$RALPH_CHANGE); echo \"$RALPH_STORY\" >>\"work-$RALPH_CHANGE\"
+         git add -A; git commit -qm \"by the agent of $RALPH_CHANGE\"; git gc -q --auto 2>/dev/null
+         [ $n = 1 ] || { echo >\"$notes/failed-$RALPH_CHANGE\"; failed 'first try'; exit; }; complete",
+    );
+    let run = |name: &String| {
+        let args = ["run", name, "--worktree", "--keep", "--", &agent];
+        sandbox.direct(&args).patiently().start()
+    };
+    let running: Vec<_> = names.iter().map(run).collect();
+    for (running, name) in running.into_iter().zip(&names) {
+        let output = running.end().exits(0);
+        assert!(
+            !output.stderr.contains("during the attempt"),
+            "{name}:\n{}",
+            output.stderr
+        );
+    }
+    for name in &names {
+        let work = sandbox.git(&["show", &format!("ralph/{name}:work-{name}")]);
+        assert_eq!(work, "1\n2", "{name}");
+        let files = sandbox.git(&["ls-tree", "--name-only", &format!("ralph/{name}")]);
+        assert_eq!(
+            files.lines().filter(|file| file.starts_with("work-")).count(),
+            1,
+            "{name}"
+        );
+        let log = sandbox.ralph(&["log", name, "--json"]).exits(0).json();
+        let verdicts: Vec<&Value> = log["attempts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| &one["verdict"])
+            .collect();
+        assert_eq!(verdicts, ["failed", "complete", "complete"], "{name}");
+        sandbox.git(&["cat-file", "-e", &format!("refs/ralph/{name}/attempts/1/1")]);
+    }
+    sandbox.git(&["fsck", "--strict", "--no-dangling"]);
+    assert_eq!(work_trees(&sandbox), 9);
+    let status = sandbox.ralph(&["status", "--json"]).exits(0).json();
+    assert_eq!(status.as_array().unwrap().len(), 8);
+    let page = sandbox.ralph(&["report", "--all", "-o", "-"]).exits(0).stdout;
+    assert!(names.iter().all(|name| page.contains(name.as_str())));
+}
+
+#[test]
+fn the_view_and_the_report_show_loops_of_several_work_trees() {
+    let sandbox = worked();
+    sandbox.write("openspec/changes/second/tasks.md", "## 1. One\n- [ ] 1.1 a\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "second"]);
+    sandbox.ralph(&["start", "second", "--worktree"]).exits(0);
+    sandbox.ralph(&["report", "--all", "-o", "all.html"]).exits(0);
+    let report = sandbox.read("all.html");
+    let watching = sandbox.ralph_cmd(&["watch"]).typing("").on_terminal(100).start();
+    wait_until("the view shows both", || {
+        let seen = watching.seen();
+        seen.contains("add-login") && seen.contains("second")
+    });
+    watching.types("q");
+    watching.end();
+    assert!(report.contains("add-login") && report.contains("second"));
+}
