@@ -7,6 +7,7 @@ mod ci;
 mod help;
 pub mod manual;
 mod package;
+mod parallel;
 mod picture;
 mod places;
 mod readme;

@@ -54,6 +54,7 @@ fn listings_have_their_fields() {
             "branch",
             "original_branch",
             "original_head",
+            "worktree",
             "checkpoint",
             "stories_total",
             "stories_done",

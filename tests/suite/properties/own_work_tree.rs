@@ -473,20 +473,32 @@ fn eight_loops_work_side_by_side() {
 }
 
 #[test]
-fn the_view_and_the_report_show_loops_of_several_work_trees() {
-    let sandbox = worked();
+fn the_watcher_sees_loops_of_several_work_trees() {
+    let sandbox = Sandbox::new();
     sandbox.write("openspec/changes/second/tasks.md", "## 1. One\n- [ ] 1.1 a\n");
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "second"]);
-    sandbox.ralph(&["start", "second", "--worktree"]).exits(0);
-    sandbox.ralph(&["report", "--all", "-o", "all.html"]).exits(0);
-    let report = sandbox.read("all.html");
-    let watching = sandbox.ralph_cmd(&["watch"]).typing("").on_terminal(100).start();
-    wait_until("the view shows both", || {
+    let go = sandbox.notes.join("go");
+    let agent = sandbox.agent(
+        "echo >\"$notes/began-$RALPH_CHANGE\"; until test -e \"$notes/go\"; do sleep 0.05; done; echo x >>x; complete",
+    );
+    let run = |change: &str| {
+        let running = sandbox
+            .direct(&["run", change, "--worktree", "--keep", "--", &agent])
+            .start();
+        wait_for(&sandbox.notes.join(format!("began-{change}")));
+        running
+    };
+    let running = [run(CHANGE), run("second")];
+    let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(80).start();
+    wait_until("both", || {
         let seen = watching.seen();
-        seen.contains("add-login") && seen.contains("second")
+        seen.contains("add-login: [1/3] 1. Database") && seen.contains("second: [1/1] 1. One")
     });
-    watching.types("q");
-    watching.end();
-    assert!(report.contains("add-login") && report.contains("second"));
+    fs::write(&go, "").unwrap();
+    for running in running {
+        running.end().exits(0);
+    }
+    let seen = watching.end().stdout;
+    assert!(seen.contains("second: finished: on ralph/second"), "{seen}");
 }
