@@ -104,7 +104,7 @@ impl<'o> Context<'o> {
     ///
     /// # Errors
     /// If git does not find the work tree, or a setting is invalid.
-    pub(super) async fn at(self, top: &Path) -> Result<Self, Error> {
+    pub async fn at(self, top: &Path) -> Result<Self, Error> {
         let here = Git::at_top(top);
         let (found, configuration) = tokio::join!(discover(top), Configuration::read(&here));
         let ((mut repo, head), configuration) = (found?, configuration?);

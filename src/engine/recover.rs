@@ -24,7 +24,7 @@ use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
     if let Some(state) = store.load()? {
-        context = go_to_own(context, &state).await?;
+        context = Box::pin(go_to_own(context, &state)).await?;
     }
     let lock = store.lock()?;
     let Some(state) = store.load()? else {
@@ -53,7 +53,7 @@ pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<
         open.view = View::of_head(&open.context.head);
     }
     allow_retries(&open.context, &mut open.state);
-    leave::take_away(&mut open).await?;
+    Box::pin(leave::take_away(&mut open)).await?;
     Ok(open)
 }
 
@@ -255,7 +255,7 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
         Intent::Cleanup(plan) => finish::apply_cleanup(open, &plan, None).await,
         Intent::Close(plan) => close::apply(open, plan).await,
         Intent::Adopt(plan) => adopt::apply(open, plan, false).await,
-        Intent::Leave(plan) => leave::apply(open, &plan).await,
+        Intent::Leave(plan) => Box::pin(leave::apply(open, &plan)).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
         Intent::Abort(plan) => {
             abort::apply(open, &plan, None).await?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::discover::Repo;
 use super::index::lock_of;
+use super::layout::path_in;
 
 /// Returns git's existing locks, except those of single refs.
 #[must_use]
@@ -35,12 +36,39 @@ fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
     paths.filter(is_one).collect()
 }
 
-/// Returns whether another git process works in the repository; `None` if that cannot be seen.
+/// Returns whether a lock belongs to all work trees of the repository, so that a git in any of them can hold it.
 #[must_use]
-pub fn git_at_work(repo: &Repo) -> Option<bool> {
+pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
+    let names = ["packed-refs.lock", "config.lock"];
+    names.iter().any(|name| lock == repo.common_dir.join(name))
+}
+
+/// Lists the top directories of all work trees of a repository, from git's files alone.
+fn all_tops(repo: &Repo) -> Vec<PathBuf> {
+    let linked = fs::read_dir(repo.common_dir.join("worktrees"))
+        .into_iter()
+        .flatten();
+    let links = linked.filter_map(Result::ok).filter_map(|entry| {
+        let link = fs::read(entry.path().join("gitdir")).ok()?;
+        Some(entry.path().join(path_in(&link)))
+    });
+    let main = repo.common_dir.clone();
+    let dirs = links.chain([main]);
+    dirs.filter_map(|dir| dir.parent().map(Path::to_owned)).collect()
+}
+
+/// Returns whether another git process works in this work tree, or `everywhere` in a work tree of the repository;
+/// `None` if that cannot be seen.
+#[must_use]
+pub fn git_at_work(repo: &Repo, everywhere: bool) -> Option<bool> {
     let processes = fs::read_dir("/proc").ok()?;
     let ours = ancestors();
-    let places = [&repo.top, &repo.git_dir, &repo.common_dir].map(|place| real(place));
+    let mut places: Vec<PathBuf> = [&repo.top, &repo.git_dir, &repo.common_dir]
+        .map(|place| real(place))
+        .into();
+    if everywhere {
+        places.extend(all_tops(repo).iter().map(|top| real(top)));
+    }
     let mut found = None;
     for pid in processes
         .filter_map(Result::ok)

@@ -36,7 +36,8 @@ pub(crate) async fn remove_stale(
     index::wait_for_locks(&found).await;
     found.retain(|lock| lock.exists());
     let Some(first) = found.first() else { return Ok(0) };
-    let is_stale = match locks::git_at_work(site.repo) {
+    let is_shared = found.iter().any(|lock| locks::is_shared(site.repo, lock));
+    let is_stale = match locks::git_at_work(site.repo, is_shared) {
         Some(at_work) => !at_work,
         None => holder == Holder::Ended,
     };
@@ -51,7 +52,7 @@ pub(crate) async fn remove_stale(
 
 /// Returns whether another git process holds a lock now.
 pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
-    !all(site, change).is_empty() && locks::git_at_work(site.repo) == Some(true)
+    !all(site, change).is_empty() && locks::git_at_work(site.repo, false) == Some(true)
 }
 
 /// Lists the existing locks that could stop a step.

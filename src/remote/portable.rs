@@ -66,6 +66,8 @@ pub(super) async fn pack(open: &Loop<'_>) -> Result<Packed, Error> {
 fn without_machine(state: &State) -> State {
     let mut state = state.clone();
     state.worktree = WorkTreePath::new(std::path::Path::new(""));
+    state.original_branch = state.begun_on().cloned();
+    state.linked = None;
     state.before.snapshot = state.before.initial.clone();
     state.before.anchor = None;
     // A command line can contain keys, and an agent may be installed elsewhere in another way.

@@ -26,9 +26,9 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.linked.is_none() {
         return abort_in_place(open).await;
     }
-    leave::give_up(open).await?;
+    Box::pin(leave::give_up(open)).await?;
     lifecycle_hooks::tell_hooks(open, None).await?;
-    leave::take_away(open).await
+    Box::pin(leave::take_away(open)).await
 }
 
 /// Does the same in the loop's work tree, even if that is its own: it stays.

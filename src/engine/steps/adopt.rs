@@ -67,6 +67,11 @@ pub async fn adopt<'o>(
     let is_known = here
         .as_ref()
         .is_some_and(|here| here.before.initial == state.before.initial && here.worktree == state.worktree);
+    let own = here.as_ref().filter(|_| is_known).and_then(|here| here.linked.clone());
+    if own.is_some() {
+        // HEAD was detached in the loop's own work tree.
+        (state.linked, state.original_branch) = (own, None);
+    }
     state.before = match here {
         Some(here) if is_known => here.before,
         _ => before(&context, &state).await?,
@@ -139,6 +144,8 @@ fn refuse_branch_elsewhere(context: &Context<'_>, change: &Change, refs: &[RefIn
 fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) -> Result<State, Error> {
     let mut state = portable.state.clone();
     state.worktree = WorkTreePath::new(&context.repo.top);
+    // Nobody elsewhere says what is removed here.
+    state.linked = None;
     state.settings.options = Options {
         agent: None,
         verify: Vec::new(),

@@ -64,7 +64,7 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
     lifecycle_hooks::before_finish(open, name, branch).await?;
     match how {
         _ if in_place => close(open, how == Finish::Keep).await?,
-        Finish::Cleanup { .. } if has_own => leave::bring(open, into).await?,
+        Finish::Cleanup { .. } if has_own => Box::pin(leave::bring(open, into)).await?,
         Finish::Cleanup { index } => cleanup(open, index).await?,
         Finish::Keep => keep(open).await?,
     }
@@ -73,7 +73,7 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
     if let Err(error) = prune(&mut open.context, None).await {
         open.tell(format!("what older loops left could not be removed: {error}"));
     }
-    leave::take_away(open).await
+    Box::pin(leave::take_away(open)).await
 }
 
 async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
@@ -170,7 +170,7 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
 pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     if open.state.linked.is_some() {
-        leave::can_bring(open).await?;
+        Box::pin(leave::can_bring(open)).await?;
     } else if open.state.strategy.is_branch() {
         plan_cleanup(open, false).await?;
     }

@@ -36,6 +36,10 @@ pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result
     let mut removed = 0;
     for change_found in all {
         let store = Store::new(&context.repo.common_dir, &change_found);
+        // Whoever is about to take a step of a live loop is not kept waiting.
+        if change.is_none() && store.load()?.is_none_or(|state| state.is_live()) {
+            continue;
+        }
         let _lock = match store.lock() {
             Ok(lock) => lock,
             // A loop that another process holds is not finished.

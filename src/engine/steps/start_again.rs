@@ -38,7 +38,7 @@ pub async fn start<'o>(
     if let Some(state) = state.filter(|state| state.is_live() || is_leaving(state)) {
         if place.is_some() {
             let _alone = store.lock_making()?;
-            make_again(&mut context, &state, &options.settings).await?;
+            Box::pin(make_again(&mut context, &state, &options.settings)).await?;
         }
         let typed_in = context.repo.top.clone();
         let open = open(context, change).await?;
@@ -55,7 +55,7 @@ pub async fn start<'o>(
         }
     }
     let open = match &place {
-        Some(place) => begin_in_own(context, change, options, place).await?,
+        Some(place) => Box::pin(begin_in_own(context, change, options, place)).await?,
         None => begin(context, change, options).await?,
     };
     Ok(Started { open, already: false })
@@ -82,7 +82,7 @@ async fn begin_in_own<'o>(
         ..options.clone()
     };
     let begun = async { begin(context.at(&top).await?, change, &options).await };
-    match begun.await {
+    match Box::pin(begun).await {
         Err(error) if prepared.is_new && store.load_live()?.is_none() => {
             discard(&git, &top, &options.settings).await?;
             Err(error)

@@ -35,6 +35,7 @@ mod processes;
 mod repository;
 mod session;
 mod session_calls;
+mod side_by_side;
 mod sources;
 mod submodules;
 mod terminal;

@@ -1,11 +1,9 @@
-//! Loops with linked work trees of their own: beside the user's, from wherever a command is typed, and many at once.
+//! A loop with a linked work tree of its own: beside the user's, and from wherever a command is typed.
 
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
-use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
+use crate::support::{CHANGE, Sandbox, wait_for};
 
 /// The default place of the work tree of a change.
 fn own(sandbox: &Sandbox, change: &str) -> PathBuf {
@@ -412,93 +410,4 @@ fn restart_begins_at_the_present_head() {
         sandbox.git(&["rev-parse", "main"])
     );
     assert_eq!(work_trees(&sandbox), 2);
-}
-
-#[test]
-fn eight_loops_work_side_by_side() {
-    let sandbox = Sandbox::new();
-    let names: Vec<String> = (1..=8).map(|number| format!("side-{number}")).collect();
-    for name in &names {
-        let list = "## 1. One\n- [ ] 1.1 a\n\n## 2. Two\n- [ ] 2.1 b\n";
-        sandbox.write(&format!("openspec/changes/{name}/tasks.md"), list);
-    }
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "changes"]);
-    // As often as git can: it packs refs and objects meanwhile.
-    sandbox.configure("gc.auto", "1");
-    sandbox.configure("gc.autoDetach", "false");
-    let agent = sandbox.agent(
-        "n=$(ls \"$notes\" | grep -c failed-$RALPH_CHANGE); echo \"$RALPH_STORY\" >>\"work-$RALPH_CHANGE\"
-         git add -A; git commit -qm \"by the agent of $RALPH_CHANGE\"; git gc -q --auto 2>/dev/null
-         [ $n = 1 ] || { echo >\"$notes/failed-$RALPH_CHANGE\"; failed 'first try'; exit; }; complete",
-    );
-    let run = |name: &String| {
-        let args = ["run", name, "--worktree", "--keep", "--", &agent];
-        sandbox.direct(&args).patiently().start()
-    };
-    let running: Vec<_> = names.iter().map(run).collect();
-    for (running, name) in running.into_iter().zip(&names) {
-        let output = running.end().exits(0);
-        assert!(
-            !output.stderr.contains("during the attempt"),
-            "{name}:\n{}",
-            output.stderr
-        );
-    }
-    for name in &names {
-        let work = sandbox.git(&["show", &format!("ralph/{name}:work-{name}")]);
-        assert_eq!(work, "1\n2", "{name}");
-        let files = sandbox.git(&["ls-tree", "--name-only", &format!("ralph/{name}")]);
-        assert_eq!(
-            files.lines().filter(|file| file.starts_with("work-")).count(),
-            1,
-            "{name}"
-        );
-        let log = sandbox.ralph(&["log", name, "--json"]).exits(0).json();
-        let verdicts: Vec<&Value> = log["attempts"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|one| &one["verdict"])
-            .collect();
-        assert_eq!(verdicts, ["failed", "complete", "complete"], "{name}");
-        sandbox.git(&["cat-file", "-e", &format!("refs/ralph/{name}/attempts/1/1")]);
-    }
-    sandbox.git(&["fsck", "--strict", "--no-dangling"]);
-    assert_eq!(work_trees(&sandbox), 9);
-    let status = sandbox.ralph(&["status", "--json"]).exits(0).json();
-    assert_eq!(status.as_array().unwrap().len(), 8);
-    let page = sandbox.ralph(&["report", "--all", "-o", "-"]).exits(0).stdout;
-    assert!(names.iter().all(|name| page.contains(name.as_str())));
-}
-
-#[test]
-fn the_watcher_sees_loops_of_several_work_trees() {
-    let sandbox = Sandbox::new();
-    sandbox.write("openspec/changes/second/tasks.md", "## 1. One\n- [ ] 1.1 a\n");
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "second"]);
-    let go = sandbox.notes.join("go");
-    let agent = sandbox.agent(
-        "echo >\"$notes/began-$RALPH_CHANGE\"; until test -e \"$notes/go\"; do sleep 0.05; done; echo x >>x; complete",
-    );
-    let run = |change: &str| {
-        let running = sandbox
-            .direct(&["run", change, "--worktree", "--keep", "--", &agent])
-            .start();
-        wait_for(&sandbox.notes.join(format!("began-{change}")));
-        running
-    };
-    let running = [run(CHANGE), run("second")];
-    let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(80).start();
-    wait_until("both", || {
-        let seen = watching.seen();
-        seen.contains("add-login: [1/3] 1. Database") && seen.contains("second: [1/1] 1. One")
-    });
-    fs::write(&go, "").unwrap();
-    for running in running {
-        running.end().exits(0);
-    }
-    let seen = watching.end().stdout;
-    assert!(seen.contains("second: finished: on ralph/second"), "{seen}");
 }

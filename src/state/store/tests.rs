@@ -1,0 +1,39 @@
+//! The permissions of the loops' files.
+
+use super::*;
+use std::os::unix::fs::chown;
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_directory_of_all_loops_is_shared_as_the_repository_is() {
+    for (repository, root) in [(0o700, 0o700), (0o755, 0o700), (0o770, 0o770), (0o775, 0o775)] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(repository)).unwrap();
+        let store = Store::new(dir.path(), &Change::new("c").unwrap());
+        store.make_dirs().unwrap();
+        assert_eq!(mode(&dir.path().join("ralph")), root, "{repository:o}");
+        assert_eq!(mode(&store.dir()), 0o700);
+    }
+}
+
+#[test]
+fn whose_the_files_are_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("c.toml");
+    fs::write(&file, "").unwrap();
+    let denied = |path: &Path| {
+        let source = io::Error::from(io::ErrorKind::PermissionDenied);
+        StateError::from(file_error("read", path, source))
+    };
+    assert!(matches!(denied(&file), StateError::File(_)));
+    let theirs = if geteuid().is_root() {
+        chown(&file, Some(65533), None).unwrap();
+        file.as_path()
+    } else {
+        Path::new("/")
+    };
+    assert!(matches!(denied(theirs), StateError::Foreign { .. }));
+}
