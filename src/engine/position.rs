@@ -62,6 +62,7 @@ pub(crate) async fn branch_tip(git: &Git, state: &State, head: &Head) -> Result<
 /// Returns the error for a loop whose branch does not exist.
 pub(crate) fn branch_gone(state: &State) -> Error {
     RepositoryRefusal::BranchGone {
+        own: state.own_work_tree(),
         branch: state.branch.clone(),
         checkpoint: state.checkpoint.short().to_owned(),
     }
@@ -90,6 +91,7 @@ impl Position {
         }
         let on = self.head.branch.as_deref();
         RepositoryRefusal::HeadElsewhere {
+            own: state.own_work_tree(),
             head: on.map_or("a detached commit", short_branch).to_owned(),
             branch: state.branch.clone(),
         }

@@ -1,5 +1,7 @@
 //! Errors of steps that need the repository in another state.
 
+use std::path::{Path, PathBuf};
+
 use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
@@ -12,12 +14,25 @@ pub enum RepositoryRefusal {
     #[error("submodule {0} has uncommitted changes")]
     DirtySubmodule(String),
     #[error("HEAD is on {head}, not on {branch}")]
-    HeadElsewhere { head: String, branch: String },
+    HeadElsewhere {
+        head: String,
+        branch: String,
+        /// The loop's own work tree, if it has one: the command may have been typed elsewhere.
+        own: Option<PathBuf>,
+    },
     #[error("branch {branch} no longer exists (its last checkpoint is {checkpoint})")]
-    BranchGone { branch: String, checkpoint: String },
+    BranchGone {
+        branch: String,
+        checkpoint: String,
+        own: Option<PathBuf>,
+    },
     /// The branch no longer contains its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
-    CheckpointGone { branch: String, checkpoint: String },
+    CheckpointGone {
+        branch: String,
+        checkpoint: String,
+        own: Option<PathBuf>,
+    },
     /// A loop that comes from elsewhere would take it along.
     #[error("the work tree has uncommitted changes")]
     Uncommitted,
@@ -32,6 +47,13 @@ pub enum RepositoryRefusal {
     },
 }
 
+/// Returns the beginning of a command that is to be typed in the loop's own work tree, if it has one.
+fn there(own: Option<&Path>) -> String {
+    own.map_or_else(String::new, |own| {
+        format!("cd {} && ", quoted(&own.to_string_lossy()))
+    })
+}
+
 impl Advise for RepositoryRefusal {
     fn advice(&self) -> Advice {
         match self {
@@ -43,13 +65,25 @@ impl Advise for RepositoryRefusal {
             Self::DirtySubmodule(path) => {
                 hint(format!("commit or stash them: git -C {} stash -u", quoted(path)))
             }
-            Self::HeadElsewhere { branch, .. } => hint(format!("git checkout {branch}")).exit(Exit::Person),
-            Self::BranchGone { branch, checkpoint } => hint(format!(
-                "git branch {branch} {checkpoint} && git checkout {branch}"
+            Self::HeadElsewhere { branch, own, .. } => {
+                hint(format!("{}git checkout {branch}", there(own.as_deref()))).exit(Exit::Person)
+            }
+            Self::BranchGone {
+                branch,
+                checkpoint,
+                own,
+            } => hint(format!(
+                "{}git branch {branch} {checkpoint} && git checkout {branch}",
+                there(own.as_deref())
             ))
             .exit(Exit::Person),
-            Self::CheckpointGone { branch, checkpoint } => hint(format!(
-                "git branch rescued {branch} && git reset --soft {checkpoint}"
+            Self::CheckpointGone {
+                branch,
+                checkpoint,
+                own,
+            } => hint(format!(
+                "{}git branch rescued {branch} && git reset --soft {checkpoint}",
+                there(own.as_deref())
             ))
             .exit(Exit::Person),
             Self::Uncommitted => {

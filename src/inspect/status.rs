@@ -214,6 +214,7 @@ async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Erro
         return None;
     }
     let gone = RepositoryRefusal::CheckpointGone {
+        own: state.own_work_tree(),
         branch: state.branch.clone(),
         checkpoint: checkpoint.short().to_owned(),
     };

@@ -1,5 +1,7 @@
 //! The origin of a work tree that a loop made for itself.
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 
 use super::State;
@@ -19,6 +21,13 @@ pub struct Linked {
 }
 
 impl State {
+    /// Returns the work tree that the loop made for itself.
+    #[must_use]
+    pub fn own_work_tree(&self) -> Option<PathBuf> {
+        let own = self.linked.as_ref().map(|_| self.worktree.as_path());
+        own.map(Path::to_owned)
+    }
+
     /// Returns the short name of the branch from which the loop began, in whichever work tree that was.
     #[must_use]
     pub fn begun_on(&self) -> Option<&String> {

@@ -67,7 +67,10 @@ pub async fn adopt<'o>(
     let is_known = here
         .as_ref()
         .is_some_and(|here| here.before.initial == state.before.initial && here.worktree == state.worktree);
-    let own = here.as_ref().filter(|_| is_known).and_then(|here| here.linked.clone());
+    let own = here
+        .as_ref()
+        .filter(|_| is_known)
+        .and_then(|here| here.linked.clone());
     if own.is_some() {
         // HEAD was detached in the loop's own work tree.
         (state.linked, state.original_branch) = (own, None);

@@ -49,6 +49,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         Some(tip) if git.is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),
         _ => {
             return Err(RepositoryRefusal::CheckpointGone {
+                own: open.state.own_work_tree(),
                 branch: open.state.branch.clone(),
                 checkpoint: checkpoint.commit.short().to_owned(),
             }

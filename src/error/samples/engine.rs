@@ -86,14 +86,22 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
         RepositoryRefusal::OperationInProgress("cherry-pick or revert".to_owned()),
         RepositoryRefusal::DirtySubmodule("lib".to_owned()),
         RepositoryRefusal::HeadElsewhere {
+            own: None,
+            head: "main".to_owned(),
+            branch: branch(),
+        },
+        RepositoryRefusal::HeadElsewhere {
+            own: Some(path("/r.ralph/add-login")),
             head: "main".to_owned(),
             branch: branch(),
         },
         RepositoryRefusal::BranchGone {
+            own: None,
             branch: branch(),
             checkpoint: "6db9417f5d".to_owned(),
         },
         RepositoryRefusal::CheckpointGone {
+            own: None,
             branch: branch(),
             checkpoint: "6db9417f5d".to_owned(),
         },

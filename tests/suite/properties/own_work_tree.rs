@@ -411,3 +411,66 @@ fn restart_begins_at_the_present_head() {
     );
     assert_eq!(work_trees(&sandbox), 2);
 }
+
+#[test]
+fn a_hint_leads_to_the_loops_work_tree() {
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    sandbox
+        .git_cmd(&["checkout", "-q", "--detach"])
+        .dir(&own)
+        .run()
+        .exits(0);
+    let hint = format!("hint: cd {} && git checkout ralph/add-login", own.display());
+    for verb in ["abort", "complete"] {
+        sandbox.ralph(&[verb, CHANGE]).exits(7).says(&hint);
+    }
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(7)
+        .says(&hint);
+    sandbox
+        .git_cmd(&["checkout", "-q", "ralph/add-login"])
+        .dir(&own)
+        .run()
+        .exits(0);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+}
+
+#[test]
+fn what_changed_after_a_crash_is_not_overwritten() {
+    let sandbox = worked();
+    let real = sandbox
+        .cmd("sh")
+        .args(["-c", "command -v git"])
+        .run()
+        .exits(0)
+        .stdout;
+    // Dies where the files of the user's work tree would be written.
+    sandbox.install(
+        "git",
+        &format!(
+            "#!/bin/sh\ncase \" $* \" in *' read-tree '*' -m -u '*) kill -KILL $PPID; exit 1 ;; esac\nexec {} \"$@\"\n",
+            real.trim()
+        ),
+    );
+    sandbox.direct(&["finish", "--cleanup", CHANGE]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    assert_eq!(sandbox.read("README.md"), "# Standard\n");
+    sandbox.write("README.md", "mine\n");
+    for _ in 0..2 {
+        sandbox
+            .ralph(&["finish", "--cleanup", CHANGE])
+            .exits(7)
+            .says("cannot write the work of the loop to ");
+        assert_eq!(sandbox.read("README.md"), "mine\n");
+        assert!(own(&sandbox, CHANGE).is_dir());
+    }
+    sandbox.git(&["stash", "-q"]);
+    sandbox
+        .ralph(&["status", CHANGE])
+        .exits(0)
+        .says("finish is completed now");
+    assert_eq!(sandbox.read("README.md"), "# Standard\nmore\n");
+    assert_eq!(work_trees(&sandbox), 1);
+}
