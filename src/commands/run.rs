@@ -159,7 +159,8 @@ pub(super) async fn one(
     if args.remote.is_some() || options.settings.remote.is_some() {
         let server = Server::new(&context.repo, &options.settings, args.remote.as_deref())?;
         require_shareable(&context, &change, options.settings.strategy)?;
-        let taken = Box::pin(take(context, server, &change, &options.settings, watch)).await?;
+        let own = options.own_work_tree.is_some();
+        let taken = Box::pin(take(context, server, &change, &options.settings, own, watch)).await?;
         match Box::pin(complete_finish(taken.0, &change, taken.1)).await? {
             Some(taken) => {
                 context = taken.0;
@@ -247,6 +248,7 @@ async fn take<'o>(
     server: Server,
     change: &Change,
     settings: &Settings,
+    own_work_tree: bool,
     watch: &mut Watch,
 ) -> Result<(Context<'o>, Tenure), Error> {
     let remote = server.name().to_owned();
@@ -258,6 +260,11 @@ async fn take<'o>(
     let Some(portable) = portable else {
         return Ok((context, tenure));
     };
+    if own_work_tree {
+        tenure.give_back().await?;
+        let change = change.to_string();
+        return Err(RemoteRefusal::OwnWorkTree { change }.into());
+    }
     match Box::pin(adopt(context, change, portable, settings)).await {
         Ok(mut open) => {
             open.emit(What::HandedOver { from, remote });

@@ -14,7 +14,7 @@ use crate::engine::stories::wanted;
 use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::settings::Settings;
-use crate::state::Phase;
+use crate::state::{self, Phase, State, Store};
 use crate::stories::{self, Source};
 
 /// The most jobs that a matrix of a CI system may have.
@@ -84,6 +84,12 @@ pub async fn read(
             entries.insert(change, entry);
         }
     }
+    for change in state::changes(&context.repo.common_dir)? {
+        let store = Store::new(&context.repo.common_dir, &change);
+        if let Some(state) = store.load()? {
+            entries.insert(change, of_loop(&store, &state));
+        }
+    }
     if let Some(server) = server {
         let loops = server.all().await?;
         server.fetch(&loops).await?;
@@ -127,6 +133,47 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
     })
 }
 
+/// Returns the entry of a loop in this repository.
+fn of_loop(store: &Store, state: &State) -> Entry {
+    let phase = state.progress.phase;
+    let is_held = store.is_held();
+    let listed = state.listed.as_ref();
+    let why = if is_held {
+        "another git-ralph is working on it here"
+    } else {
+        why_not(phase)
+    };
+    Entry {
+        change: state.change.clone(),
+        source: Some(state.source.path.clone()),
+        total: listed.map(|listed| listed.total),
+        done: listed.map_or(state.progress.completed.len(), |listed| listed.done),
+        phase: phase_name(phase),
+        holder: store
+            .holder()
+            .filter(|_| is_held)
+            .map(|process| format!("process {process} here")),
+        renewed: None,
+        generation: 0,
+        branch: state.branch.clone(),
+        checkpoint: Some(state.checkpoint.clone()),
+        free: why.is_empty(),
+        why: why.to_owned(),
+        conflicts_with: None,
+        there: None,
+    }
+}
+
+/// Returns the reason why a run cannot go on with a loop in this phase; empty if it can.
+fn why_not(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Finished => "it is finished",
+        Phase::Complete => "no story is left; finish it",
+        Phase::Exhausted => "a story has no retries left",
+        Phase::Ready | Phase::Running | Phase::Failed => "",
+    }
+}
+
 /// Returns the entry of a loop on the remote.
 async fn there(
     server: &Server,
@@ -159,13 +206,11 @@ async fn there(
     };
     let record = &found.record;
     let holding = watch.look(record, &found.oid, server.lease, Instant::now(), Timestamp::now());
-    let why = match (record.phase, holding) {
-        (Phase::Finished, _) => "it is finished".to_owned(),
-        _ if record.blocked.is_some() => record.blocked.clone().unwrap_or_default(),
-        (Phase::Complete, _) => "no story is left; finish it".to_owned(),
-        (Phase::Exhausted, _) => "a story has no retries left".to_owned(),
-        (_, Holding::Free | Holding::Dead) => String::new(),
-        (_, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
+    let why = match (why_not(record.phase), &record.blocked, holding) {
+        (why, None, _) if !why.is_empty() => why.to_owned(),
+        (_, Some(words), _) => words.clone(),
+        (_, None, Holding::Free | Holding::Dead) => String::new(),
+        (_, None, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
     };
     Entry {
         source,

@@ -56,6 +56,11 @@ pub enum RemoteRefusal {
     },
     #[error("'{0}' has the strategy stash, and its checkpoints stay in this repository")]
     InPlace(String),
+    /// `--worktree` of a loop that has to be brought here.
+    #[error(
+        "'{change}' has gone on elsewhere, and --worktree makes work trees only for loops that begin here"
+    )]
+    OwnWorkTree { change: String },
     #[error("'{change}' on {remote} is {phase}: nothing is left to do")]
     Over {
         change: String,
@@ -103,6 +108,9 @@ impl Advise for RemoteRefusal {
             Self::Unknown { remote, .. } => hint(format!("git ralph queue --remote {remote}")),
             Self::Unintelligible { .. } => hint("install a newer git-ralph"),
             Self::InPlace(_) => hint("start it without --strategy stash"),
+            Self::OwnWorkTree { change } => hint(format!(
+                "git worktree add --detach ../{change}, then there: git ralph run {change}"
+            )),
             Self::Over { .. } | Self::NothingLeft => {
                 hint("git ralph queue shows all changes").exit(Exit::NoStory)
             }

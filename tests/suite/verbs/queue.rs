@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::CHANGE;
 use crate::support::remote::Remote;
+use crate::support::{CHANGE, Sandbox, wait_for};
 
 #[test]
 fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
@@ -41,6 +41,30 @@ fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
         shown.starts_with("c  1/1  finished   it is finished; no conflicts\n"),
         "{shown}"
     );
+}
+
+#[test]
+fn without_a_remote_the_loops_of_this_repository_are_listed() {
+    let sandbox = Sandbox::new();
+    let entry = || {
+        let queue = sandbox.ralph(&["queue", "--json"]).exits(0).json();
+        let entry = &queue["changes"][0];
+        assert_eq!(queue["remote"], serde_json::Value::Null);
+        let keys = ["phase", "done", "total", "free"];
+        keys.map(|key| entry[key].to_string()).join(" ")
+    };
+    assert_eq!(entry(), "\"new\" 0 3 true");
+    let slow = sandbox
+        .completing("touch \"$notes/there\"; until test -e \"$notes/go\"; do sleep 0.05; done; echo x >>f");
+    sandbox.start();
+    let running = sandbox.direct(&["next", "--", &slow]).start();
+    wait_for(&sandbox.notes.join("there"));
+    assert_eq!(entry(), "\"running\" 0 3 false");
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    running.end().exits(0);
+    assert_eq!(entry(), "\"ready\" 1 3 true");
+    sandbox.ralph(&["run", CHANGE, "--keep", "--", &slow]).exits(0);
+    assert_eq!(entry(), "\"finished\" 3 3 false");
 }
 
 #[test]
