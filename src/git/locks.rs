@@ -5,8 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::discover::Repo;
-use super::index::lock_of;
+use super::index::{lock_of, wait_for_locks};
 use super::layout::path_in;
+
+/// How many more times a lock is waited for that another work tree may hold.
+const TURNS: usize = 10;
 
 /// Returns git's existing locks, except those of single refs.
 #[must_use]
@@ -41,6 +44,23 @@ fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
 pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     let names = ["packed-refs.lock", "config.lock"];
     names.iter().any(|name| lock == repo.common_dir.join(name))
+}
+
+/// Waits for these locks to be released: a moment, and longer for those that all work trees share while a git works in
+/// any of them, as others may take them one after the other.
+pub async fn wait(repo: &Repo, locks: &[PathBuf]) {
+    wait_for_locks(locks).await;
+    let shared: Vec<PathBuf> = locks
+        .iter()
+        .filter(|lock| is_shared(repo, lock))
+        .cloned()
+        .collect();
+    for _ in 0..TURNS {
+        if shared.iter().all(|lock| !lock.exists()) || git_at_work(repo, true) != Some(true) {
+            return;
+        }
+        wait_for_locks(&shared).await;
+    }
 }
 
 /// Lists the top directories of all work trees of a repository, from git's files alone.

@@ -33,7 +33,7 @@ pub(crate) async fn remove_stale(
         // Git never makes such a lock.
         set_aside(other, &site.trash().join("damaged"))?;
     }
-    index::wait_for_locks(&found).await;
+    locks::wait(site.repo, &found).await;
     found.retain(|lock| lock.exists());
     let Some(first) = found.first() else { return Ok(0) };
     let is_shared = found.iter().any(|lock| locks::is_shared(site.repo, lock));

@@ -128,7 +128,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
             .into());
         }
     }
-    index::wait_for_locks(&locks::of_git(target)).await;
+    locks::wait(target, &locks::of_git(target)).await;
     if let Some(lock) = locks::of_git(target).into_iter().next() {
         return Err(GitError::Locked(lock).into());
     }

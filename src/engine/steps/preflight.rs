@@ -10,7 +10,7 @@ use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, Place, agent_of};
 use crate::error::Error;
-use crate::git::index::{self, Entries};
+use crate::git::index::Entries;
 use crate::git::{GitError, RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::first_few;
@@ -77,7 +77,7 @@ pub(super) async fn check(
     if let Some(operation) = operations_in_progress(repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
-    index::wait_for_locks(&locks::of_git(repo)).await;
+    locks::wait(repo, &locks::of_git(repo)).await;
     if let Some(lock) = locks::of_git(repo).into_iter().next() {
         return Err(GitError::Locked(lock).into());
     }
