@@ -9,6 +9,7 @@ use crate::ui::{self, Narrator, Screen};
 
 /// The arguments of `git ralph queue`.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub struct Args {
     /// The remote that keeps loops (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
@@ -16,6 +17,9 @@ pub struct Args {
     /// Print one JSON document
     #[arg(long, conflicts_with = "matrix")]
     pub json: bool,
+    /// Print the names of the free changes, one per line
+    #[arg(long, conflicts_with_all = ["json", "matrix", "conflicts"])]
+    pub names: bool,
     /// Print the free changes as a matrix for a CI system, at most 256
     #[arg(long)]
     pub matrix: bool,
@@ -38,7 +42,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if args.conflicts {
         find_conflicts(&context, &mut queue).await?;
     }
-    if args.matrix {
+    if args.names {
+        let names: String = queue.free().map(|entry| format!("{}\n", entry.change)).collect();
+        screen.answer(&names);
+    } else if args.matrix {
         screen.answer(&format!("{}\n", queue.matrix()));
     } else if args.json {
         screen.document(&queue);

@@ -22,6 +22,7 @@ fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
     let listed = clone.cmd(&["ralph", "queue", "--matrix"]).run().exits(0).json();
     let names = |value: &serde_json::Value| value["include"].as_array().unwrap().len();
     assert_eq!(names(&listed), 3);
+    assert_eq!(clone.ralph(&["queue", "--names"]).exits(0).stdout, "a\nb\nc\n");
     let agent = sandbox.completing("echo \"$RALPH_CHANGE\" >\"f-$(test $RALPH_CHANGE = c && echo c)\"");
     clone.ralph(&["run", "--any", "--keep", "--", &agent]).exits(0);
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
