@@ -483,19 +483,7 @@ fn a_lost_state_is_rebuilt() {
 }
 
 #[test]
-fn it_is_refused_where_there_is_nothing_to_hang_on() {
-    let sandbox = Sandbox::empty();
-    fs::create_dir_all(&sandbox.top).unwrap();
-    sandbox.git(&["init", "-q", "-b", "main"]);
-    sandbox.write("t.md", "- [ ] 1. one\n");
-    sandbox
-        .ralph(&["start", "c", "--strategy", "stash", "--stories", "t.md"])
-        .exits(1)
-        .says("HEAD has no commit yet");
-    sandbox
-        .ralph(&["start", "c", "--strategy", "shelf"])
-        .exits(2)
-        .says("branch or stash");
+fn a_step_is_refused_where_head_is_elsewhere() {
     let sandbox = stashed();
     sandbox.start();
     sandbox.git(&["stash", "push", "-q"]);

@@ -231,3 +231,19 @@ fn inside_an_attempt_no_loop_begins() {
         cmd.run().exits(1).says("this already is an attempt of a loop");
     }
 }
+
+#[test]
+fn stash_entries_need_a_commit() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir_all(&sandbox.top).unwrap();
+    sandbox.git(&["init", "-q", "-b", "main"]);
+    sandbox.write("t.md", "- [ ] 1. one\n");
+    sandbox
+        .ralph(&["start", "c", "--strategy", "stash", "--stories", "t.md"])
+        .exits(1)
+        .says("HEAD has no commit yet");
+    sandbox
+        .ralph(&["start", "c", "--strategy", "shelf"])
+        .exits(2)
+        .says("branch or stash");
+}
