@@ -101,15 +101,50 @@ impl RemoteGit {
             return Ok(Pushed::Done);
         }
         let said = [output.stderr, output.stdout].concat();
-        let said = String::from_utf8_lossy(&said);
-        let lines = said
-            .lines()
-            .filter(|line| !line.is_empty() && !line.starts_with("To "));
-        Ok(Pushed::Refused(lines.collect::<Vec<_>>().join("\n")))
+        Ok(Pushed::Refused(words_of(&String::from_utf8_lossy(&said))))
     }
 
     fn cmd(&self, verb: &'static str, args: &[&str]) -> GitCommand {
         // ssh must not ask either.
         self.git.cmd(verb, args).env("SSH_ASKPASS_REQUIRE", "never")
+    }
+}
+
+/// Returns what the host says about a push that it refused, or else what git says.
+fn words_of(said: &str) -> String {
+    let of_host = said.lines().filter_map(|line| line.strip_prefix("remote: "));
+    let of_host: Vec<&str> = of_host
+        .map(str::trim)
+        .filter(|line| !line.starts_with("error: hook declined"))
+        .collect();
+    if !of_host.is_empty() {
+        return of_host.join("\n");
+    }
+    let is_frame = |line: &str| line.is_empty() || line.starts_with("To ") || line == "Done";
+    let of_git: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| !is_frame(line))
+        .collect();
+    of_git.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words_of;
+
+    #[test]
+    fn a_host_speaks_for_itself() {
+        let said = "remote: no workflows        \nremote: error: hook declined to update refs/x\nTo u\n!\tx:y\t[remote rejected]\nDone\n";
+        assert_eq!(words_of(said), "no workflows");
+        let said = "To u\n!\tx:y\t[rejected] (stale info)\nDone\nerror: failed to push some refs to 'u'\n";
+        assert_eq!(
+            words_of(said),
+            "!\tx:y\t[rejected] (stale info)\nerror: failed to push some refs to 'u'"
+        );
+        assert_eq!(
+            words_of("remote: error: hook declined\n"),
+            "remote: error: hook declined"
+        );
     }
 }

@@ -154,7 +154,7 @@ impl HeldLoop {
             match self.push(record.clone(), &packed).await? {
                 Answer::Ours => break,
                 Answer::Theirs(_) => self.end = Some(End::Lost),
-                Answer::Refused(words) => self.refused(record.clone(), words).await?,
+                Answer::Refused(words) => self.refused(words).await?,
                 Answer::Unknown(_) if begun.elapsed() < patience(self.server.lease) => {
                     // What cannot be heard is not lost.
                     sleep(renewal(self.server.lease) / 10).await;
@@ -180,15 +180,14 @@ impl HeldLoop {
     }
 
     /// Pushes the state before the work that the host does not take, so that everybody can see the reason.
-    pub(super) async fn refused(&mut self, record: Record, words: String) -> Result<(), Error> {
+    pub(super) async fn refused(&mut self, words: String) -> Result<(), Error> {
         if let Some(last) = &self.last
             && let Some(packed) = self.packed.clone()
         {
             let told = Record {
                 holder: None,
                 blocked: Some(words.clone()),
-                checkpoint: last.record.checkpoint.clone(),
-                ..record
+                ..last.record.clone()
             };
             if self.push(told, &packed).await? == Answer::Ours {
                 self.note_base()?;

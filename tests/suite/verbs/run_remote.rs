@@ -73,6 +73,7 @@ fn a_host_that_refuses_the_work_says_so_to_everybody() {
     let other = remote.clone("other", &[]);
     let queue = other.ralph(&["queue", "--json"]).exits(0).json();
     assert_eq!(queue["changes"][0]["phase"], "blocked");
+    assert_eq!(queue["changes"][0]["done"], 1);
     assert!(
         queue["changes"][0]["why"]
             .as_str()
