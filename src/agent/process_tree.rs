@@ -184,7 +184,11 @@ impl AttemptProcesses {
     fn kill_children(&self) {
         for _ in 0..STRIKES {
             let children = self.children();
-            if children.is_empty() {
+            // The attempt's first process, once dead, stays until its owner gets a turn to wait for it.
+            if children
+                .iter()
+                .all(|(pid, stat)| stat.dead && Some(*pid) == self.session)
+            {
                 return;
             }
             // Nobody else gets the number of a child, or of its group, before it is waited for.
