@@ -15,6 +15,7 @@ use tokio::runtime::{self, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::async_cmd::{self, Command};
 use crate::exit::Exit;
 use crate::held;
 
@@ -56,9 +57,9 @@ impl Stop {
     ///
     /// # Errors
     /// If the system refuses a handler.
-    pub fn listen() -> std::io::Result<Self> {
+    pub async fn listen() -> std::io::Result<Self> {
         let (sender, asked) = watch::channel(Asked::default());
-        let kinds = heard_signals();
+        let kinds = heard_signals().await;
         for kind in kinds.iter().copied() {
             let number = kind.as_raw_value();
             let mut stream = signal(kind)?;
@@ -188,24 +189,38 @@ async fn is_deaf(main: &Handle) -> bool {
 }
 
 /// Returns the signals that ask us to stop, without those that this process was started to ignore.
-fn heard_signals() -> Vec<SignalKind> {
-    let ignored = ignored_signals();
-    let kinds = [
+async fn heard_signals() -> Vec<SignalKind> {
+    let mask = ignored_signals();
+    let mut heard = Vec::new();
+    for kind in [
         SignalKind::interrupt(),
         SignalKind::terminate(),
         SignalKind::hangup(),
-    ];
-    let is_heard = |kind: &SignalKind| ignored & (1 << (kind.as_raw_value() - 1)) == 0;
-    kinds.into_iter().filter(is_heard).collect()
+    ] {
+        let is_ignored = match mask {
+            Some(mask) => mask & (1 << (kind.as_raw_value() - 1)) != 0,
+            None => children_ignore(kind).await,
+        };
+        if !is_ignored {
+            heard.push(kind);
+        }
+    }
+    heard
 }
 
-/// Returns the signals that this process was started to ignore, as a bit mask; 0 if the system does not tell.
-fn ignored_signals() -> u64 {
-    fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-            u64::from_str_radix(mask.trim(), 16).ok()
-        })
-        .unwrap_or(0)
+/// Returns the signals that this process was started to ignore, as a bit mask; `None` if the system does not tell.
+fn ignored_signals() -> Option<u64> {
+    if cfg!(feature = "without-proc") {
+        return None;
+    }
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// Returns whether a child of this process survives a signal: it ignores what its parent was started to ignore.
+async fn children_ignore(kind: SignalKind) -> bool {
+    let script = format!("kill -{} $$", kind.as_raw_value());
+    let child = async_cmd::run(Command::new("sh").arg("-c").arg(script)).await;
+    child.is_ok_and(|output| output.code == Some(0))
 }

@@ -1,8 +1,7 @@
 //! The agent: choosing its command, running it and reading its output.
 //!
 //! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it until none of
-//! its processes is alive (`process_tree`, with the `process_table`; `orphans` after a crash); `decode` reads its
-//! output, `promise` its promise and `learnings` what it leaves for later stories. This module knows nothing of git, of
+//! its processes is alive (`process_tree`; `orphans` after a crash); `decode` reads its output, `promise` its promise and `learnings` what it leaves for later stories. This module knows nothing of git, of
 //! story lists or of the loop's state.
 
 mod choice;
@@ -12,13 +11,7 @@ mod learnings;
 pub mod orphans;
 mod patience;
 pub mod presets;
-#[cfg(all(target_os = "linux", not(feature = "without-proc")))]
-mod proc_files;
 pub mod process;
-mod process_entry;
-#[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
-mod process_list;
-mod process_table;
 pub mod process_tree;
 pub mod promise;
 

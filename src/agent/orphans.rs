@@ -5,8 +5,8 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::process::ProcessError;
-use super::process_table::{self, Table};
-use super::process_tree::{self, AttemptProcesses, is_same};
+use super::process_tree::{self, AttemptProcesses};
+use crate::processes::{self, Table, is_same};
 
 /// The attempt, as its git-ralph recorded it.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Orphaned<'_> {
             return Vec::new();
         };
         // Ticks of an earlier boot say nothing about the processes of this one.
-        if process_table::booted().is_none_or(|booted| booted > self.since.as_second()) {
+        if processes::booted().is_none_or(|booted| booted > self.since.as_second()) {
             return Vec::new();
         }
         let is_young = |pid| table.get(pid).is_none_or(|stat| stat.started >= since);
@@ -71,9 +71,7 @@ impl Orphaned<'_> {
             .filter(|(_, stat)| stat.started >= since && !stat.on_terminal)
             .filter(|(_, stat)| is_young(stat.session) && !is_young(stat.parent))
             .filter(|(pid, _)| table.ancestor_among_children(*pid).is_none())
-            .filter(|(pid, _)| {
-                process_table::directory(*pid).is_some_and(|dir| dir.starts_with(self.work_tree))
-            })
+            .filter(|(pid, _)| processes::directory(*pid).is_some_and(|dir| dir.starts_with(self.work_tree)))
             .map(|(pid, _)| pid)
             .collect()
     }

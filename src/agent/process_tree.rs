@@ -15,8 +15,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use super::process_table::{Stat, Table, children, has_variable, have_children};
-pub use super::process_table::{is_same, started_at};
+use crate::processes::{Stat, Table, children, has_variable, have_children, started_at};
 
 /// The variable that marks every process of an attempt.
 pub const VARIABLE: &str = "GIT_RALPH_RUN";

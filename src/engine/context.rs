@@ -51,7 +51,7 @@ impl<'o> Context<'o> {
     /// # Errors
     /// If `dir` is not inside a work tree, or a setting is invalid.
     pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        let stop = Stop::listen().map_err(|source| Error::System {
+        let stop = Stop::listen().await.map_err(|source| Error::System {
             what: "listen for signals",
             source,
         })?;

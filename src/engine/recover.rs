@@ -14,7 +14,7 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::names::{Change, short_branch};
-use crate::protect::{Holder, OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
+use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
@@ -46,7 +46,7 @@ pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<
     Box::pin(recover(&mut open)).await?;
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
-        let removed = remove_stale_locks(open.site(), &open.state.change, Holder::Anybody).await?;
+        let removed = remove_stale_locks(open.site(), &open.state.change).await?;
         if removed > 0 {
             open.tell("a git that was cut off left locks in the repository; they are removed");
         }
@@ -147,7 +147,7 @@ async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(intent) = open.state.intent.clone() {
         let step = intent.step();
         end_orphans(open).await?;
-        remove_stale_locks(open.site(), &open.state.change, Holder::Ended).await?;
+        remove_stale_locks(open.site(), &open.state.change).await?;
         apply(open, intent).await?;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"

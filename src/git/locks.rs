@@ -1,5 +1,5 @@
-//! Finds git's locks, and tells whether another git process runs, so that a lock may not be stale. Looks at `/proc`;
-//! takes no lock itself.
+//! Finds git's locks, and tells whether another git process runs, so that a lock may not be stale. Takes no
+//! lock itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::discover::Repo;
 use super::index::{lock_of, wait_for_locks};
 use super::layout::path_in;
+use crate::processes::{Program, Table, ourselves, program};
 
 /// How many more times a lock is waited for that another work tree may hold.
 const TURNS: usize = 10;
@@ -81,63 +82,73 @@ fn all_tops(repo: &Repo) -> Vec<PathBuf> {
 /// `None` if that cannot be seen.
 #[must_use]
 pub fn git_at_work(repo: &Repo, everywhere: bool) -> Option<bool> {
-    let processes = fs::read_dir("/proc").ok()?;
-    let ours = ancestors();
+    let table = Table::read()?;
     let mut places: Vec<PathBuf> = [&repo.top, &repo.git_dir, &repo.common_dir]
         .map(|place| real(place))
         .into();
     if everywhere {
         places.extend(all_tops(repo).iter().map(|top| real(top)));
     }
-    let mut found = None;
-    for pid in processes
-        .filter_map(Result::ok)
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-    {
-        let dir = PathBuf::from(format!("/proc/{pid}"));
-        let Ok(name) = fs::read_to_string(dir.join("comm")) else {
-            continue;
-        };
-        found.get_or_insert(false);
-        let is_ours = ours.contains(&pid) || parent_of(pid) == Some(std::process::id());
-        if !name.starts_with("git") || is_ours || waits_for_others(&dir) {
-            continue;
-        }
-        let here =
-            fs::read_link(dir.join("cwd")).is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)));
-        if here {
-            return Some(true);
+    // `git ralph` is itself a git process that waits for this one.
+    let ours = table.lineage();
+    let others = table
+        .living()
+        .filter(|(pid, stat)| stat.parent != ourselves() && !ours.contains(pid));
+    any_at_work(others.filter_map(|(pid, _)| program(pid)), &places)
+}
+
+/// Returns whether one of these programs is a git in one of the places; `None` if one may be.
+fn any_at_work(programs: impl Iterator<Item = Program>, places: &[PathBuf]) -> Option<bool> {
+    let mut may_be = false;
+    for program in programs.filter(|program| program.name.starts_with(b"git") && !waits_for_others(program)) {
+        match &program.directory {
+            Some(dir) if places.iter().any(|place| dir.starts_with(place)) => return Some(true),
+            Some(_) => {}
+            // Other users' services, such as `gitlab-runner`, run for ever.
+            None => may_be |= program.name == b"git" || program.name.starts_with(b"git-"),
         }
     }
-    found
+    (!may_be).then_some(false)
 }
 
 /// Returns whether this is a git that only serves others, such as `git fsmonitor--daemon`, or a git-ralph: they hold
 /// git's locks for a moment only.
-fn waits_for_others(dir: &Path) -> bool {
-    let words = fs::read(dir.join("cmdline")).unwrap_or_default();
-    let mut words = words.split(|byte| *byte == 0).take(3);
+fn waits_for_others(program: &Program) -> bool {
+    let mut words = program.words.iter().take(3);
     words.any(|word| word.ends_with(b"-daemon") || word.ends_with(b"git-ralph") || word == b"ralph")
-}
-
-/// Lists this process and its ancestors: `git ralph` is itself a git process that waits for this one.
-fn ancestors() -> Vec<u32> {
-    let mut found = vec![std::process::id()];
-    while let Some(parent) = found.last().and_then(|pid| parent_of(*pid)) {
-        if parent == 0 || found.contains(&parent) {
-            break;
-        }
-        found.push(parent);
-    }
-    found
-}
-
-fn parent_of(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    line.trim().parse().ok()
 }
 
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_git_that_works_here_or_may_do_so_counts() {
+        let of = |name: &str, line: &str, directory: Option<&str>| Program {
+            name: name.as_bytes().to_vec(),
+            words: line.split(' ').map(|word| word.as_bytes().to_vec()).collect(),
+            directory: directory.map(PathBuf::from),
+        };
+        let places = [PathBuf::from("/home/me/project")];
+        let judged = |programs: &[Program]| any_at_work(programs.iter().cloned(), &places);
+        let here = of("git", "git commit", Some("/home/me/project/src"));
+        let elsewhere = of("git", "git commit", Some("/home/me/project-2"));
+        let unseen = of("git", "git commit", None);
+        let others = [
+            of("vim", "vim", Some("/home/me/project")),
+            of("git", "git fsmonitor--daemon run", Some("/home/me/project")),
+            of("git", "git ralph run", Some("/home/me/project")),
+            of("git-ralph", "git-ralph run", Some("/home/me/project")),
+            of("gitlab-runner", "gitlab-runner run", None),
+        ];
+        assert_eq!(judged(&[]), Some(false));
+        assert_eq!(judged(&others), Some(false));
+        assert_eq!(judged(std::slice::from_ref(&elsewhere)), Some(false));
+        assert_eq!(judged(&[elsewhere.clone(), unseen.clone()]), None);
+        assert_eq!(judged(&[unseen, elsewhere, here]), Some(true));
+    }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::records::Records;
 use super::{
-    Holder, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags,
+    OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags,
     linked_work_trees, locks, permissions, story_backup, user_refs, users_index,
 };
 use crate::events::Notices;
@@ -65,7 +65,7 @@ impl AttemptRecord<'_> {
         }
         self.mend_position(notices).await?;
         let changed = self.repair_control_files(notices).await?;
-        let removed = locks::remove_stale(self.site, self.change, Holder::Ended).await?;
+        let removed = locks::remove_stale(self.site, self.change).await?;
         if changed {
             self.repair_index(notices).await?;
         } else {
@@ -99,7 +99,7 @@ impl AttemptRecord<'_> {
         permissions::take_back(self.site, notices);
         self.mend_position(notices).await?;
         let changed = self.repair_control_files(notices).await?;
-        locks::remove_stale(self.site, self.change, Holder::Ended).await?;
+        locks::remove_stale(self.site, self.change).await?;
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         users_index::put_back(self.site).await?;
         Ok(changed)

@@ -9,25 +9,12 @@ use crate::fs::remove_file;
 use crate::git::{GitError, RefFile, index, locks};
 use crate::names::Change;
 
-/// The possible holder of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holder {
-    /// A process of an attempt, or of an interrupted step; none of them is alive any more.
-    Ended,
-    /// Any process.
-    Anybody,
-}
-
 /// Removes the locks that no process holds; returns their number. A git that runs in another window gets a moment to
 /// finish.
 ///
 /// # Errors
 /// If another git process may hold a lock; nothing is removed then.
-pub(crate) async fn remove_stale(
-    site: Site<'_>,
-    change: &Change,
-    holder: Holder,
-) -> Result<usize, ProtectError> {
+pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
     let mut found = all(site, change);
     for other in found.iter().filter(|lock| !lock.is_file()) {
         // Git never makes such a lock.
@@ -37,11 +24,7 @@ pub(crate) async fn remove_stale(
     found.retain(|lock| lock.exists());
     let Some(first) = found.first() else { return Ok(0) };
     let is_shared = found.iter().any(|lock| locks::is_shared(site.repo, lock));
-    let is_stale = match locks::git_at_work(site.repo, is_shared) {
-        Some(at_work) => !at_work,
-        None => holder == Holder::Ended,
-    };
-    if !is_stale {
+    if locks::git_at_work(site.repo, is_shared) != Some(false) {
         return Err(GitError::Locked(first.clone()).into());
     }
     for lock in &found {
@@ -50,9 +33,9 @@ pub(crate) async fn remove_stale(
     Ok(found.len())
 }
 
-/// Returns whether another git process holds a lock now.
+/// Returns whether another git process may hold a lock now.
 pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
-    !all(site, change).is_empty() && locks::git_at_work(site.repo, false) == Some(true)
+    !all(site, change).is_empty() && locks::git_at_work(site.repo, false) != Some(false)
 }
 
 /// Lists the existing locks that could stop a step.

@@ -61,7 +61,7 @@ pub(crate) use exact_bytes::restore_from_trash;
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use index_flags::hide_again;
 pub(crate) use left_work_tree::put_unkept_away;
-pub(crate) use locks::{Holder, is_locked, remove_stale as remove_stale_locks};
+pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
 pub(crate) use moment::Moment;
 pub(crate) use own_position::OwnPosition;
 pub(crate) use repo_link::RepoLink;

@@ -72,7 +72,7 @@ fn repository(text: &mut String, found: &Repository) {
 fn loop_words(found: &FoundLoop) -> &'static str {
     match (found.phase, found.busy) {
         (None, _) => "its state cannot be read",
-        (_, Some(true)) => "a process works on it",
+        (_, true) => "a process works on it",
         (Some(Phase::Ready), _) => "ready",
         (Some(Phase::Running), _) => "an attempt is running, or was interrupted",
         (Some(Phase::Failed), _) => "a story failed, retries are left",

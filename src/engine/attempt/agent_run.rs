@@ -9,7 +9,6 @@ use super::verdict::{Judgement, judge};
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::{self, Ended, Ending, Job, Listener};
-use crate::agent::process_tree;
 use crate::engine::lifecycle_hooks::About;
 use crate::engine::output_tail::OutputTail;
 use crate::engine::run_command::{plain_job, variable};
@@ -18,6 +17,7 @@ use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream};
 use crate::fs::{Durability, write_private};
 use crate::guard::GitSettings;
+use crate::processes;
 use crate::prompt::neutral;
 use crate::protect::RepoLink;
 use crate::settings::{Settings, to_std};
@@ -228,7 +228,7 @@ impl Listener for AgentListener<'_> {
     fn started(&mut self, pid: i32) {
         if let Some(running) = &mut self.state.running {
             running.pid = Some(pid);
-            running.started = process_tree::started_at(pid);
+            running.started = processes::started_at(pid);
         }
         // Even if this fails, the mark in the environment finds the process; after a power cut there is none.
         if let Err(error) = self.store.save_for(self.state, Durability::Atomic) {

@@ -17,7 +17,7 @@ use crate::engine::watch::{self, Who};
 use crate::error::Error;
 use crate::events::Event;
 use crate::fs::{FileError, file_error, write_private};
-use crate::protect::{Holder, remove_stale_locks};
+use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
 
@@ -176,7 +176,7 @@ async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Erro
     let passed = run_command(open, job, log, stop).await?;
     open.context.configuration.hooks = None;
     if !matches!(passed, Passed::Yes) {
-        remove_stale_locks(open.site(), &open.state.change, Holder::Ended).await?;
+        remove_stale_locks(open.site(), &open.state.change).await?;
     }
     Ok(match passed {
         Passed::Yes => Said::Yes,

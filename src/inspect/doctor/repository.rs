@@ -1,8 +1,6 @@
 //! The repository around the current directory: its loops, what they left, and the story lists of its changes.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -38,7 +36,7 @@ pub struct FoundLoop {
     /// Its phase; absent if its state cannot be read.
     pub phase: Option<Phase>,
     /// True if a process works on it; absent if that cannot be seen.
-    pub busy: Option<bool>,
+    pub busy: bool,
 }
 
 /// A change, with the story list that a new loop would use.
@@ -113,24 +111,6 @@ fn note(error: &Error, notes: &mut Notes) {
     );
 }
 
-/// Returns whether a process holds the `flock` of this file; `None` if that cannot be seen.
-fn is_held(file: &Path) -> Option<bool> {
-    let Ok(metadata) = file.metadata() else {
-        return Some(false);
-    };
-    // Only the inode is compared: not every file system reports the same device in both places.
-    let ours = metadata.ino().to_string();
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let held = locks.lines().any(|line| {
-        let is_flock = line.split_whitespace().any(|word| word == "FLOCK");
-        is_flock
-            && line
-                .split_whitespace()
-                .any(|word| word.rsplit_once(':').is_some_and(|(_, inode)| inode == ours))
-    });
-    Some(held)
-}
-
 async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     let mut locks = locks::of_git(repo);
     // Most locks are released in a moment.
@@ -156,7 +136,7 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
 
 async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: &mut Notes) -> FoundLoop {
     let store = Store::new(&repo.common_dir, change);
-    let busy = is_held(&store.lock_path());
+    let busy = store.is_held();
     let mut found = FoundLoop {
         change: change.clone(),
         phase: None,
@@ -171,7 +151,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
         }
     };
     found.phase = Some(state.progress.phase);
-    if busy == Some(false) {
+    if !busy {
         cut_off(repo, &state, notes);
     }
     let place = place_of(&state);

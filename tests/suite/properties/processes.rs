@@ -65,6 +65,20 @@ fn term_and_hangup_are_requests_to_stop_too() {
 }
 
 #[test]
+fn a_signal_that_it_was_started_to_ignore_stays_ignored() {
+    let (sandbox, agent) = started("until [ -e \"$notes/enough\" ]; do sleep 0.05; done; complete");
+    // As nohup does.
+    let script = "trap '' HUP; exec git-ralph \"$@\"";
+    let words = ["-c", script, "sh", "next", CHANGE, "--", &agent];
+    let running = sandbox.cmd("sh").args(words).start();
+    wait_for(&sandbox.notes.join("there"));
+    running.signal(Signal::SIGHUP);
+    std::fs::write(sandbox.notes.join("enough"), "").unwrap();
+    running.end().exits(0);
+    assert_eq!(sandbox.verdict(), "complete");
+}
+
+#[test]
 fn an_agent_that_promises_after_it_was_asked_to_stop_is_interrupted() {
     let (sandbox, agent) = started("trap 'complete; exit 0' TERM; while :; do sleep 0.05; done");
     let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use super::entry::Stat;
 #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
 use super::proc_files as source;
-pub(super) use super::process_entry::Stat;
 #[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
 use super::process_list as source;
-pub(super) use source::{booted, directory, has_variable};
+pub(crate) use source::{booted, directory, has_variable, program};
 
 /// All processes at about one moment: those that come and go while the table is read may be missing.
 #[derive(Debug)]
-pub(super) struct Table(BTreeMap<i32, Stat>);
+pub(crate) struct Table(BTreeMap<i32, Stat>);
 
 impl Table {
     /// Reads the table; `None` where no process can be seen.
@@ -36,6 +36,18 @@ impl Table {
         self.below(ourselves(), pid)
     }
 
+    /// Lists this process and those that it descends from.
+    pub fn lineage(&self) -> Vec<i32> {
+        let mut found = vec![ourselves()];
+        while let Some(stat) = found.last().and_then(|pid| self.0.get(pid)) {
+            if found.contains(&stat.parent) {
+                break;
+            }
+            found.push(stat.parent);
+        }
+        found
+    }
+
     fn below(&self, ancestor: i32, mut pid: i32) -> Option<(i32, &Stat)> {
         // A table that was read while it changed could go round in circles.
         for _ in 0..self.0.len() {
@@ -50,17 +62,17 @@ impl Table {
 }
 
 /// Lists the children of this process, dead ones included where the system shows them.
-pub(super) fn children() -> Vec<(i32, Stat)> {
+pub(crate) fn children() -> Vec<(i32, Stat)> {
     source::children(ourselves())
 }
 
 /// Tells if this process has a child, dead or alive.
-pub(super) fn have_children() -> bool {
+pub(crate) fn have_children() -> bool {
     source::have_children(ourselves())
 }
 
 /// Returns the number of this process.
-pub(super) fn ourselves() -> i32 {
+pub(crate) fn ourselves() -> i32 {
     i32::try_from(std::process::id()).unwrap_or_default()
 }
 

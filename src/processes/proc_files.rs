@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 
-use super::process_entry::Stat;
+use super::entry::{Program, Stat};
 
 /// Reads the entry of one process.
 pub(super) fn entry(pid: i32) -> Option<Stat> {
@@ -67,21 +67,38 @@ pub(super) fn have_children(_ourselves: i32) -> bool {
 }
 
 /// Tells if a variable has a value in the environment that a process was started with (`NAME=value`).
-pub(super) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
+pub(crate) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
     fs::read(format!("/proc/{pid}/environ"))
         .is_ok_and(|environ| environ.split(|b| *b == 0).any(|entry| entry == wanted))
 }
 
 /// Returns the directory that a process of the same user works in.
-pub(super) fn directory(pid: i32) -> Option<PathBuf> {
+pub(crate) fn directory(pid: i32) -> Option<PathBuf> {
     let dir = Path::new("/proc").join(pid.to_string());
     let owner = |dir: &Path| dir.metadata().ok().map(|metadata| metadata.uid());
     let same_user = owner(&dir)? == owner(Path::new("/proc/self"))?;
     same_user.then(|| fs::read_link(dir.join("cwd")).ok()).flatten()
 }
 
+/// Returns the program of a process; `None` if it has ended.
+pub(crate) fn program(pid: i32) -> Option<Program> {
+    let dir = Path::new("/proc").join(pid.to_string());
+    let name = fs::read(dir.join("comm")).ok()?;
+    let words = fs::read(dir.join("cmdline")).unwrap_or_default();
+    let directory = match fs::read_link(dir.join("cwd")) {
+        Ok(directory) => Some(directory),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        Err(_) => return None,
+    };
+    Some(Program {
+        name: name.trim_ascii_end().to_vec(),
+        words: words.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect(),
+        directory,
+    })
+}
+
 /// Returns the time when the system was started, in seconds since 1970.
-pub(super) fn booted() -> Option<i64> {
+pub(crate) fn booted() -> Option<i64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     text.lines()
         .find_map(|line| line.strip_prefix("btime "))?

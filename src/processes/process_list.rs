@@ -1,10 +1,10 @@
 //! Processes as systems without `/proc` list them. A start is known to the second.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
-use super::process_entry::Stat;
+use super::entry::{Program, Stat};
 
 /// Reads the entry of one process.
 pub(super) fn entry(pid: i32) -> Option<Stat> {
@@ -40,7 +40,7 @@ pub(super) fn have_children(ourselves: i32) -> bool {
 
 /// Tells if a variable has a value in the environment that a process was started with (`NAME=value`). Some systems hide
 /// the environment of their own programs.
-pub(super) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
+pub(crate) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
     let Some(pid) = known(pid) else {
         return false;
     };
@@ -53,12 +53,31 @@ pub(super) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
 }
 
 /// Returns nothing: without the terminals of processes, where one works does not tell enough.
-pub(super) fn directory(_pid: i32) -> Option<PathBuf> {
+pub(crate) fn directory(_pid: i32) -> Option<PathBuf> {
     None
 }
 
+/// Returns the program of a process; `None` if it has ended.
+pub(crate) fn program(pid: i32) -> Option<Program> {
+    let number = known(pid)?;
+    let wanted = ProcessRefreshKind::nothing()
+        .with_cmd(UpdateKind::Always)
+        .with_cwd(UpdateKind::Always);
+    let system = listed(ProcessesToUpdate::Some(&[number]), wanted);
+    let process = system.process(number)?;
+    let words = process.cmd().iter();
+    let program = Program {
+        name: process.name().as_encoded_bytes().to_vec(),
+        words: words.map(|word| word.as_encoded_bytes().to_vec()).collect(),
+        directory: process.cwd().map(Path::to_owned),
+    };
+    // One that has ended since works nowhere.
+    let is_there = program.directory.is_some() || entry(pid).is_some_and(|stat| !stat.dead);
+    is_there.then_some(program)
+}
+
 /// Returns the time when the system was started, in seconds since 1970.
-pub(super) fn booted() -> Option<i64> {
+pub(crate) fn booted() -> Option<i64> {
     i64::try_from(System::boot_time()).ok().filter(|time| *time > 0)
 }
 

@@ -1,0 +1,13 @@
+//! The processes of the system: by `/proc` on Linux (`proc_files`), by the system's own calls elsewhere
+//! (`process_list`).
+
+mod entry;
+#[cfg(all(target_os = "linux", not(feature = "without-proc")))]
+mod proc_files;
+#[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
+mod process_list;
+mod table;
+
+pub(crate) use entry::{Program, Stat};
+pub(crate) use table::{Table, booted, children, directory, has_variable, have_children, ourselves, program};
+pub use table::{is_same, started_at};
