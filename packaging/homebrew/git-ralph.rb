@@ -1,4 +1,4 @@
-# Formula of git-ralph, for a tap or for homebrew-core. `packaging/release-files` sets version and checksum.
+# Formula of git-ralph, for a tap or for homebrew-core. `packaging/source` sets version and checksum.
 class GitRalph < Formula
   desc "Drive a coding agent through the stories of a change, with git as the safety net"
   homepage "https://github.com/git-ralph/git-ralph"

@@ -1,4 +1,4 @@
-//! What packagers have: the Makefile, and the metadata of the Debian package.
+//! What packagers have: the Makefile, and the metadata of the Debian package and for cargo-binstall.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,11 +36,39 @@ fn make_installs_what_there_is_and_removes_it() {
 }
 
 #[test]
+fn binstall_looks_for_the_tarballs_of_the_release() {
+    let manifest = manifest();
+    let wanted = &manifest["package"]["metadata"]["binstall"];
+    let place = |name: &str| wanted[name].as_str().unwrap().replace("{ ", "{").replace(" }", "}");
+    // packaging/build names them, and the folder in each.
+    let build = fs::read_to_string(source().join("packaging/build")).unwrap();
+    let (_, tarball) = build.split_once("def build_tarball(").unwrap();
+    let (_, named) = tarball.split_once("name = f\"").unwrap();
+    let (name, rest) = named.split_once('"').unwrap();
+    assert!(rest.contains("copy(program, directory / \"bin\")"), "{rest}");
+    assert!(
+        rest.contains("archive(DIST / f\"{name}.tar.gz\", name, "),
+        "{rest}"
+    );
+    assert_eq!(place("bin-dir"), format!("{name}/bin/{{bin}}{{binary-ext}}"));
+    // The workflow uploads them to the release of the tag.
+    let workflow = fs::read_to_string(source().join(".github/workflows/release.yml")).unwrap();
+    assert!(workflow.contains("tags: [\"v*\"]"), "{workflow}");
+    assert_eq!(
+        place("pkg-url"),
+        format!("{{repo}}/releases/download/v{{version}}/{name}.tar.gz")
+    );
+    assert_eq!(place("pkg-fmt"), "tgz");
+}
+
+fn manifest() -> toml::Table {
+    let text = fs::read_to_string(source().join("Cargo.toml")).unwrap();
+    text.parse().unwrap()
+}
+
+#[test]
 fn the_debian_package_has_all_that_an_installation_has() {
-    let manifest: toml::Table = fs::read_to_string(source().join("Cargo.toml"))
-        .unwrap()
-        .parse()
-        .unwrap();
+    let manifest = manifest();
     let assets = manifest["package"]["metadata"]["deb"]["assets"]
         .as_array()
         .unwrap();
