@@ -39,7 +39,13 @@ fn make_installs_what_there_is_and_removes_it() {
 fn binstall_looks_for_the_tarballs_of_the_release() {
     let manifest = manifest();
     let wanted = &manifest["package"]["metadata"]["binstall"];
-    let place = |name: &str| wanted[name].as_str().unwrap().replace("{ ", "{").replace(" }", "}");
+    let place = |name: &str| {
+        wanted[name]
+            .as_str()
+            .unwrap()
+            .replace("{ ", "{")
+            .replace(" }", "}")
+    };
     // packaging/build names them, and the folder in each.
     let build = fs::read_to_string(source().join("packaging/build")).unwrap();
     let (_, tarball) = build.split_once("def build_tarball(").unwrap();
