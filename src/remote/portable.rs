@@ -137,7 +137,7 @@ pub fn require_same(context: &Context<'_>, portable: &Portable) -> Result<(), Er
     let change = &portable.state.change;
     let here = Store::new(&context.repo.common_dir, change).load_live()?;
     match here {
-        Some(here) if here.before.initial != portable.state.before.initial => {
+        Some(here) if !here.is_same_loop(&portable.state) => {
             Err(RemoteRefusal::Another(change.to_string()).into())
         }
         _ => Ok(()),

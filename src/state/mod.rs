@@ -337,6 +337,12 @@ impl State {
         store::parse(text, Path::new("state.toml")).map_err(|error| error.to_string())
     }
 
+    /// Returns whether this is a state of the same loop. Two that begin in the same second can have the same first commit.
+    #[must_use]
+    pub fn is_same_loop(&self, other: &Self) -> bool {
+        self.before.initial == other.before.initial && self.started == other.started
+    }
+
     /// Returns whether the loop is not closed yet.
     #[must_use]
     pub fn is_live(&self) -> bool {

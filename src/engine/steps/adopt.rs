@@ -66,7 +66,7 @@ pub async fn adopt<'o>(
     let mut state = localised(&context, &portable, settings)?;
     let is_known = here
         .as_ref()
-        .is_some_and(|here| here.before.initial == state.before.initial && here.worktree == state.worktree);
+        .is_some_and(|here| here.is_same_loop(&state) && here.worktree == state.worktree);
     let own = here
         .as_ref()
         .filter(|_| is_known)

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::CHANGE;
-use crate::support::remote::Remote;
+use crate::support::remote::{Clone, Remote};
 
 #[test]
 fn nothing_is_pushed_that_was_not_asked_for() {
@@ -53,7 +53,14 @@ fn two_who_go_on_do_not_overwrite_each_other() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
-    one.ralph(&["start", CHANGE]).exits(0);
+    // Two that begin in the same second have the same first commit.
+    let begins = |clone: &Clone<'_>| {
+        let date = "2026-01-02T03:04:05Z";
+        let start = clone.cmd(&["ralph", "start", CHANGE]);
+        let start = start.env("GIT_AUTHOR_DATE", date).env("GIT_COMMITTER_DATE", date);
+        start.run().exits(0);
+    };
+    begins(&one);
     one.ralph(&["push", CHANGE]).exits(0);
     other.ralph(&["pull", CHANGE]).exits(0);
     one.ralph(&["next", CHANGE, "--", &sandbox.completing("echo one >f")])
@@ -73,7 +80,7 @@ fn two_who_go_on_do_not_overwrite_each_other() {
     assert_eq!(one.git(&["rev-parse", "refs/ralph/add-login/replaced/1"]), tip);
     // A loop that began on its own is another one.
     let third = remote.clone("third", &[]);
-    third.ralph(&["start", CHANGE]).exits(0);
+    begins(&third);
     third
         .ralph(&["pull", CHANGE])
         .exits(7)
