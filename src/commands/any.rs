@@ -21,7 +21,7 @@ use crate::settings::{FinishChoice, Settings};
 use crate::state::{Store, changes};
 use crate::ui::{Narrator, Screen};
 
-/// What to do next.
+/// The next thing to do.
 enum Turn {
     /// Work on this change.
     Work(Change),
@@ -37,7 +37,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut exit = None;
     loop {
         match next(screen, &args, &mut watch, &tried, &mut base).await {
-            Ok(Turn::Wait(pause)) => sleep(pause).await,
+            Ok(Turn::Wait(pause)) => {
+                sleep(pause).await;
+                // Whoever was faster may be gone by now.
+                tried.clear();
+            }
             Ok(Turn::Work(change)) => {
                 screen.say(&format!("change {change}\n"));
                 match Box::pin(one(screen, &args, Some(change.as_str()), &mut watch)).await {
@@ -80,11 +84,11 @@ async fn next(
     require_choice(args, &settings)?;
     let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
     let pause = (lease::renewal(server.lease) / 4).max(Duration::from_millis(100));
+    let base = base.get_or_insert(place_before(&context)?).clone();
     let live = live_here(&context)?;
     if let Some(change) = live.as_ref().filter(|change| !tried.contains(*change)) {
         return Ok(Turn::Work(change.clone()));
     }
-    let base = base.get_or_insert_with(|| context.head.clone()).clone();
     let context = match live {
         Some(change) => leave(context, &change).await?,
         None => context,
@@ -144,6 +148,16 @@ fn live_here(context: &Context<'_>) -> Result<Option<Change>, Error> {
     Ok(None)
 }
 
+/// Returns the place of HEAD before the first change. On the branch of a loop, which a run that was cut off has left there,
+/// that is where this loop began.
+fn place_before(context: &Context<'_>) -> Result<Head, Error> {
+    let state = match context.change_of_branch() {
+        Some(change) => Store::new(&context.repo.common_dir, &change).load()?,
+        None => None,
+    };
+    Ok(state.map_or_else(|| context.head.clone(), |state| state.original_place()))
+}
+
 /// Closes a loop here that another run has gone on with; its commits stay on its branch.
 async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>, Error> {
     let mut open = engine::open(context, change).await?;
@@ -157,7 +171,8 @@ async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>,
 /// Goes back to where HEAD was before the first change.
 async fn return_to(context: &Context<'_>, base: &Head) -> Result<(), Error> {
     let repo = &context.repo;
-    if repo.head().await?.branch == base.branch && base.branch.is_some() {
+    let head = repo.head().await?;
+    if head == *base || head.branch == base.branch && base.branch.is_some() {
         return Ok(());
     }
     let args: Vec<&str> = match (&base.branch, &base.oid) {

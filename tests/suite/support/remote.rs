@@ -51,7 +51,7 @@ impl Remote {
 
 /// A clone with `ralph.remote` set.
 pub struct Clone<'r> {
-    remote: &'r Remote,
+    pub remote: &'r Remote,
     pub dir: PathBuf,
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use crate::support::remote::Remote;
+use crate::support::remote::{Clone, Remote};
 use crate::support::{CHANGE, Sandbox, wait_for};
 
 #[test]
@@ -279,4 +279,56 @@ fn a_host_of_branches_alone_keeps_loops_below_a_branch() {
             .next_back(),
         Some("finished\n")
     );
+}
+
+/// Has a run of one story hold the loop in a clone, and kills it while its agent works.
+fn is_killed_at_work(clone: &Clone<'_>) {
+    let sandbox = &clone.remote.sandbox;
+    let slow = sandbox.completing("touch \"$notes/there\"; until test -e \"$notes/go\"; do sleep 0.05; done");
+    let running = clone
+        .cmd(&["ralph", "run", CHANGE, "--keep", "--", &slow])
+        .start();
+    wait_for(&sandbox.notes.join("there"));
+    running.signal_group(Signal::SIGKILL);
+    running.wait_for_its_end();
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+}
+
+#[test]
+fn after_a_loop_that_was_cut_off_the_next_change_begins_where_that_one_began() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let list = clone.dir.join("openspec/changes/other");
+    fs::create_dir(&list).unwrap();
+    fs::write(list.join("tasks.md"), "## 1. One\n- [ ] 1.1 do it\n").unwrap();
+    clone.git(&["add", "-A"]);
+    clone.git(&["commit", "-q", "-m", "another change"]);
+    is_killed_at_work(&clone);
+    let agent = remote.sandbox.completing("echo x >>\"f-$RALPH_CHANGE\"");
+    clone.ralph(&["run", "--any", "--keep", "--", &agent]).exits(0);
+    assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+    let subjects = clone.git(&["log", "--format=%s", "main..ralph/other"]);
+    assert_eq!(subjects, "checkpoint: 1\ninitial state\n");
+}
+
+#[test]
+fn a_loop_that_another_run_left_behind_is_taken_in_the_end() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    is_killed_at_work(&other);
+    let agent = remote.sandbox.completing("echo x >>f");
+    let any = [
+        "-c",
+        "ralph.lease=2s",
+        "ralph",
+        "run",
+        "--any",
+        "--keep",
+        "--",
+        &agent,
+    ];
+    one.cmd(&any).run().exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
 }
