@@ -156,8 +156,7 @@ pub struct Found {
 /// Fetches a loop from a remote. With `take`, its holder loses it.
 ///
 /// # Errors
-/// If the remote does not have it, another run holds it (exit 75), or the loop here has steps that the remote does not
-/// have (exit 7).
+/// If the remote does not have it, or another run holds it (exit 75).
 pub async fn fetch(
     context: &Context<'_>,
     server: &Server,

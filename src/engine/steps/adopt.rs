@@ -75,10 +75,16 @@ pub async fn adopt<'o>(
         // HEAD was detached in the loop's own work tree.
         (state.linked, state.original_branch) = (own, None);
     }
-    state.before = match here {
-        Some(here) if is_known => here.before,
-        _ => before(&context, &state).await?,
-    };
+    let mut dropped = Vec::new();
+    match here {
+        // Agent and gates that were named where it began hold there.
+        Some(here) if is_known => (state.before, state.settings) = (here.before, here.settings),
+        _ => {
+            state.before = before(&context, &state).await?;
+            dropped = portable.state.settings.options.verify;
+            dropped.retain(|gate| !settings.verify.contains(gate));
+        }
+    }
     let plan = AdoptPlan {
         from: match &context.head.oid {
             Some(head) => context.repo.git.tree_of(head).await?,
@@ -106,6 +112,11 @@ pub async fn adopt<'o>(
     let mut open = Loop::new(context, state, store, lock);
     open.view = View::of_head(&head);
     apply(&mut open, plan, true).await?;
+    for gate in dropped {
+        open.tell(format!(
+            "a gate with which the loop began does not come from a remote: {gate}"
+        ));
+    }
     Ok(open)
 }
 

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use nix::sys::signal::Signal;
+
 use crate::support::remote::Remote;
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, wait_for};
 
 fn fails_once(sandbox: &Sandbox) -> String {
     sandbox.agent(
@@ -198,4 +200,41 @@ fn no_command_and_no_path_comes_from_a_remote() {
         remote.git(&["update-ref", reference, good.trim()]);
     }
     third.ralph(&["pull", CHANGE]).exits(0);
+}
+
+#[test]
+fn gates_that_do_not_travel_are_named_and_stay_where_they_were_given() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    one.ralph(&["start", CHANGE, "--verify", "test -e README.md"])
+        .exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    let pulled = other.ralph(&["pull", CHANGE]).exits(0);
+    let wanted = "a gate with which the loop began does not come from a remote: test -e README.md\n";
+    assert!(pulled.stderr.contains(wanted), "{}", pulled.stderr);
+    let agent = remote.sandbox.completing("echo x >>f");
+    other.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    other.ralph(&["push", CHANGE]).exits(0);
+    let back = one.ralph(&["pull", CHANGE]).exits(0);
+    assert!(!back.stderr.contains("gate"), "{}", back.stderr);
+    let breaking = remote.sandbox.completing("rm README.md");
+    one.ralph(&["next", CHANGE, "--", &breaking]).exits(3);
+}
+
+#[test]
+fn a_loop_that_was_taken_from_a_dead_run_here_can_be_pushed() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    let slow = sandbox.completing("touch \"$notes/there\"; until test -e \"$notes/go\"; do sleep 0.05; done");
+    let running = clone.cmd(&["ralph", "run", CHANGE, "--", &slow]).start();
+    wait_for(&sandbox.notes.join("there"));
+    running.signal_group(Signal::SIGKILL);
+    running.wait_for_its_end();
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    clone.ralph(&["pull", CHANGE, "--take", "--force"]).exits(0);
+    let agent = sandbox.completing("echo x >>f");
+    clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\n");
 }
