@@ -229,7 +229,13 @@ pub(super) async fn one(
     summarise(&mut open).await;
     let released = match tenure {
         // Another run was faster, before any work was done here.
-        Some(tenure) if !started.already && !tenure.has_published().await => engine::abort(&mut open).await,
+        Some(tenure)
+            if !started.already
+                && matches!(exit, Err(Error::Remote(RemoteRefusal::Lost { .. })))
+                && !tenure.has_published().await =>
+        {
+            engine::abort(&mut open).await
+        }
         Some(tenure) => tenure.release(&mut open).await,
         None => Ok(()),
     };

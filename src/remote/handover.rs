@@ -1,7 +1,5 @@
 //! `push` and `pull`: a person carries a loop from one repository to another.
 
-use std::time::Instant;
-
 use jiff::{SignedDuration, Timestamp};
 
 use super::base::Base;
@@ -15,6 +13,7 @@ use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
+use crate::state::Store;
 
 /// The result of `push`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +49,8 @@ pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error>
     let mut base = Base::new(&repo, &change, server.name());
     let (there, branch) = server.find(&change).await?;
     if let Some(found) = &there {
-        let mut watch = Watch::default();
-        let holding = watch.look(
-            &found.record,
-            &found.oid,
-            server.lease,
-            Instant::now(),
-            Timestamp::now(),
-        );
+        // The loop is locked here.
+        let holding = server.holding(found, &base, true, &mut Watch::default());
         if matches!(holding, Holding::Alive | Holding::Unknown) {
             return Err(server.held(found).into());
         }
@@ -169,19 +162,14 @@ pub async fn fetch(
     let Some(mut there) = there else {
         return Err(RemoteRefusal::Unknown { change: name, remote }.into());
     };
-    let holding = Watch::default().look(
-        &there.record,
-        &there.oid,
-        server.lease,
-        Instant::now(),
-        Timestamp::now(),
-    );
+    let base = Base::new(repo, change, server.name());
+    let is_alone = !Store::new(&repo.common_dir, change).is_held();
+    let holding = server.holding(&there, &base, is_alone, &mut Watch::default());
     if matches!(holding, Holding::Alive | Holding::Unknown) && !take {
         return Err(server.held(&there).into());
     }
-    let base = Base::new(repo, change, server.name());
     let is_here = base.is_at(&there.oid);
-    if take && holding != Holding::Free {
+    if take && there.record.holder.is_some() {
         there = free(context, server, &there).await?;
     }
     let portable = if is_here {

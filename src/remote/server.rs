@@ -1,10 +1,13 @@
 //! Reads and moves the loops' refs on a remote. A ref only moves from the object that was expected there.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tokio::time::sleep;
 
+use super::base::Base;
+use super::lease::{Holding, Watch};
 use super::record::Record;
 use super::refusal::RemoteRefusal;
 use crate::error::Error;
@@ -198,6 +201,19 @@ impl Server {
         let wanted = BTreeMap::from([(change.clone(), oid.clone())]);
         self.fetch(&wanted).await?;
         Ok((Some(self.read(change, oid).await?), branch))
+    }
+
+    /// Returns what is known of the holder of a loop. `is_alone` is true if no other process works on the loop in this
+    /// repository: a run of this repository that held it is dead then.
+    pub(super) fn holding(&self, found: &There, base: &Base, is_alone: bool, watch: &mut Watch) -> Holding {
+        let (now, clock) = (Instant::now(), Timestamp::now());
+        let holding = watch.look(&found.record, &found.oid, self.lease, now, clock);
+        let holder = found.record.holder.as_ref();
+        let is_own = holder.is_some_and(|holder| base.has_token(&holder.token));
+        match holding {
+            Holding::Alive | Holding::Unknown if is_own && is_alone => Holding::Free,
+            other => other,
+        }
     }
 
     /// Returns the error about a loop that another run holds.

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -61,17 +60,10 @@ impl Tenure {
             if found.record.phase == Phase::Finished {
                 return Err(over(&server, found).into());
             }
-            match watch.look(
-                &found.record,
-                &found.oid,
-                server.lease,
-                Instant::now(),
-                Timestamp::now(),
-            ) {
+            let is_alone = !Store::new(&repo.common_dir, change).is_held();
+            match server.holding(found, &base, is_alone, watch) {
                 Holding::Free => {}
                 Holding::Dead => from = found.record.holder.as_ref().map(|holder| holder.name.clone()),
-                // Nobody in this repository works on it, so the run that did is dead.
-                Holding::Alive | Holding::Unknown if is_left_here(&base, found, &repo) => {}
                 Holding::Alive | Holding::Unknown => return Err(server.held(found).into()),
             }
         }
@@ -145,10 +137,11 @@ impl Tenure {
     /// # Errors
     /// As [`Tenure::publish`].
     pub async fn release(mut self, open: &mut Loop<'_>) -> Result<(), Error> {
+        // A renewal that is on its way ends first: what it pushes is what this push goes on top of.
+        let mut held = self.held.lock().await;
         if let Some(renewals) = self.renewals.take() {
             renewals.abort();
         }
-        let mut held = self.held.lock().await;
         if held.end.is_some() {
             return Ok(());
         }
@@ -211,25 +204,26 @@ pub async fn drive(open: &mut Loop<'_>, options: &AttemptOptions, tenure: &Tenur
 }
 
 async fn renew(held: Arc<Mutex<HeldLoop>>, stop: Stop) {
-    let pause = renewal(held.lock().await.server.lease);
     loop {
-        sleep(pause.min(std::time::Duration::from_secs(300))).await;
-        let mut held = held.lock().await;
-        if held.answered.elapsed() < pause {
+        let (pause, silent) = {
+            let held = held.lock().await;
+            (renewal(held.server.lease), held.answered.elapsed())
+        };
+        if silent < pause {
+            sleep(pause.saturating_sub(silent)).await;
             continue;
         }
-        if held.renew().await.is_err() || held.end.is_some() {
+        let mut held = held.lock().await;
+        let pushed = held.renew().await;
+        if pushed.is_err() || held.end.is_some() {
             stop.lose_lease();
             return;
         }
+        if held.answered.elapsed() >= pause {
+            drop(held);
+            sleep(pause / 10).await;
+        }
     }
-}
-
-/// Returns whether the holder was a run in this repository that is gone.
-fn is_left_here(base: &Base, found: &There, repo: &Repo) -> bool {
-    let holder = found.record.holder.as_ref();
-    let is_own = holder.is_some_and(|holder| base.has_token(&holder.token));
-    is_own && !Store::new(&repo.common_dir, &found.record.change).is_held()
 }
 
 fn over(server: &Server, found: &There) -> RemoteRefusal {

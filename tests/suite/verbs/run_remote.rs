@@ -332,3 +332,29 @@ fn a_loop_that_another_run_left_behind_is_taken_in_the_end() {
     one.cmd(&any).run().exits(0);
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
 }
+
+#[test]
+fn what_a_killed_run_has_done_can_be_pushed_from_its_repository() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    is_killed_at_work(&clone);
+    let agent = remote.sandbox.completing("echo x >>f");
+    clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\n");
+    let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["changes"][0]["holder"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_loop_whose_first_push_is_refused_stays_begun() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    remote.refuse("true");
+    let agent = remote.sandbox.completing("echo x >>f");
+    let run = ["run", CHANGE, "--keep", "--", &agent];
+    clone.ralph(&run).exits(7).says("git ralph push add-login");
+    fs::remove_file(remote.bare.join("hooks/update")).unwrap();
+    clone.ralph(&["push", CHANGE]).exits(0);
+    clone.ralph(&run).exits(0);
+}
