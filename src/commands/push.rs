@@ -26,7 +26,6 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     let server = Server::new(&open.context.repo, &open.settings(), args.remote.as_deref())?;
-    let mine = taken_along(&open).await?;
     let pushed = push(&mut open, &server).await?;
     let (change, remote) = (open.change().clone(), server.name());
     screen.say(&match pushed {
@@ -36,6 +35,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 "{change} is on {remote}, at checkpoint {}\n",
                 open.state.checkpoint.short()
             );
+            let mine = taken_along(&open).await?;
             if !mine.is_empty() {
                 let files = first_few(&mine).join(", ");
                 text.push_str(&format!(

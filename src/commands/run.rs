@@ -23,7 +23,7 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::names::Change;
 use crate::remote::refusal::RemoteRefusal;
-use crate::remote::{Server, Taken, Tenure, Watch, drive};
+use crate::remote::{Server, Taken, Tenure, Watch, drive, require_branch};
 use crate::settings::{
     FinishChoice, OnFailure, Options, Settings, Strategy, parse_on_failure, parse_strategy,
 };
@@ -308,10 +308,8 @@ async fn complete_finish<'o>(
 /// Refuses a loop whose checkpoints cannot travel.
 fn require_shareable(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
-    match live.map_or(strategy, |state| state.strategy) {
-        Strategy::Branch => Ok(()),
-        Strategy::Stash => Err(RemoteRefusal::InPlace(change.to_string()).into()),
-    }
+    let strategy = live.map_or(strategy, |state| state.strategy);
+    Ok(require_branch(change, strategy)?)
 }
 
 /// Returns whether the loop is already live, so that its state may name the agent.

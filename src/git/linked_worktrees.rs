@@ -20,7 +20,7 @@ pub struct WorkTreeInfo {
     pub is_bare: bool,
 }
 
-/// What a new work tree begins at.
+/// The beginning of a new work tree.
 #[derive(Clone, Copy, Debug)]
 pub enum BeginsAt<'a> {
     /// This commit, with HEAD detached.

@@ -9,7 +9,7 @@ use super::index::{lock_of, wait_for_locks};
 use super::layout::path_in;
 use crate::processes::{Program, Table, ourselves, program};
 
-/// How many more times a lock is waited for that another work tree may hold.
+/// Number of further waits for a lock that another work tree may hold.
 const TURNS: usize = 10;
 
 /// Returns git's existing locks, except those of single refs.

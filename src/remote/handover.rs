@@ -8,11 +8,10 @@ use super::portable;
 use super::record::{Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{Answer, Server, There};
-use crate::engine::stories::{listing_of, progress_of};
+use super::{may_move, require_branch};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::names::{Change, Oid};
-use crate::settings::Strategy;
 use crate::state::Store;
 
 /// The result of `push`.
@@ -27,23 +26,12 @@ pub enum Pushed {
     },
 }
 
-/// Refuses a loop whose checkpoints cannot travel.
-///
-/// # Errors
-/// If its strategy is stash.
-pub fn require_branch(open: &Loop<'_>) -> Result<(), RemoteRefusal> {
-    match open.state.strategy {
-        Strategy::Branch => Ok(()),
-        Strategy::Stash => Err(RemoteRefusal::InPlace(open.change().to_string())),
-    }
-}
-
 /// Puts a loop on a remote as it is here. Nobody holds it there afterwards.
 ///
 /// # Errors
 /// If another run holds it (exit 75), or it has gone on elsewhere or the host refuses it (exit 7).
 pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error> {
-    require_branch(open)?;
+    require_branch(open.change(), open.state.strategy)?;
     let change = open.change().clone();
     let repo = open.context.repo.clone();
     let mut base = Base::new(&repo, &change, server.name());
@@ -71,44 +59,21 @@ pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error>
         return Ok(Pushed::Already);
     }
     if !is_same {
-        let listing = listing_of(&open.state, &repo.top).await?;
-        let (done, total) = progress_of(&listing);
         let record = Record {
-            change: change.clone(),
             generation: there.as_ref().map_or(0, |there| there.record.generation) + 1,
-            holder: None,
             lease: SignedDuration::try_from(server.lease).unwrap_or(SignedDuration::MAX),
-            renewed: Timestamp::now(),
-            phase: open.state.progress.phase,
-            done,
-            total,
-            checkpoint: checkpoint.clone(),
-            blocked: None,
+            ..portable::record_of(open, None).await?
         };
         let oid = swap(open, server, there.as_ref(), &record, &packed).await?;
         base.note(&oid, None)?;
     }
     let moved = branch.as_ref() == Some(&checkpoint)
-        || may_move(&repo, branch.as_ref(), there.as_ref(), &checkpoint).await
+        || may_move(&repo, branch.as_ref(), there.as_ref(), Some(&checkpoint)).await
             && server
                 .copy_branch(&change, branch.as_ref(), &checkpoint)
                 .await
                 .is_none();
     Ok(Pushed::Done { branch: moved })
-}
-
-/// Returns whether the branch on a remote is an earlier checkpoint of the loop.
-async fn may_move(
-    repo: &crate::git::Repo,
-    branch: Option<&Oid>,
-    there: Option<&There>,
-    checkpoint: &Oid,
-) -> bool {
-    let Some(branch) = branch else { return true };
-    if there.is_some_and(|there| there.record.checkpoint == *branch) {
-        return true;
-    }
-    repo.git.is_ancestor(branch, checkpoint).await.is_ok_and(|is| is)
 }
 
 async fn swap(
@@ -140,9 +105,9 @@ async fn swap(
 /// A loop on a remote that can be made here.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is.
+    /// Its place.
     pub there: There,
-    /// What it is; `None` if it is here already.
+    /// Its content; `None` if it is here already.
     pub portable: Option<Portable>,
 }
 
@@ -190,12 +155,9 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
         ..there.record.clone()
     };
     let message = record.message(Some(&there.oid), &random());
-    let tree = repo.git.tree_of(&there.oid).await?;
-    let previous = super::previous(&there.oid, &repo.git).await?;
-    let needed = repo.git.parents_of(&there.oid).await?;
-    let needed = needed.iter().filter(|parent| Some(*parent) != previous.as_ref());
-    let parents: Vec<&Oid> = std::iter::once(&there.oid).chain(needed).collect();
-    let oid = repo.own_commit(&tree, &parents, &message).await?;
+    let packed = portable::packed_in(&repo.git, &there.oid).await?;
+    let parents: Vec<&Oid> = std::iter::once(&there.oid).chain(&packed.parents).collect();
+    let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
     match server.swap(&record.change, Some(&there.oid), &oid).await {
         Answer::Ours => Ok(There { oid, record }),
         Answer::Theirs(_) => Err(server.held(there).into()),

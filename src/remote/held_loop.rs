@@ -12,14 +12,12 @@ use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{Answer, Server, There};
 use crate::engine::Loop;
-use crate::engine::stories::{listing_of, progress_of};
 use crate::error::Error;
-use crate::events::What;
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid};
 use crate::paths::first_few;
 
-/// What this run put on the remote last.
+/// The state that this run put on the remote last, and what goes on top of it.
 #[derive(Debug)]
 pub(super) struct HeldLoop {
     pub(super) server: Server,
@@ -44,7 +42,10 @@ pub(super) enum BranchCopy {
     /// It is there, or it is not there.
     At(Option<Oid>),
     /// It holds something else, which stays.
-    Foreign,
+    Foreign {
+        /// True if that was told.
+        told: bool,
+    },
 }
 
 /// The way in which a tenure ended early.
@@ -78,20 +79,7 @@ impl HeldLoop {
 
     /// Takes the loop as it is there.
     pub(super) async fn take_over(&mut self, there: &There) -> Result<(), Error> {
-        let git = &self.repo.git;
-        let packed = Packed {
-            tree: git.tree_of(&there.oid).await?,
-            parents: git.parents_of(&there.oid).await?,
-        };
-        let previous = super::previous(&there.oid, git).await?;
-        let parents = packed
-            .parents
-            .iter()
-            .filter(|parent| Some(*parent) != previous.as_ref());
-        let packed = Packed {
-            parents: parents.cloned().collect(),
-            ..packed
-        };
+        let packed = portable::packed_in(&self.repo.git, &there.oid).await?;
         let is_base = self.base.is_at(&there.oid);
         self.last = Some(there.clone());
         let record = Record {
@@ -135,20 +123,8 @@ impl HeldLoop {
     /// Publishes the loop as it is now.
     pub(super) async fn publish(&mut self, open: &mut Loop<'_>, holds: bool) -> Result<(), Error> {
         let packed = portable::pack(open).await?;
-        let listing = listing_of(&open.state, &open.context.repo.top).await?;
-        let (done, total) = progress_of(&listing);
-        let record = Record {
-            change: self.change.clone(),
-            generation: 0,
-            holder: holds.then(|| self.holder.clone()),
-            lease: SignedDuration::ZERO,
-            renewed: Timestamp::now(),
-            phase: open.state.progress.phase,
-            done,
-            total,
-            checkpoint: open.state.checkpoint.clone(),
-            blocked: None,
-        };
+        let holder = holds.then(|| self.holder.clone());
+        let record = portable::record_of(open, holder).await?;
         let (begun, is_first) = (Instant::now(), self.last.is_none());
         loop {
             match self.push(record.clone(), &packed).await? {
@@ -260,9 +236,16 @@ impl HeldLoop {
 
     /// Moves the branch on the remote to the checkpoint; a branch that others moved stays.
     pub(super) async fn copy_branch(&mut self, open: &mut Loop<'_>, checkpoint: &Oid) {
-        let old = match &self.branch {
+        let (branch, remote) = (self.change.branch(), self.server.name().to_owned());
+        let old = match &mut self.branch {
             BranchCopy::At(old) if old.as_ref() != Some(checkpoint) => old.clone(),
-            BranchCopy::At(_) | BranchCopy::Foreign => return,
+            BranchCopy::At(_) | BranchCopy::Foreign { told: true } => return,
+            BranchCopy::Foreign { told } => {
+                *told = true;
+                return open.tell(format!(
+                    "branch {branch} on {remote} holds other commits, and stays as it is"
+                ));
+            }
         };
         match self
             .server
@@ -271,15 +254,9 @@ impl HeldLoop {
         {
             None => self.branch = BranchCopy::At(Some(checkpoint.clone())),
             Some(words) => {
-                self.branch = BranchCopy::Foreign;
-                open.emit(What::Notice {
-                    message: format!(
-                        "branch {} on {} stays as it is: {}",
-                        self.change.branch(),
-                        self.server.name(),
-                        words.lines().next().unwrap_or_default()
-                    ),
-                });
+                self.branch = BranchCopy::Foreign { told: true };
+                let why = words.lines().next().unwrap_or_default();
+                open.tell(format!("branch {branch} on {remote} stays as it is: {why}"));
             }
         }
     }

@@ -27,13 +27,13 @@ pub fn patience(lease: Duration) -> Duration {
     lease * 2 / 3
 }
 
-/// What was seen of the holders of loops, by one's own clock.
+/// The holders of loops as they were seen, by one's own clock.
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: BTreeMap<Change, (Oid, Instant, bool)>,
 }
 
-/// What is known of a holder.
+/// The knowledge about a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
     /// Nobody holds the loop.

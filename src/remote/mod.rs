@@ -18,8 +18,10 @@ pub(crate) mod refusal;
 mod server;
 mod tenure;
 
-use crate::git::{Git, GitError};
-use crate::names::Oid;
+use self::refusal::RemoteRefusal;
+use crate::git::{Git, GitError, Repo};
+use crate::names::{Change, Oid};
+use crate::settings::Strategy;
 
 pub use lease::Watch;
 pub use portable::{require_same, taken_along};
@@ -42,4 +44,39 @@ async fn checkpoints_before(state: &Oid, git: &Git) -> Result<Vec<Oid>, GitError
         .lines()
         .filter_map(|line| line.strip_prefix("Ralph-Checkpoint: "));
     Ok(lines.filter_map(Oid::parse).collect())
+}
+
+/// Refuses a loop whose checkpoints cannot travel.
+///
+/// # Errors
+/// If its strategy is stash.
+pub fn require_branch(change: &Change, strategy: Strategy) -> Result<(), RemoteRefusal> {
+    match strategy {
+        Strategy::Branch => Ok(()),
+        Strategy::Stash => Err(RemoteRefusal::InPlace(change.to_string())),
+    }
+}
+
+/// Returns whether the branch of a loop on a remote may be moved: it is not there, or it is an earlier checkpoint. One that
+/// cannot be seen here may be anything. `checkpoint` is the loop's own, if it is here.
+async fn may_move(
+    repo: &Repo,
+    branch: Option<&Oid>,
+    there: Option<&There>,
+    checkpoint: Option<&Oid>,
+) -> bool {
+    let Some(branch) = branch else { return true };
+    let git = &repo.git;
+    if let Some(there) = there
+        && let Ok(earlier) = checkpoints_before(&there.oid, git).await
+        && earlier.contains(branch)
+    {
+        return true;
+    }
+    let Some(checkpoint) = checkpoint.or(there.map(|there| &there.record.checkpoint)) else {
+        return false;
+    };
+    let missing = git.missing(&[branch.to_string()]).await;
+    missing.is_ok_and(|missing| missing.is_empty())
+        && git.is_ancestor(branch, checkpoint).await.is_ok_and(|is| is)
 }

@@ -3,12 +3,15 @@
 
 use std::fs;
 
-use super::record::{list, parse_list};
+use jiff::{SignedDuration, Timestamp};
+
+use super::record::{Holder, Record, list, parse_list};
 use super::refusal::RemoteRefusal;
+use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::fs::file_error;
-use crate::git::Repo;
+use crate::git::{Git, GitError, Repo};
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
 use crate::refs::KeptRef;
@@ -26,6 +29,15 @@ pub(super) struct Packed {
     pub tree: Oid,
     /// Its parents besides the state before it: everything that has to be there.
     pub parents: Vec<Oid>,
+}
+
+/// Returns the objects of a loop as a state commit has them.
+pub(super) async fn packed_in(git: &Git, state: &Oid) -> Result<Packed, GitError> {
+    let previous = super::previous(state, git).await?;
+    let mut parents = git.parents_of(state).await?;
+    parents.retain(|parent| Some(parent) != previous.as_ref());
+    let tree = git.tree_of(state).await?;
+    Ok(Packed { tree, parents })
 }
 
 /// Makes the objects of a loop as it is now.
@@ -60,6 +72,27 @@ pub(super) async fn pack(open: &Loop<'_>) -> Result<Packed, Error> {
     let mut known = std::collections::BTreeSet::new();
     parents.retain(|parent| known.insert(parent.clone()));
     Ok(Packed { tree, parents })
+}
+
+/// Returns what a state commit of a loop says; the rest is for whoever pushes it.
+pub(super) async fn record_of(open: &Loop<'_>, holder: Option<Holder>) -> Result<Record, Error> {
+    let state = &open.state;
+    let (done, total) = match &state.listed {
+        Some(listed) => (listed.done, listed.total),
+        None => progress_of(&listing_of(state, &open.context.repo.top).await?),
+    };
+    Ok(Record {
+        change: state.change.clone(),
+        generation: 0,
+        holder,
+        lease: SignedDuration::ZERO,
+        renewed: Timestamp::now(),
+        phase: state.progress.phase,
+        done,
+        total,
+        checkpoint: state.checkpoint.clone(),
+        blocked: None,
+    })
 }
 
 /// Returns a state without what belongs to one work tree or one process.

@@ -9,7 +9,7 @@ use crate::git::remote::Pushed;
 use crate::git::{GitError, Repo};
 use crate::names::Oid;
 
-/// What was found out about a remote.
+/// The findings about a remote.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// The remote.
@@ -23,7 +23,7 @@ pub struct Findings {
 /// One trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// What was tried.
+    /// The deed that was tried.
     pub what: &'static str,
     /// True if the remote does what loops need.
     pub passed: bool,
@@ -99,5 +99,5 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     Ok(findings)
 }
 
-/// Where a host keeps states that takes nothing but branches and tags.
+/// The refs of loops on a host that takes nothing but branches and tags.
 const BRANCHES: &str = "refs/heads/ralph-state/";

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::lease::{Holding, Watch};
 use super::record::phase_name;
+use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
 use crate::engine::Context;
 use crate::engine::stories::wanted;
@@ -93,9 +94,9 @@ pub async fn read(
     if let Some(server) = server {
         let loops = server.all().await?;
         server.fetch(&loops).await?;
-        for (change, oid) in loops {
+        for (change, found) in server.read(loops).await? {
             let source = entries.remove(&change).and_then(|entry: Entry| entry.source);
-            entries.insert(change.clone(), there(server, change, oid, source, watch).await);
+            entries.insert(change.clone(), there(server, change, found, source, watch));
         }
     }
     let mut changes: Vec<Entry> = entries.into_values().collect();
@@ -175,15 +176,15 @@ fn why_not(phase: Phase) -> &'static str {
 }
 
 /// Returns the entry of a loop on the remote.
-async fn there(
+fn there(
     server: &Server,
     change: Change,
-    oid: Oid,
+    found: Result<There, RemoteRefusal>,
     source: Option<String>,
     watch: &mut Watch,
 ) -> Entry {
     let branch = change.branch();
-    let found = match server.read(&change, oid).await {
+    let found = match found {
         Ok(found) => found,
         Err(error) => {
             return Entry {

@@ -1,4 +1,4 @@
-//! What a loop's ref on a remote says: the message of a state commit, and the list of the objects that travel with it.
+//! The content of a loop's ref on a remote: the message of a state commit, and the list of the objects that travel with it.
 //! `docs/scale-out.md` describes both. Pure.
 
 use std::fmt::Write;

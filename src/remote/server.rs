@@ -49,7 +49,7 @@ pub struct Server {
 pub struct There {
     /// Its state commit.
     pub oid: Oid,
-    /// What that says.
+    /// Its message.
     pub record: Record,
 }
 
@@ -170,23 +170,33 @@ impl Server {
         Ok(fetched.map_err(|error| self.unreadable(&error))?)
     }
 
-    /// Reads a state commit that is here.
+    /// Reads state commits that are here, in one process; the error is about one of them.
     ///
     /// # Errors
-    /// If it is not one.
-    pub async fn read(&self, change: &Change, oid: Oid) -> Result<There, Error> {
-        let unintelligible = |why: &str| RemoteRefusal::Unintelligible {
-            change: change.to_string(),
-            remote: self.name().to_owned(),
-            why: why.to_owned(),
+    /// If git cannot be run.
+    pub async fn read(
+        &self,
+        loops: BTreeMap<Change, Oid>,
+    ) -> Result<BTreeMap<Change, Result<There, RemoteRefusal>>, Error> {
+        let oids: Vec<Oid> = loops.values().cloned().collect();
+        let messages = self.repo_git.messages(&oids).await?;
+        let read = |(change, oid): (Change, Oid)| {
+            let record = match messages.get(&oid) {
+                // It moved between the look and the fetch, which is no error of the one who looks.
+                None => Err("it is missing"),
+                Some(message) => Record::parse(&change, message).ok_or("its message is not that of a state"),
+            };
+            let there = match record {
+                Ok(record) => Ok(There { oid, record }),
+                Err(why) => Err(RemoteRefusal::Unintelligible {
+                    change: change.to_string(),
+                    remote: self.name().to_owned(),
+                    why: why.to_owned(),
+                }),
+            };
+            (change, there)
         };
-        let message = self.repo_git.message(&oid).await;
-        // It moved between the look and the fetch, which is no error of the one who looks.
-        let message = message.map_err(|_| unintelligible("it is missing"))?;
-        match Record::parse(change, &message) {
-            Some(record) => Ok(There { oid, record }),
-            None => Err(unintelligible("its message is not that of a state").into()),
-        }
+        Ok(loops.into_iter().map(read).collect())
     }
 
     /// Finds a loop on the remote and fetches it; returns it with the place of its branch there.
@@ -198,9 +208,10 @@ impl Server {
         let Some(oid) = state else {
             return Ok((None, branch));
         };
-        let wanted = BTreeMap::from([(change.clone(), oid.clone())]);
+        let wanted = BTreeMap::from([(change.clone(), oid)]);
         self.fetch(&wanted).await?;
-        Ok((Some(self.read(change, oid).await?), branch))
+        let there = self.read(wanted).await?.into_values().next().transpose()?;
+        Ok((there, branch))
     }
 
     /// Returns what is known of the holder of a loop. `is_alone` is true if no other process works on the loop in this

@@ -12,14 +12,14 @@ use tokio::time::sleep;
 use super::base::Base;
 use super::held_loop::{BranchCopy, HeldLoop, run_name};
 use super::lease::{Holding, Watch, renewal};
+use super::may_move;
 use super::portable::{self, require_same};
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
 use crate::engine::{AttemptOptions, Context, Driver, Loop, Portable, Stopped};
 use crate::error::Error;
-use crate::git::Repo;
-use crate::names::{Change, Oid};
+use crate::names::Change;
 use crate::signal::Stop;
 use crate::state::{Phase, Store};
 
@@ -67,16 +67,10 @@ impl Tenure {
                 Holding::Alive | Holding::Unknown => return Err(server.held(found).into()),
             }
         }
-        let is_ours = |oid: &Oid| {
-            there
-                .as_ref()
-                .is_some_and(|there| there.record.checkpoint == *oid)
-        };
-        let branch = match branch {
-            Some(oid) if !is_ours(&oid) && !is_contained(&repo, &oid, there.as_ref()).await => {
-                BranchCopy::Foreign
-            }
-            other => BranchCopy::At(other),
+        let branch = if may_move(&repo, branch.as_ref(), there.as_ref(), None).await {
+            BranchCopy::At(branch)
+        } else {
+            BranchCopy::Foreign { told: false }
         };
         let is_here = there.as_ref().is_some_and(|there| base.is_at(&there.oid));
         let mut held = HeldLoop {
@@ -232,21 +226,4 @@ fn over(server: &Server, found: &There) -> RemoteRefusal {
         remote: server.name().to_owned(),
         phase: super::record::phase_name(found.record.phase),
     }
-}
-
-/// Returns whether the branch on a remote is an earlier checkpoint; one that cannot be seen here may be anything.
-async fn is_contained(repo: &Repo, branch: &Oid, there: Option<&There>) -> bool {
-    let Some(there) = there else { return false };
-    let git = &repo.git;
-    if let Ok(earlier) = super::checkpoints_before(&there.oid, git).await
-        && earlier.contains(branch)
-    {
-        return true;
-    }
-    let missing = git.missing(&[branch.to_string()]).await;
-    missing.is_ok_and(|missing| missing.is_empty())
-        && git
-            .is_ancestor(branch, &there.record.checkpoint)
-            .await
-            .is_ok_and(|is| is)
 }

@@ -285,9 +285,7 @@ fn a_run_that_lost_its_loop_lands_nothing_and_without_the_fence_it_would() {
     assert_eq!(theirs, end);
     // The control group.
     let sandbox = Sandbox::new();
-    let path = sandbox.search_path();
-    let mut gits = std::env::split_paths(&path).map(|dir| dir.join("git"));
-    let git = gits.find(|git| git.is_file()).unwrap();
+    let git = sandbox.git_program();
     let script = UNFENCED.replace("\"$GIT_OF_THE_TEST\"", &format!("'{}'", git.display()));
     sandbox.install("git", &script);
     let (theirs, end) = taken_while_it_worked(&sandbox);

@@ -31,7 +31,7 @@ pub struct Portable {
     pub attempts: Vec<KeptRef>,
     /// Its events.
     pub events: Vec<u8>,
-    /// What its agents have learned.
+    /// The notes of its agents.
     pub learnings: Vec<u8>,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
 /// The screen while the view has it.
 pub(super) struct Screen(Drawing);
 
-/// What is drawn upon, let go of without a word: ratatui prints what it cannot restore, which is a panic where the
+/// The terminal that is drawn upon, let go of without a word: ratatui prints what it cannot restore, which is a panic where the
 /// terminal is gone.
 struct Drawing(Option<DefaultTerminal>);
 

@@ -1,4 +1,4 @@
-//! What packagers have: the Makefile, and the metadata of the Debian package and for cargo-binstall.
+//! The files of packagers: the Makefile, and the metadata of the Debian package and for cargo-binstall.
 
 use std::collections::BTreeSet;
 use std::fs;

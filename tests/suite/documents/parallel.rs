@@ -1,4 +1,4 @@
-//! What docs/parallel.md shows to be typed.
+//! The lines that docs/parallel.md shows.
 
 use crate::support::Sandbox;
 use crate::support::document::block;

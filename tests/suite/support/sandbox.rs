@@ -198,6 +198,13 @@ impl Sandbox {
         std::env::join_paths(all).unwrap()
     }
 
+    /// The git that is found first on `PATH`, for a scripted one in front of it.
+    pub fn git_program(&self) -> PathBuf {
+        let path = self.search_path();
+        let mut gits = std::env::split_paths(&path).map(|dir| dir.join("git"));
+        gits.find(|git| git.is_file()).unwrap()
+    }
+
     /// Installs a scripted program (sh) under a name on `PATH`.
     pub fn install(&self, name: &str, script: &str) {
         let dir = self.outside("programs");

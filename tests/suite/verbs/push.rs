@@ -102,3 +102,24 @@ fn a_loop_that_leaves_head_in_its_place_stays() {
         .exits(1)
         .says("has the strategy stash");
 }
+
+#[test]
+fn a_branch_of_that_name_with_other_commits_stays_and_is_named() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let foreign = clone.git(&["commit-tree", "-m", "theirs", "HEAD^{tree}"]);
+    clone.git(&[
+        "push",
+        "-q",
+        "origin",
+        &format!("{}:refs/heads/ralph/add-login", foreign.trim()),
+    ]);
+    clone.ralph(&["start", CHANGE]).exits(0);
+    let said = "branch ralph/add-login on origin holds other commits, and stays as it is\n";
+    let pushed = clone.ralph(&["push", CHANGE]).exits(0);
+    assert!(pushed.stderr.contains(said), "{}", pushed.stderr);
+    let agent = remote.sandbox.completing("echo x >>f");
+    let run = clone.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+    assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
+    assert_eq!(remote.git(&["rev-parse", "ralph/add-login"]), foreign);
+}

@@ -92,10 +92,7 @@ fn an_answer_that_is_lost_is_looked_up() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);
-    let git = std::env::split_paths(&sandbox.search_path())
-        .map(|dir| dir.join("git"))
-        .find(|git| git.is_file());
-    let git = git.unwrap();
+    let git = sandbox.git_program();
     let script = format!(
         "case \" $* \" in *' push '*) '{0}' \"$@\"; exit 128 ;; *) exec '{0}' \"$@\" ;; esac",
         git.display()
@@ -115,10 +112,7 @@ fn a_remote_that_falls_silent_is_waited_for() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);
-    let git = std::env::split_paths(&sandbox.search_path())
-        .map(|dir| dir.join("git"))
-        .find(|git| git.is_file());
-    let git = git.unwrap();
+    let git = sandbox.git_program();
     // The second push of the state arrives, but neither its answer nor any other comes back for a while.
     let script = format!(
         "case \" $* \" in

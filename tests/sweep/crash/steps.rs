@@ -344,7 +344,7 @@ impl Step {
         sandbox
     }
 
-    /// Whether its loop has a work tree of its own.
+    /// Returns true if its loop has a work tree of its own.
     pub fn is_of_own_work_tree(&self) -> bool {
         self.name.starts_with("own_")
     }
