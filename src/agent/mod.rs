@@ -1,8 +1,9 @@
 //! The agent: choosing its command, running it and reading its output.
 //!
 //! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it until none of
-//! its processes is alive (`process_tree`; `orphans` after a crash); `decode` reads its output, `promise` its promise and `learnings` what it leaves for later stories. This module knows nothing of git, of
-//! story lists or of the loop's state.
+//! its processes is alive (`process_tree`; `orphans` after a crash); `decode` reads its output, `promise` its promise
+//! and `learnings` what it leaves for later stories. This module knows nothing of git, of story lists or of the loop's
+//! state.
 
 mod choice;
 mod command;
