@@ -37,18 +37,32 @@ pub(crate) struct AttemptRecord<'a> {
 }
 
 impl AttemptRecord<'_> {
-    /// Takes the record. One scan of the work tree.
+    /// Takes the record, and returns the user's refs in it: those that are known, else git is asked for them during the
+    /// one scan of the work tree.
     ///
     /// # Errors
     /// If something cannot be read, or the record cannot be written.
-    pub async fn take(&self, refs: &UserRefs) -> Result<(), ProtectError> {
+    pub async fn take(&self, known: Option<UserRefs>) -> Result<UserRefs, ProtectError> {
         story_backup::take(self.site, self.source)?;
-        ignored_files::record(self.site).await?;
+        let refs = match known {
+            Some(known) => {
+                ignored_files::record(self.site).await?;
+                known
+            }
+            None => tokio::try_join!(ignored_files::record(self.site), self.read_user_refs())?.1,
+        };
         Records::of(self.site).settle_hidden()?;
         linked_work_trees::record(self.site)?;
         control_files::save(self.site)?;
         users_index::take(self.site)?;
-        refs.record(self.site.dir)
+        refs.record(self.site.dir)?;
+        Ok(refs)
+    }
+
+    async fn read_user_refs(&self) -> Result<UserRefs, ProtectError> {
+        let refs = self.site.repo.git.refs(&UserRefs::PATTERNS).await?;
+        let has_branch = self.tip == self.change.branch_ref();
+        Ok(UserRefs::of(&refs, self.change, has_branch))
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the

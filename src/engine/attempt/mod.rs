@@ -199,9 +199,10 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
 pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
     stash::save(open, story).await?;
     open.view.at_checkpoint = false;
-    let refs = open.user_refs().await?;
+    let known = open.view.refs.clone();
     let (record, _) = open.attempt_record();
-    record.take(&refs).await?;
+    let refs = record.take(known).await?;
+    open.view.refs = Some(refs.clone());
     open.refs_before = Some(refs);
     Ok(())
 }
