@@ -296,12 +296,8 @@ impl<'o> Loop<'o> {
 
     /// Reads the user's refs.
     pub(crate) async fn read_user_refs(&self) -> Result<UserRefs, Error> {
-        let refs = self.context.repo.git.refs(&UserRefs::PATTERNS).await?;
-        Ok(UserRefs::of(
-            &refs,
-            &self.state.change,
-            self.state.strategy.is_branch(),
-        ))
+        let (git, own) = (&self.context.repo.git, &self.state.change);
+        Ok(UserRefs::read(git, own, self.state.strategy.is_branch()).await?)
     }
 
     /// Moves refs, and HEAD from its old to its new value, in one transaction; forgets what was known of them.

@@ -44,13 +44,13 @@ impl AttemptRecord<'_> {
     /// If something cannot be read, or the record cannot be written.
     pub async fn take(&self, known: Option<UserRefs>) -> Result<UserRefs, ProtectError> {
         story_backup::take(self.site, self.source)?;
-        let refs = match known {
-            Some(known) => {
-                ignored_files::record(self.site).await?;
-                known
+        let read_refs = async {
+            match known {
+                Some(known) => Ok(known),
+                None => Ok(UserRefs::read(&self.site.repo.git, self.change, self.has_branch()).await?),
             }
-            None => tokio::try_join!(ignored_files::record(self.site), self.read_user_refs())?.1,
         };
+        let ((), refs) = tokio::try_join!(ignored_files::record(self.site), read_refs)?;
         Records::of(self.site).settle_hidden()?;
         linked_work_trees::record(self.site)?;
         control_files::save(self.site)?;
@@ -59,10 +59,9 @@ impl AttemptRecord<'_> {
         Ok(refs)
     }
 
-    async fn read_user_refs(&self) -> Result<UserRefs, ProtectError> {
-        let refs = self.site.repo.git.refs(&UserRefs::PATTERNS).await?;
-        let has_branch = self.tip == self.change.branch_ref();
-        Ok(UserRefs::of(&refs, self.change, has_branch))
+    /// Tells if the checkpoints hang on the loop's own branch.
+    fn has_branch(&self) -> bool {
+        self.tip == self.change.branch_ref()
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{FileError, Links, file_error, read_regular_text, remove_file};
-use crate::git::{Git, RefFile, RefInfo, Repo};
+use crate::git::{Git, GitError, RefFile, RefInfo, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
@@ -47,6 +47,15 @@ pub(crate) struct RefChange {
 impl UserRefs {
     /// The patterns by which the refs are listed.
     pub const PATTERNS: [&str; 1] = ["refs"];
+
+    /// Reads the refs of a repository; the arguments are those of [`UserRefs::of`].
+    ///
+    /// # Errors
+    /// If git cannot read them.
+    pub async fn read(git: &Git, own: &Change, has_branch: bool) -> Result<Self, GitError> {
+        let refs = git.refs(&Self::PATTERNS).await?;
+        Ok(Self::of(&refs, own, has_branch))
+    }
 
     /// Selects all listed refs except those that other loops keep, and the branch of the loop `own`, if it has one.
     pub fn of(refs: &[RefInfo], own: &Change, has_branch: bool) -> Self {
