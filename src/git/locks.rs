@@ -1,12 +1,14 @@
-//! Finds git's locks, and tells whether another git process runs, so that a lock may not be stale. Takes no
-//! lock itself.
+//! Finds git's locks, tells whether another git process runs, so that a lock may not be stale, and removes stale ones.
+//! Takes no lock itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::command::GitError;
 use super::discover::Repo;
 use super::index::{lock_of, wait_for_locks};
 use super::layout::path_in;
+use crate::fs::remove_file;
 use crate::processes::{Program, Table, ourselves, program};
 
 /// Number of further waits for a lock that another work tree may hold.
@@ -43,7 +45,7 @@ fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
 /// Returns whether a lock belongs to all work trees of the repository, so that a git in any of them can hold it.
 #[must_use]
 pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
-    let names = ["packed-refs.lock", "config.lock"];
+    let names = ["packed-refs.lock", "config.lock", "shallow.lock"];
     names.iter().any(|name| lock == repo.common_dir.join(name))
 }
 
@@ -62,6 +64,25 @@ pub async fn wait(repo: &Repo, locks: &[PathBuf]) {
         }
         wait_for_locks(&shared).await;
     }
+}
+
+/// Removes the locks that no process holds; returns their number. A git that runs in another window gets a moment to
+/// finish.
+///
+/// # Errors
+/// If another git process may hold a lock; nothing is removed then.
+pub async fn remove_stale(repo: &Repo, mut found: Vec<PathBuf>) -> Result<usize, GitError> {
+    wait(repo, &found).await;
+    found.retain(|lock| lock.exists());
+    let Some(first) = found.first() else { return Ok(0) };
+    let any_is_shared = found.iter().any(|lock| is_shared(repo, lock));
+    if git_at_work(repo, any_is_shared) != Some(false) {
+        return Err(GitError::Locked(first.clone()));
+    }
+    for lock in &found {
+        remove_file(lock)?;
+    }
+    Ok(found.len())
 }
 
 /// Lists the top directories of all work trees of a repository, from git's files alone.

@@ -5,32 +5,20 @@ use std::path::{Path, PathBuf};
 
 use super::own_position::set_aside;
 use super::{ProtectError, Site};
-use crate::fs::remove_file;
-use crate::git::{GitError, RefFile, index, locks};
+use crate::git::{RefFile, index, locks};
 use crate::names::Change;
 
-/// Removes the locks that no process holds; returns their number. A git that runs in another window gets a moment to
-/// finish.
+/// Removes the locks that could stop a step and that no process holds; returns their number.
 ///
 /// # Errors
-/// If another git process may hold a lock; nothing is removed then.
+/// As [`locks::remove_stale`].
 pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
-    let mut found = all(site, change);
+    let found = all(site, change);
     for other in found.iter().filter(|lock| !lock.is_file()) {
         // Git never makes such a lock.
         set_aside(other, &site.trash().join("damaged"))?;
     }
-    locks::wait(site.repo, &found).await;
-    found.retain(|lock| lock.exists());
-    let Some(first) = found.first() else { return Ok(0) };
-    let is_shared = found.iter().any(|lock| locks::is_shared(site.repo, lock));
-    if locks::git_at_work(site.repo, is_shared) != Some(false) {
-        return Err(GitError::Locked(first.clone()).into());
-    }
-    for lock in &found {
-        remove_file(lock)?;
-    }
-    Ok(found.len())
+    Ok(locks::remove_stale(site.repo, found).await?)
 }
 
 /// Returns whether another git process may hold a lock now.

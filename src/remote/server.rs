@@ -19,6 +19,9 @@ use crate::settings::{Settings, to_std};
 /// The waiting times between two attempts to hear whether a push was taken.
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 
+/// The number of further fetches while others in this repository fetch too.
+const FETCHES: usize = 3;
+
 /// The answer to the attempt to move a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -36,8 +39,8 @@ pub(super) enum Answer {
 #[derive(Clone, Debug)]
 pub struct Server {
     git: RemoteGit,
-    repo_git: crate::git::Git,
-    is_shallow: bool,
+    /// The repository here.
+    repo: Repo,
     /// The beginning of the refs, with a slash at its end.
     prefix: String,
     /// The length of a lease.
@@ -67,8 +70,7 @@ impl Server {
         let limit = limit.min(to_std(settings.command_timeout));
         Ok(Self {
             git: repo.git.remote(name, limit),
-            repo_git: repo.git.clone(),
-            is_shallow: repo.shallow_file().exists(),
+            repo: repo.clone(),
             prefix: settings.remote_refs.clone(),
             lease,
         })
@@ -158,15 +160,23 @@ impl Server {
     /// If the remote cannot be read.
     pub async fn fetch(&self, loops: &BTreeMap<Change, Oid>) -> Result<(), Error> {
         let oids: Vec<String> = loops.values().map(ToString::to_string).collect();
-        let missing = self.repo_git.missing(&oids).await?;
+        let missing = self.repo.git.missing(&oids).await?;
         let wanted = loops.iter().filter(|(_, oid)| missing.contains(*oid));
         let names: Vec<String> = wanted.map(|(change, _)| self.state_ref(change)).collect();
         if names.is_empty() {
             return Ok(());
         }
         // The parents of a state are everything that it needs.
-        let depth = self.is_shallow.then_some(2);
-        let fetched = self.git.fetch(&names, depth).await;
+        let depth = self.repo.shallow_file().exists().then_some(2);
+        let mut fetched = self.git.fetch(&names, depth).await;
+        for _ in 0..FETCHES {
+            // A fetch holds this lock to its end, and leaves it behind if it is killed.
+            if !fetched.as_ref().is_err_and(|error| error.names("shallow.lock")) {
+                break;
+            }
+            self.repo.free_shallow_file().await?;
+            fetched = self.git.fetch(&names, depth).await;
+        }
         Ok(fetched.map_err(|error| self.unreadable(&error))?)
     }
 
@@ -179,7 +189,7 @@ impl Server {
         loops: BTreeMap<Change, Oid>,
     ) -> Result<BTreeMap<Change, Result<There, RemoteRefusal>>, Error> {
         let oids: Vec<Oid> = loops.values().cloned().collect();
-        let messages = self.repo_git.messages(&oids).await?;
+        let messages = self.repo.git.messages(&oids).await?;
         let read = |(change, oid): (Change, Oid)| {
             let record = match messages.get(&oid) {
                 // It moved between the look and the fetch, which is no error of the one who looks.

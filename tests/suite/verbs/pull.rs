@@ -5,7 +5,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 
 use crate::support::remote::Remote;
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 fn fails_once(sandbox: &Sandbox) -> String {
     sandbox.agent(
@@ -67,6 +67,34 @@ fn a_loop_goes_on_elsewhere_as_if_it_had_stayed() {
         "{}",
         again.stderr
     );
+}
+
+#[test]
+fn a_fetch_that_was_killed_is_no_obstacle_to_the_next() {
+    let remote = Remote::new();
+    let agent = remote.sandbox.completing("echo \"$RALPH_STORY\" >>done");
+    let one = remote.clone("one", &[]);
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+
+    let other = remote.clone("other", &["--depth=1"]);
+    let lock = other.dir.join(".git/shallow.lock");
+    fs::write(&lock, "").unwrap();
+    let git = other.cmd(&["cat-file", "--batch"]).typing("").start();
+    let comm = format!("/proc/{}/comm", git.pid);
+    wait_until("git runs", || {
+        fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git")
+    });
+    other
+        .ralph(&["pull", CHANGE])
+        .exits(75)
+        .says("shallow.lock exists");
+    assert!(lock.exists());
+    git.signal(Signal::SIGKILL);
+    git.wait_for_its_end();
+    other.ralph(&["pull", CHANGE]).exits(0);
+    assert!(!lock.exists());
 }
 
 #[test]
