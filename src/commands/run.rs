@@ -161,7 +161,7 @@ pub(super) async fn one(
         require_shareable(&context, &change, options.settings.strategy)?;
         let own = options.own_work_tree.is_some();
         let taken = Box::pin(take(context, server, &change, &options.settings, own, watch)).await?;
-        match Box::pin(complete_finish(taken.0, &change, taken.1)).await? {
+        match Box::pin(tell_of_its_end(taken, &change)).await? {
             Some(taken) => {
                 context = taken.0;
                 tenure = Some(taken.1);
@@ -256,15 +256,16 @@ async fn take<'o>(
     settings: &Settings,
     own_work_tree: bool,
     watch: &mut Watch,
-) -> Result<(Context<'o>, Tenure), Error> {
+) -> Result<(Context<'o>, Tenure, bool), Error> {
     let remote = server.name().to_owned();
     let Taken {
         tenure,
         portable,
         from,
+        was_complete,
     } = Tenure::take(&context, server, change, watch).await?;
     let Some(portable) = portable else {
-        return Ok((context, tenure));
+        return Ok((context, tenure, was_complete));
     };
     if own_work_tree {
         tenure.give_back().await?;
@@ -276,7 +277,7 @@ async fn take<'o>(
             open.emit(What::HandedOver { from, remote });
             let mut context = open.context;
             context.head = context.repo.head().await?;
-            Ok((context, tenure))
+            Ok((context, tenure, was_complete))
         }
         Err(error) => {
             tenure.give_back().await?;
@@ -285,19 +286,26 @@ async fn take<'o>(
     }
 }
 
-/// Completes a `finish` that was cut off, and publishes it; returns `None` if that was all that was left to do.
-async fn complete_finish<'o>(
-    context: Context<'o>,
+/// Publishes the end of a loop whose run was killed in its `finish`, or between that and its last push; a `finish` is
+/// completed first. Returns `None` if that was all that was left to do.
+async fn tell_of_its_end<'o>(
+    (context, tenure, was_complete): (Context<'o>, Tenure, bool),
     change: &Change,
-    tenure: Tenure,
 ) -> Result<Option<(Context<'o>, Tenure)>, Error> {
-    let state = Store::new(&context.repo.common_dir, change).load_live()?;
-    if state.is_none_or(|state| state.intent.is_none()) {
+    let state = Store::new(&context.repo.common_dir, change).load()?;
+    let may_be_closed = state.is_some_and(|state| {
+        let is_live = state.is_live();
+        is_live && state.intent.is_some() || !is_live && was_complete
+    });
+    if !may_be_closed {
         return Ok(Some((context, tenure)));
     }
     let mut open = engine::open(context, change).await?;
     if !open.state.is_live() {
         tenure.release(&mut open).await?;
+        open.tell(format!(
+            "{change} is closed here already; its end is on the remote now"
+        ));
         return Ok(None);
     }
     let mut context = open.context;

@@ -1,11 +1,11 @@
 //! The changes of this work tree and the loops on a remote, in one list: what is left to do, and who does it.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::base::Base;
 use super::lease::{Holding, Watch};
 use super::record::phase_name;
 use super::refusal::RemoteRefusal;
@@ -206,12 +206,14 @@ fn there(
         }
     };
     let record = &found.record;
-    let holding = watch.look(record, &found.oid, server.lease, Instant::now(), Timestamp::now());
-    let why = match (why_not(record.phase), &record.blocked, holding) {
-        (why, None, _) if !why.is_empty() => why.to_owned(),
-        (_, Some(words), _) => words.clone(),
-        (_, None, Holding::Free | Holding::Dead) => String::new(),
-        (_, None, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
+    let base = Base::new(&server.repo, &change, server.name());
+    let is_alone = !Store::new(&server.repo.common_dir, &change).is_held();
+    let holding = server.holding(&found, &base, is_alone, watch);
+    let why = match (&record.blocked, holding) {
+        (Some(words), _) => words.clone(),
+        (None, _) if record.is_over() => why_not(record.phase).to_owned(),
+        (None, Holding::Free | Holding::Dead) => String::new(),
+        (None, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
     };
     Entry {
         source,

@@ -126,10 +126,16 @@ impl Record {
         })
     }
 
-    /// Returns whether nothing is left to do, or nothing can be done.
+    /// Returns whether nothing is left for a run to do, or nothing can be done. A loop that is held is over only when it is
+    /// finished: its run ends it, or whoever takes it from a dead one.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Finished | Phase::Complete | Phase::Exhausted) || self.blocked.is_some()
+        let ends = match self.phase {
+            Phase::Finished => true,
+            Phase::Complete | Phase::Exhausted => self.holder.is_none(),
+            Phase::Ready | Phase::Running | Phase::Failed => false,
+        };
+        ends || self.blocked.is_some()
     }
 }
 
@@ -217,6 +223,20 @@ mod tests {
             Some("refused: no `workflows` permission")
         );
         assert!(read.is_over() && !held.is_over());
+        for (phase, over) in [
+            (Phase::Failed, [false, false]),
+            (Phase::Exhausted, [false, true]),
+            (Phase::Complete, [false, true]),
+            (Phase::Finished, [true, true]),
+        ] {
+            let of = |holder| Record {
+                holder,
+                phase,
+                ..record()
+            };
+            let found = [of(held.holder.clone()), of(None)].map(|record| record.is_over());
+            assert_eq!(found, over, "{phase:?}, held and free");
+        }
         for wrong in [
             "",
             "ralph: add-login #1 ready\n",

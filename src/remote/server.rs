@@ -40,7 +40,7 @@ pub(super) enum Answer {
 pub struct Server {
     git: RemoteGit,
     /// The repository here.
-    repo: Repo,
+    pub(super) repo: Repo,
     /// The beginning of the refs, with a slash at its end.
     prefix: String,
     /// The length of a lease.

@@ -32,6 +32,8 @@ pub struct Taken {
     pub portable: Option<Portable>,
     /// The holder that it was taken from, who is dead.
     pub from: Option<String>,
+    /// True if the loop is here as the remote has it, and no story of it was left there.
+    pub was_complete: bool,
 }
 
 /// The right to work on a loop, until another run takes it.
@@ -73,6 +75,7 @@ impl Tenure {
             BranchCopy::Foreign { told: false }
         };
         let is_here = there.as_ref().is_some_and(|there| base.is_at(&there.oid));
+        let phase = there.as_ref().map(|there| there.record.phase);
         let mut held = HeldLoop {
             holder: Holder {
                 name: run_name(),
@@ -107,6 +110,7 @@ impl Tenure {
             tenure,
             portable,
             from,
+            was_complete: is_here && phase == Some(Phase::Complete),
         })
     }
 

@@ -352,3 +352,56 @@ fn a_loop_whose_first_push_is_refused_stays_begun() {
     clone.ralph(&["push", CHANGE]).exits(0);
     clone.ralph(&run).exits(0);
 }
+
+/// Has a run end its loop in a clone, and kills it before the remote is told.
+fn is_killed_before_it_tells_of_its_end(clone: &Clone<'_>) {
+    let sandbox = &clone.remote.sandbox;
+    let git = sandbox.git_program();
+    // Once: a run after it is not stopped.
+    let script = format!(
+        "case \" $* \" in
+         *' push '*/state*)
+             for ref do :; done
+             '{0}' log -1 --format=%B \"${{ref%%:*}}\" | grep -q '^Ralph-Phase: finished' \\
+                 && mkdir \"$notes/killed\" 2>/dev/null && kill -9 $PPID && exit 1 ;;
+         esac
+         exec '{0}' \"$@\"",
+        git.display()
+    );
+    sandbox.install("git", &script);
+    let agent = sandbox.completing("echo x >>f");
+    let run = ["run", CHANGE, "--keep", "--", &agent];
+    sandbox.direct(&run).dir(&clone.dir).run().exits(137);
+    assert!(sandbox.notes.join("killed").is_dir());
+}
+
+#[test]
+fn an_end_that_the_remote_was_not_told_of_is_told_by_the_next_run_there() {
+    for again in [&[CHANGE, "--keep"][..], &["--any", "--keep"]] {
+        let remote = Remote::new();
+        let clone = remote.clone("one", &[]);
+        is_killed_before_it_tells_of_its_end(&clone);
+        let run = [&["run"], again, &["--", "false"]].concat();
+        clone.ralph(&run).exits(0);
+        let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
+        assert_eq!(queue["changes"][0]["phase"], "finished", "{again:?}");
+        assert_eq!(queue["changes"][0]["holder"], serde_json::Value::Null);
+        clone.ralph(&run).exits(5);
+    }
+}
+
+#[test]
+fn a_complete_loop_whose_run_was_killed_is_finished_by_another() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    is_killed_before_it_tells_of_its_end(&one);
+    let queue = other.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["changes"][0]["phase"], "complete");
+    assert_eq!(queue["changes"][0]["why"], "another run holds it");
+    let any = ["run", "--any", "--keep", "--", "false"];
+    let any = [&["-c", "ralph.lease=1s", "ralph"], &any[..]].concat();
+    other.cmd(&any).run().exits(0);
+    let queue = other.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["changes"][0]["phase"], "finished");
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+}
