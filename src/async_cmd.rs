@@ -24,6 +24,7 @@ use crate::error::{Advice, Advise, hint};
 use crate::held;
 use crate::names::counted;
 pub use crate::names::quoted;
+use crate::processes::own::OwnChild;
 
 /// The time that a child has to end once it was asked to, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -293,8 +294,9 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
             None => expression.env_remove(name),
         };
     }
-    let started = held::start(command.with_locks, || expression.start());
-    let handle = started.map_err(|source| CommandError::Spawn {
+    let start = || held::start(command.with_locks, || expression.start());
+    let started = OwnChild::start(start, duct::Handle::pids);
+    let (handle, _own) = started.map_err(|source| CommandError::Spawn {
         program: command.program_name(),
         source,
     })?;

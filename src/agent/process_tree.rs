@@ -5,7 +5,7 @@
 //! that they started), or descends from git-ralph and is younger than the attempt. On Linux orphans become children of
 //! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. Elsewhere one that left
 //! the session, its parent and the variable escapes. Where no process can be seen, only the session's process group can
-//! be reached. Never touches anyone else's process.
+//! be reached. Never touches anyone else's process, nor a child that git-ralph started for itself meanwhile.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use crate::processes::{Stat, Table, children, has_variable, have_children, started_at};
+use crate::processes::{Stat, Table, children, has_variable, have_children, own, started_at};
 
 /// The variable that marks every process of an attempt.
 pub const VARIABLE: &str = "GIT_RALPH_RUN";
@@ -92,7 +92,7 @@ impl AttemptProcesses {
 
     /// Lists the living processes, without ourselves.
     fn alive(&self) -> Vec<i32> {
-        let Some(table) = Table::read() else {
+        let (Some(table), own) = own::look(|own| (Table::read(), own.clone())) else {
             return self.alive_unseen();
         };
         let variable = format!("{VARIABLE}={}", self.run);
@@ -100,7 +100,7 @@ impl AttemptProcesses {
             .living()
             .filter(|(pid, stat)| {
                 Some(stat.session) == self.session
-                    || self.descends(*pid, stat, &table)
+                    || self.descends(*pid, stat, &table, &own)
                     || (self.is_young_enough(stat) && has_variable(*pid, variable.as_bytes()))
             })
             .map(|(pid, _)| pid)
@@ -118,34 +118,39 @@ impl AttemptProcesses {
         self.since.is_none_or(|since| stat.started >= since)
     }
 
-    fn descends(&self, pid: i32, stat: &Stat, table: &Table) -> bool {
+    fn descends(&self, pid: i32, stat: &Stat, table: &Table, own: &BTreeSet<i32>) -> bool {
         let (Some(others), Some(since)) = (&self.others, self.since) else {
             return false;
         };
         stat.started >= since
-            && table
-                .ancestor_among_children(pid)
-                .is_some_and(|(child, stat)| !others.contains(&(child, stat.started)))
+            && table.ancestor_among_children(pid).is_some_and(|(child, stat)| {
+                !own.contains(&child) && !others.contains(&(child, stat.started))
+            })
     }
 
     /// Lists our children that belong to the attempt, dead ones included.
     fn children(&self) -> Vec<(i32, Stat)> {
+        own::look(|own| self.children_without(own))
+    }
+
+    fn children_without(&self, own: &BTreeSet<i32>) -> Vec<(i32, Stat)> {
         let Some(others) = &self.others else {
             return Vec::new();
         };
         let mut children = children();
-        children.retain(|(pid, stat)| !others.contains(&(*pid, stat.started)));
+        children.retain(|(pid, stat)| !own.contains(pid) && !others.contains(&(*pid, stat.started)));
         children
     }
 
     /// Tells if we have no child of the attempt, dead or alive. Orphans become our children, so nothing descends from
     /// us then.
     fn has_no_child(&self) -> bool {
-        match &self.others {
+        own::look(|own| match &self.others {
             None => true,
-            Some(others) if others.is_empty() => !have_children(),
-            Some(_) => self.children().is_empty(),
-        }
+            // The one answer that is exact.
+            Some(others) if others.is_empty() && own.is_empty() => !have_children(),
+            Some(_) => self.children_without(own).is_empty(),
+        })
     }
 
     /// Tells if nothing is left, by two looks in a row: the second sees what was born during the first.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::command::{Git, GitCommand, GitError};
+use super::command::{Git, GitCommand, GitError, failure};
 use crate::names::Oid;
 
 /// The answer of a remote to a push of one ref.
@@ -11,7 +11,7 @@ use crate::names::Oid;
 pub enum Pushed {
     /// The remote has it.
     Done,
-    /// The push was refused, or its answer is unknown; git's words.
+    /// It was refused, or its answer is unknown; git's words.
     Refused(String),
 }
 
@@ -81,7 +81,7 @@ impl RemoteGit {
     /// nothing.
     ///
     /// # Errors
-    /// If git cannot be run, or takes too long: the remote may have moved the ref all the same.
+    /// If git cannot be run, takes too long or is killed: the remote may have moved the ref all the same.
     pub async fn push(&self, name: &str, old: Option<&Oid>, new: Option<&Oid>) -> Result<Pushed, GitError> {
         let lease = format!("--force-with-lease={name}:{}", old.map_or("", Oid::as_str));
         let refspec = format!("{}:{name}", new.map_or("", Oid::as_str));
@@ -97,8 +97,10 @@ impl RemoteGit {
             &refspec,
         ];
         let output = self.cmd("push", &args).any_exit().await?;
-        if output.code == Some(0) {
-            return Ok(Pushed::Done);
+        match output.code {
+            Some(0) => return Ok(Pushed::Done),
+            Some(_) => {}
+            None => return Err(failure("push", &output)),
         }
         let said = [output.stderr, output.stdout].concat();
         Ok(Pushed::Refused(words_of(&String::from_utf8_lossy(&said))))

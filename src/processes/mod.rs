@@ -2,6 +2,7 @@
 //! (`process_list`).
 
 mod entry;
+pub(crate) mod own;
 #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
 mod proc_files;
 #[cfg(any(not(target_os = "linux"), feature = "without-proc"))]

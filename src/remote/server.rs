@@ -251,16 +251,24 @@ impl Server {
     /// Moves a loop's ref from `old` to `new`.
     pub(super) async fn swap(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Answer {
         let name = self.state_ref(change);
-        let mut why = match self.git.push(&name, old, Some(new)).await {
+        let (mut why, has_spoken) = match self.git.push(&name, old, Some(new)).await {
             Ok(Pushed::Done) => return Answer::Ours,
-            Ok(Pushed::Refused(words)) => words,
-            Err(error) => error.to_string(),
+            Ok(Pushed::Refused(words)) => (words, true),
+            Err(error) => (error.to_string(), false),
         };
         // Git's words differ from host to host, and an answer can be lost on its way: the ref tells what holds.
         for wait in AGAIN {
             match self.places(change).await {
                 Ok((now, _)) if now.as_ref() == Some(new) => return Answer::Ours,
-                Ok((now, _)) if now.as_ref() == old => return Answer::Refused(why),
+                Ok((now, _)) if now.as_ref() == old => {
+                    // A push that was cut off says nothing of what the host thinks.
+                    let answer = if has_spoken {
+                        Answer::Refused
+                    } else {
+                        Answer::Unknown
+                    };
+                    return answer(why);
+                }
                 Ok((now, _)) => return Answer::Theirs(now),
                 Err(RemoteRefusal::Unreadable { words, .. }) => why = words,
                 Err(_) => {}

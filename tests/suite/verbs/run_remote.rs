@@ -405,3 +405,28 @@ fn a_complete_loop_whose_run_was_killed_is_finished_by_another() {
     assert_eq!(queue["changes"][0]["phase"], "finished");
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
 }
+
+#[test]
+fn a_renewal_that_is_under_way_when_the_agent_ends_is_left_alone() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    let git = sandbox.git_program();
+    // The second push of the state, a renewal, lasts until the agent has ended, and half a second more.
+    let script = format!(
+        "case \" $* \" in
+         *' push '*/state*) n=$(cat \"$notes/pushes\" 2>/dev/null || echo 0); echo $((n + 1)) >\"$notes/pushes\"
+             test $n = 1 && {{ touch \"$notes/pushing\"; until test -s \"$notes/ends\"; do sleep 0.05; done
+                 while kill -0 $(cat \"$notes/ends\") 2>/dev/null; do sleep 0.05; done; sleep 0.5; }} ;;
+         esac; exec '{0}' \"$@\"",
+        git.display()
+    );
+    sandbox.install("git", &script);
+    clone.git(&["config", "ralph.lease", "6s"]);
+    let wait = "until test -e \"$notes/pushing\"; do sleep 0.05; done; test -e \"$notes/ends\" || echo $$ >\"$notes/ends\"; echo x >>f";
+    let agent = sandbox.completing(wait);
+    let args = ["run", CHANGE, "--keep", "--", &agent];
+    let output = sandbox.direct(&args).dir(&clone.dir).run().exits(0);
+    assert!(!output.stderr.contains("the agent left"), "{}", output.stderr);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+}

@@ -1,0 +1,63 @@
+//! The children that git-ralph starts for itself and waits for. Such a child can run beside an attempt (a lease is renewed,
+//! the view reads something), and whoever looks for the attempt's processes has to leave it alone.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+static OWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// A child of our own, until this is dropped, which must be after it was waited for.
+#[derive(Debug)]
+pub(crate) struct OwnChild(Vec<i32>);
+
+impl OwnChild {
+    /// Starts a child. `numbers` returns its processes.
+    ///
+    /// # Errors
+    /// The error of `start`.
+    pub fn start<T, E>(
+        start: impl FnOnce() -> Result<T, E>,
+        numbers: impl FnOnce(&T) -> Vec<u32>,
+    ) -> Result<(T, Self), E> {
+        // Until it is noted, nobody looks.
+        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = start()?;
+        let numbers = numbers(&started)
+            .into_iter()
+            .filter_map(|number| i32::try_from(number).ok());
+        let numbers: Vec<i32> = numbers.collect();
+        own.extend(&numbers);
+        Ok((started, Self(numbers)))
+    }
+}
+
+impl Drop for OwnChild {
+    fn drop(&mut self) {
+        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in &self.0 {
+            own.remove(number);
+        }
+    }
+}
+
+/// Looks at processes while no child of our own is being started. Among the children that `look` finds are those that it
+/// is given, and none besides them is our own.
+pub(crate) fn look<T>(look: impl FnOnce(&BTreeSet<i32>) -> T) -> T {
+    look(&OWN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_our_own_until_it_was_waited_for() {
+        let start = || duct::cmd!("sleep", "1000").start();
+        let (child, own) = OwnChild::start(start, duct::Handle::pids).unwrap();
+        let pid = i32::try_from(child.pids()[0]).unwrap();
+        assert!(look(|own| own.contains(&pid)));
+        child.kill().unwrap();
+        drop(own);
+        assert!(!look(|own| own.contains(&pid)));
+    }
+}
