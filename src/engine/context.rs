@@ -66,18 +66,16 @@ impl<'o> Context<'o> {
         };
         if let Err(GitError::Failed { words, .. }) = &found {
             match damaged::mend(dir, words, observer).await {
-                Ok(true) => (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here)),
-                Ok(false) => {}
-                Err(Error::Open(OpenRefusal::NoWorkTree(words))) => {
-                    return Err(no_work_tree(&here, words).await.into());
-                }
+                Ok(()) => (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here)),
+                Err(Error::Open(refusal)) => return Err(no_work_tree(&here, refusal).await.into()),
                 Err(error) => return Err(error),
             }
         }
         let (mut repo, head) = match found {
             Ok(found) => found,
             Err(GitError::Failed { words, .. }) => {
-                return Err(no_work_tree(&here, words.trim().to_owned()).await.into());
+                let refusal = OpenRefusal::NoWorkTree(words.trim().to_owned());
+                return Err(no_work_tree(&here, refusal).await.into());
             }
             Err(other) => return Err(other.into()),
         };
@@ -202,8 +200,8 @@ pub(super) fn describe(configuration: &Configuration, repo: &mut Repo) {
     repo.signers = signers.unwrap_or_else(Signers::own);
 }
 
-/// Returns the error for a directory that is in no work tree, with git's own words.
-async fn no_work_tree(here: &Git, words: String) -> OpenRefusal {
+/// Returns the error for a directory that is in no work tree; `refusal` if git does not know more.
+async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
     let asked = here
         .cmd("rev-parse", ["--is-bare-repository", "--absolute-git-dir"])
         .any_exit()
@@ -213,7 +211,7 @@ async fn no_work_tree(here: &Git, words: String) -> OpenRefusal {
     match told.as_deref().and_then(|told| told.split_once('\n')) {
         Some(("true", _)) => OpenRefusal::Bare,
         Some((_, git_dir)) => OpenRefusal::InsideGitDir(PathBuf::from(git_dir.trim_end())),
-        None => OpenRefusal::NoWorkTree(words),
+        None => refusal,
     }
 }
 

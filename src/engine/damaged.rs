@@ -9,9 +9,13 @@ use crate::git::{Repo, git_directories};
 use crate::protect::{OwnPosition, Site};
 use crate::state::{self, Phase, State, Store};
 
-/// Restores HEAD and the branch of the only live loop in the work tree around `dir` if they are damaged; returns
-/// whether they were. `words` is git's message, for the error if nothing can be done.
-pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -> Result<bool, Error> {
+/// Restores HEAD and the branch of the only live loop in the work tree around `dir` if they are damaged. `words` is git's
+/// message.
+///
+/// # Errors
+/// If there is nothing to restore: [`OpenRefusal::Damaged`] if there is a repository around `dir`, else
+/// [`OpenRefusal::NoWorkTree`].
+pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -> Result<(), Error> {
     let not_here = || OpenRefusal::NoWorkTree(words.trim().to_owned());
     let (top, layout) = git_directories(dir).ok_or_else(not_here)?;
     let live = live_loops(&top, &layout.common_dir);
@@ -38,17 +42,15 @@ pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -
             observer.event(&Event::now(state.change.as_str(), What::Notice { message }));
         }
         if mended {
-            return Ok(true);
+            return Ok(());
         }
     }
-    if words.contains("not a git repository") || words.contains("HEAD") || words.contains("config") {
-        return Err(OpenRefusal::Damaged {
-            git_dir: layout.git_dir,
-            words: words.trim().to_owned(),
-        }
-        .into());
+    // There is a repository around `dir`, whatever git says about it.
+    Err(OpenRefusal::Damaged {
+        git_dir: layout.git_dir,
+        words: words.trim().to_owned(),
     }
-    Err(not_here().into())
+    .into())
 }
 
 fn live_loops(top: &Path, common_dir: &Path) -> Vec<State> {

@@ -198,7 +198,8 @@ pub enum Places {
     /// Those where git looks for them.
     #[default]
     Usual,
-    /// A setting can have put the work tree elsewhere than beside `.git`, or changes the layout: git has to be asked.
+    /// A setting can have put the work tree elsewhere than beside `.git`, or changes the layout, or the repository has no
+    /// settings that git lists: git has to be asked.
     Configured,
 }
 
@@ -287,9 +288,11 @@ impl Configuration {
         let mut hooks = Hooks::default();
         let mut hooks_paths = Vec::new();
         let mut ours = None;
+        let mut has_own = false;
         let fields: Vec<&[u8]> = listing.split(|b| *b == 0).collect();
         for pair in fields.chunks_exact(2) {
             let [scope, entry] = pair else { continue };
+            has_own |= *scope == b"local";
             let entry = String::from_utf8_lossy(entry);
             // A key without a value is git's way of saying true.
             let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
@@ -325,6 +328,10 @@ impl Configuration {
             }
         }
         configuration.colour = ours.or(configuration.colour);
+        // Git leaves out the configuration of a repository that it refuses, and says so only when it is asked for more.
+        if !has_own {
+            configuration.places = Places::Configured;
+        }
         // git-ralph sets this for each git that it runs, after the user's settings.
         if hooks_paths.last() == Some(&(b"command", "/dev/null".to_owned())) {
             hooks_paths.pop();

@@ -129,6 +129,17 @@ fn a_damaged_head_is_not_guessed() {
 }
 
 #[test]
+fn a_repository_that_git_refuses_is_not_called_none() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["config", "core.repositoryFormatVersion", "99"]);
+    sandbox
+        .ralph(&["status"])
+        .exits(1)
+        .says("git cannot read the repository ")
+        .says("99");
+}
+
+#[test]
 fn a_state_that_does_not_fit_the_repository_completes_nothing() {
     for name in ["checkpoint", "checkpoint_tree"] {
         let sandbox = Sandbox::started();
