@@ -36,6 +36,7 @@ pub mod restore;
 mod retry;
 mod revert;
 pub mod run;
+mod several;
 pub mod skip;
 pub mod start;
 pub mod status;
@@ -234,6 +235,9 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Retry(args) => retry::run(with_json(&mut screen, args.json), args).await,
         Command::Finish(args) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
         Command::Run(args) if args.any => Box::pin(any::run(with_json(&mut screen, args.json), args)).await,
+        Command::Run(args) if args.changes.len() > 1 => {
+            Box::pin(several::run(with_json(&mut screen, args.json), args)).await
+        }
         Command::Run(args) => Box::pin(run::run(with_json(&mut screen, args.json), args)).await,
         Command::Watch(args) => Box::pin(watch::run(screen, args)).await,
         Command::Stop(args) => stop::run(screen, args).await,

@@ -9,9 +9,7 @@ use super::{
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
-use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::stories::wanted;
-use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{
     self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, adopt, agent_of,
     refuse_inside_attempt, start,
@@ -105,15 +103,9 @@ pub(super) struct Ended {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    let mut watch = Watch::default();
-    match args.changes.as_slice() {
-        [] => Ok(Box::pin(one(screen, &args, None, &mut watch)).await?.exit),
-        [change] => {
-            let ended = Box::pin(one(screen, &args, Some(change), &mut watch)).await;
-            Ok(ended?.exit)
-        }
-        changes => several(screen, &args, changes).await,
-    }
+    let change = args.changes.first().map(String::as_str);
+    let ended = Box::pin(one(screen, &args, change, &mut Watch::default())).await;
+    Ok(ended?.exit)
 }
 
 /// Starts or resumes the loop of one change, and works through it.
@@ -437,72 +429,4 @@ fn why(stopped: &Stopped) -> Option<String> {
         Stopped::Asked => Some(engine::BY_REQUEST.to_owned()),
         Stopped::Signal(signal) => Some(engine::by_signal(*signal)),
     }
-}
-
-/// Runs several changes one after another, each finished before the next begins; returns the exit code of the first whose stories are not all complete.
-async fn several(screen: Screen, args: &Args, changes: &[String]) -> Result<Exit, Error> {
-    let changes = in_order(screen, args, changes).await?;
-    let mut exit = Exit::Done;
-    for (index, change) in changes.iter().enumerate() {
-        screen.say(&format!("change {} of {}: {change}\n", index + 1, changes.len()));
-        let ended = match Box::pin(one(screen, args, Some(change), &mut Watch::default())).await {
-            // The change is already complete.
-            Err(Error::Story(refusal @ StoryRefusal::NothingLeft { live: false, .. })) => {
-                screen.say(&format!("{change}: {refusal}\n"));
-                continue;
-            }
-            ended => ended,
-        };
-        if exit == Exit::Done {
-            exit = ended.as_ref().map_or_else(Error::exit, |ended| ended.exit);
-        }
-        let may_go_on = ended.as_ref().is_ok_and(|ended| ended.may_go_on);
-        let rest = changes.get(index + 1..).unwrap_or_default();
-        if !may_go_on && !rest.is_empty() {
-            screen.say(&format!("not begun: {}\n", rest.join(", ")));
-        }
-        ended?;
-        if !may_go_on {
-            break;
-        }
-    }
-    Ok(exit)
-}
-
-/// Returns the changes in the order in which they run: the one that is active in this work tree first. Refuses before
-/// any work if a later change could not begin.
-async fn in_order(screen: Screen, args: &Args, changes: &[String]) -> Result<Vec<String>, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
-    let mut settings = context.configuration.settings.clone();
-    put_stories_in(&mut settings, &context, &args.stories)?;
-    if by_flag(args.choice).is_none() && settings.finish == FinishChoice::Ask {
-        let has_stories = |name: &String| {
-            Change::new(name).is_ok_and(|change| {
-                let wanted = wanted(&settings, &change, &context.below_top);
-                goes_on(&context, &change)
-                    || Source::resolve(&context.repo.top, change.as_str(), &wanted).is_ok()
-            })
-        };
-        return Err(FinishRefusal::NoChoiceForSeveral {
-            is_agent: !changes.iter().skip(1).any(has_stories),
-            changes: changes.to_vec(),
-        }
-        .into());
-    }
-    for name in changes {
-        let change = Change::new(name)?;
-        if !goes_on(&context, &change) {
-            let wanted = wanted(&settings, &change, &context.below_top);
-            Source::resolve(&context.repo.top, change.as_str(), &wanted)?;
-        }
-    }
-    let mut changes = changes.to_vec();
-    if let Some(here) = context.change_of_branch()
-        && let Some(state) = Store::new(&context.repo.common_dir, &here).load()?
-        && state.is_live()
-    {
-        changes.sort_by_key(|change| change.as_str() != here.as_str());
-    }
-    Ok(changes)
 }
