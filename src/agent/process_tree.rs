@@ -153,10 +153,10 @@ impl AttemptProcesses {
         })
     }
 
-    /// Tells if nothing is left, by two looks in a row: the second sees what was born during the first.
+    /// Tells if nothing is left after a look that found none, by another look: it sees what was born during the first.
     fn are_gone(&self) -> bool {
         self.reap_orphans();
-        (0..2).all(|_| self.alive().is_empty() && self.has_no_child())
+        self.has_no_child() && self.alive().is_empty() && self.has_no_child()
     }
 
     /// Reaps dead orphans; the attempt's first process is for its owner to wait for.
