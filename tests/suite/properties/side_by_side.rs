@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until, working_git};
 
 #[test]
 fn eight_loops_work_side_by_side() {
@@ -101,11 +101,7 @@ fn a_lock_that_a_git_in_another_work_tree_can_hold_is_left() {
     sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
     let lock = sandbox.top.join(".git/packed-refs.lock");
     fs::write(&lock, "").unwrap();
-    let git = sandbox.git_cmd(&["cat-file", "--batch"]).typing("").start();
-    let comm = format!("/proc/{}/comm", git.pid);
-    wait_until("git runs", || {
-        fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git")
-    });
+    let git = working_git(|args| sandbox.git_cmd(args));
     sandbox
         .ralph(&["revert", CHANGE])
         .exits(75)

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-pub use command::{Cmd, Output};
+pub use command::{Cmd, Output, Running};
 pub use print::Print;
 pub use sandbox::Sandbox;
 
@@ -67,6 +67,17 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "waited too long until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Starts a git that works in a repository until it is ended: `git` builds its command.
+pub fn working_git(git: impl FnOnce(&[&str]) -> Cmd) -> Running {
+    let running = git(&["cat-file", "--batch"]).typing("").start();
+    // Before, it is the program that starts it.
+    let comm = format!("/proc/{}/comm", running.pid);
+    wait_until("git runs", || {
+        fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git")
+    });
+    running
 }
 
 /// Waits until a file is there.

@@ -6,7 +6,7 @@ use git_ralph::agent::presets;
 use nix::sys::signal::Signal;
 
 use crate::support::remote::Remote;
-use crate::support::{CHANGE, Sandbox, write_program};
+use crate::support::{CHANGE, Sandbox, working_git, write_program};
 
 #[test]
 fn without_an_agent_something_needs_mending() {
@@ -135,11 +135,7 @@ fn a_lock_without_a_git_needs_mending() {
         &["index.lock exists", "no git process seems to be running", "rm "],
     );
     // One that somebody's git may hold is none of our business.
-    let git = sandbox.git_cmd(&["cat-file", "--batch"]).typing("").start();
-    let comm = format!("/proc/{}/comm", git.pid);
-    crate::support::wait_until("git runs", || {
-        fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git")
-    });
+    let git = working_git(|args| sandbox.git_cmd(args));
     assert_eq!(noted(&examine(&sandbox, 0), "problems"), [""; 0]);
     git.signal_group(Signal::SIGKILL);
     git.wait_for_its_end();

@@ -5,7 +5,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 
 use crate::support::remote::Remote;
-use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
+use crate::support::{CHANGE, Sandbox, wait_for, working_git};
 
 fn fails_once(sandbox: &Sandbox) -> String {
     sandbox.agent(
@@ -81,11 +81,7 @@ fn a_fetch_that_was_killed_is_no_obstacle_to_the_next() {
     let other = remote.clone("other", &["--depth=1"]);
     let lock = other.dir.join(".git/shallow.lock");
     fs::write(&lock, "").unwrap();
-    let git = other.cmd(&["cat-file", "--batch"]).typing("").start();
-    let comm = format!("/proc/{}/comm", git.pid);
-    wait_until("git runs", || {
-        fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git")
-    });
+    let git = working_git(|args| other.cmd(args));
     other
         .ralph(&["pull", CHANGE])
         .exits(75)
