@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 
 use assert_fs::TempDir;
 
+use crate::support::temporary;
+
 /// Types the line `$2` and a tab into a zsh on a terminal of its own, for zsh completes only there, and
 /// prints what is offered with the functions in `$1`.
 const ZSH: &str = r#"
@@ -290,7 +292,7 @@ struct Place(TempDir);
 
 impl Place {
     fn new() -> Self {
-        let place = Self(TempDir::new().unwrap());
+        let place = Self(temporary::directory());
         place.run("git", &["init", "-q", "repository"], place.0.path());
         for change in ["add-form", "add-login"] {
             let dir = place.0.join("repository/openspec/changes").join(change);

@@ -1,23 +1,25 @@
 //! A work tree on another file system than the repository: nothing can be renamed from one to the other.
 
+use std::env;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assert_fs::TempDir;
 
 use crate::support::Sandbox;
+use crate::support::temporary::MEMORY;
 
-/// A sandbox whose work tree is a linked one on the file system in memory, and what removes it. `None`, and
-/// says so, where there is none.
+/// A sandbox whose work tree is a linked one on another file system, and what removes it. `None`, and says so, where
+/// there is no other.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]
 fn elsewhere() -> Option<(Sandbox, TempDir)> {
-    let memory = Path::new("/dev/shm");
     let mut sandbox = Sandbox::new();
     let here = sandbox.top.metadata().unwrap().dev();
-    let other = TempDir::new_in(memory).ok();
-    let Some(other) = other.filter(|dir| dir.path().metadata().unwrap().dev() != here) else {
-        eprintln!("/dev/shm is no file system of its own: left out");
+    let places = [PathBuf::from(MEMORY), env::temp_dir()];
+    let mut others = places.iter().filter_map(|place| TempDir::new_in(place).ok());
+    let Some(other) = others.find(|dir| dir.path().metadata().unwrap().dev() != here) else {
+        eprintln!("{MEMORY} is no file system of its own: left out");
         return None;
     };
     let top = other.path().join("tree");

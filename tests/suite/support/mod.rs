@@ -10,6 +10,7 @@ pub mod document;
 pub mod print;
 pub mod remote;
 mod sandbox;
+pub mod temporary;
 mod unprivileged;
 
 use std::fs::{self, Permissions};

@@ -12,7 +12,9 @@ use git_ralph::agent::presets;
 
 use super::copy::Copy;
 use super::unprivileged::{self, OtherUser};
-use super::{CHANGE, COMPLETE, Cmd, Output, Print, TASKS, alive_with, print, search_path, write_program};
+use super::{
+    CHANGE, COMPLETE, Cmd, Output, Print, TASKS, alive_with, print, search_path, temporary, write_program,
+};
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_git-ralph");
@@ -117,7 +119,7 @@ impl Sandbox {
 
     /// A sandbox without a repository; `top` does not exist.
     pub fn empty() -> Self {
-        let temp = TempDir::new().unwrap();
+        let temp = temporary::directory();
         for dir in ["home", "config", "data", "cache", "state", "notes", "agents"] {
             fs::create_dir(temp.path().join(dir)).unwrap();
         }
