@@ -254,8 +254,8 @@ fn run_blocking(command: &Command) -> Result<Output, CommandError> {
     tracing::trace!(target: "git_ralph::command", "{command}");
     let begun = Instant::now();
     let result = run_to_its_end(command);
-    let took = begun.elapsed().as_millis();
-    tracing::debug!(target: "git_ralph::command", "{} ({took} ms)", command.short());
+    let took = begun.elapsed().as_secs_f64() * 1e3;
+    tracing::debug!(target: "git_ralph::command", "{} ({took:.1} ms)", command.short());
     result
 }
 

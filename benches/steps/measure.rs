@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -77,6 +78,33 @@ fn finish(command: &mut Command, code: i32) {
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// Runs git-ralph, and returns the time in which it waited for at least one git process.
+pub fn in_git(dir: &Path, line: &Line) -> Duration {
+    let mut command = command(&line.argv[0], dir);
+    let mut child = command.arg("-v").args(&line.argv[1..]).spawn().unwrap();
+    let told = BufReader::new(child.stderr.take().unwrap()).lines();
+    // `git add -A (3.1 ms)` is told when it ends.
+    let mut spans: Vec<(Instant, Instant)> = told
+        .map_while(Result::ok)
+        .filter(|line| line.starts_with("git "))
+        .filter_map(|line| {
+            let (now, took) = (Instant::now(), line.strip_suffix(" ms)")?.rsplit_once('(')?.1);
+            let took = Duration::from_secs_f64(took.parse::<f64>().ok()? / 1e3);
+            Some((now.checked_sub(took)?, now))
+        })
+        .collect();
+    let status = child.wait().unwrap();
+    assert!(status.code() == Some(line.code), "{command:?}: {status}");
+    spans.sort_unstable();
+    let mut covered = Duration::ZERO;
+    let mut until = None;
+    for (from, to) in spans {
+        covered += to.saturating_duration_since(until.map_or(from, |until| from.max(until)));
+        until = until.max(Some(to));
+    }
+    covered
 }
 
 /// Runs the lines once more, counting.

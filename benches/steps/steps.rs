@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::measure::{Counts, Line, RALPH, counted, median, ratio, timed};
+use super::measure::{Counts, Line, RALPH, counted, in_git, median, ratio, timed};
 use super::repository::Repository;
 
 /// No new round begins after this.
 const ENOUGH: Duration = Duration::from_secs(150);
+/// Rounds in which the git processes of git-ralph are watched.
+const WATCHED: usize = 5;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -76,7 +78,20 @@ pub fn table(files: usize, ignored: usize) {
         };
         counts.push((step, SIDES.map(of_side)));
     });
-    print(files, ignored, done, &taken, &counts);
+    let mut waits = Vec::new();
+    for _ in 0..WATCHED {
+        round(&repositories, |step| {
+            for (repository, side) in repositories.iter().zip(SIDES) {
+                let lines = lines(repository, side, step);
+                if side == Side::Ralph {
+                    waits.push((step, in_git(&repository.dir, &lines[0])));
+                } else {
+                    timed(&repository.dir, &lines);
+                }
+            }
+        });
+    }
+    print(files, ignored, done, &taken, &waits, &counts);
 }
 
 /// One loop in all repositories, then a short one whose original branch moves on.
@@ -143,18 +158,27 @@ fn lines(repository: &Repository, side: Side, step: Step) -> Vec<Line> {
     vec![ralph]
 }
 
-fn print(files: usize, ignored: usize, rounds: usize, taken: &[Taken], counts: &[(Step, [Counts; 3])]) {
+fn print(
+    files: usize,
+    ignored: usize,
+    rounds: usize,
+    taken: &[Taken],
+    waits: &[(Step, Duration)],
+    counts: &[(Step, [Counts; 3])],
+) {
     println!("\n{files} files, {ignored} ignored; medians of {rounds} rounds; git-ralph / plain commands");
     println!(
-        "| step | same work, as durably | as people type them | ms | git processes | looks at a file | syncs |"
+        "| step | same work, as durably | its git alone | as people type them | ms | git processes | looks at a file | syncs |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     for (step, name) in STEPS {
         let of = |side: Side| {
             let taken = taken.iter().filter(|taken| taken.step == step);
             median(taken.map(|taken| taken.times[side as usize]).collect())
         };
         let [plain, same, ours] = SIDES.map(of);
+        let waits = waits.iter().filter(|(waited, _)| *waited == step);
+        let wait = median(waits.map(|(_, wait)| *wait).collect());
         let Some((_, counts)) = counts.iter().find(|(counted, ..)| *counted == step) else {
             continue;
         };
@@ -167,8 +191,9 @@ fn print(files: usize, ignored: usize, rounds: usize, taken: &[Taken], counts: &
             _ => ("?".to_owned(), "?".to_owned()),
         };
         println!(
-            "| {name} | {:.2} | {:.2} | {:.1} / {:.1} / {:.1} | {} / {} | {looks} | {syncs} |",
+            "| {name} | {:.2} | {:.2} | {:.2} | {:.1} / {:.1} / {:.1} | {} / {} | {looks} | {syncs} |",
             ratio(ours, same),
+            ratio(wait, same),
             ratio(ours, plain),
             ours.as_secs_f64() * 1e3,
             same.as_secs_f64() * 1e3,

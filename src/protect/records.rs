@@ -166,8 +166,14 @@ impl Records {
     }
 
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
+        let path = self.dir.join(name);
+        // Most records stay as they are from story to story, and making a file is what costs.
+        let most = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if read_regular(&path, Links::Refused, most).is_ok_and(|known| known == bytes) {
+            return Ok(());
+        }
         fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
-        write_atomically(&self.dir.join(name), bytes, 0o600, Durability::Atomic)
+        write_atomically(&path, bytes, 0o600, Durability::Atomic)
     }
 }
 
@@ -185,4 +191,32 @@ pub(super) fn make_room(dir: &Path, path: &[u8]) -> Result<(), FileError> {
         remove(&copy, true)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn a_record_that_stays_as_it_is_is_not_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records {
+            dir: dir.path().join("unversioned"),
+            top: dir.path().to_owned(),
+        };
+        let file = records.dir.join("inventory");
+        let write = |bytes: &[u8]| {
+            records.write("inventory", bytes).unwrap();
+            assert_eq!(fs::read(&file).unwrap(), bytes);
+            file.metadata().unwrap().ino()
+        };
+        for (bytes, longer) in [(&b""[..], &b"a\0"[..]), (b"a\0", b"a\0b\0")] {
+            let first = write(bytes);
+            assert_eq!(write(bytes), first);
+            assert_ne!(write(longer), first);
+            assert_ne!(write(bytes), write(longer));
+        }
+    }
 }
