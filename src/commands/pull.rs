@@ -49,7 +49,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let found = fetch(&context, &server, &change, args.take).await?;
     let Some(portable) = found.portable else {
         note(&context, &server, &found.there)?;
-        screen.say(&format!("{change} is here as it is on {}\n", server.name()));
+        screen.say(&format!(
+            "everything that {} has of {change} is here\n",
+            server.name()
+        ));
         return Ok(Exit::Done);
     };
     require_same(&context, &portable)?;

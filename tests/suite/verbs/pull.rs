@@ -63,7 +63,9 @@ fn a_loop_goes_on_elsewhere_as_if_it_had_stayed() {
     assert_eq!(one.git(&["rev-parse", "HEAD^{tree}"]).trim(), wanted);
     let again = other.ralph(&["pull", CHANGE]).exits(0);
     assert!(
-        again.stderr.contains("is here as it is on origin"),
+        again
+            .stderr
+            .contains("everything that origin has of add-login is here"),
         "{}",
         again.stderr
     );
