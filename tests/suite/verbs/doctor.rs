@@ -127,6 +127,11 @@ fn features_are_told_by_version() {
 #[test]
 fn a_lock_without_a_git_needs_mending() {
     let sandbox = healthy(Sandbox::new());
+    let of_fetch = sandbox.top.join(".git/shallow.lock");
+    fs::write(&of_fetch, "").unwrap();
+    let found = examine(&sandbox, 1);
+    has(&noted(&found, "problems"), &["shallow.lock exists"]);
+    fs::remove_file(&of_fetch).unwrap();
     let lock = sandbox.top.join(".git/index.lock");
     fs::write(&lock, "").unwrap();
     let found = examine(&sandbox, 1);
