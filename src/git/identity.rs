@@ -1,8 +1,10 @@
 //! Finds the names and addresses that git puts into a commit (git-commit-tree(1), "COMMIT INFORMATION").
 
 use std::env;
+use std::fs;
 
-use jiff::Zoned;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// A name and an address, as far as they are configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,12 +91,21 @@ impl Signers {
         if dated.iter().any(Option::is_some) || text.contains(char::REPLACEMENT_CHARACTER) {
             return None;
         }
-        let now = Zoned::now();
+        let now = Timestamp::now().to_zoned(local_zone());
         let at = format!("{} {}", now.timestamp().as_second(), now.strftime("%z"));
         Some(format!(
             "author {} {at}\ncommitter {} {at}\n",
             self.author, self.committer
         ))
+    }
+}
+
+/// Returns the time zone of the system (tzset(3)). Its name is not needed, and looking for it means to list all zones.
+fn local_zone() -> TimeZone {
+    let read = || TimeZone::tzif("local", &fs::read("/etc/localtime").ok()?).ok();
+    match env::var_os("TZ") {
+        None => read().unwrap_or_else(TimeZone::system),
+        Some(_) => TimeZone::system(),
     }
 }
 
@@ -116,6 +127,13 @@ mod tests {
             found.set(section, key, value);
         }
         found
+    }
+
+    #[test]
+    fn the_zone_without_a_name_is_that_with_one() {
+        let at = Timestamp::now();
+        let offset = |zone: TimeZone| zone.to_offset(at);
+        assert_eq!(offset(local_zone()), offset(TimeZone::system()));
     }
 
     #[test]
