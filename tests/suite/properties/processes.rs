@@ -153,10 +153,8 @@ done
 complete"#,
     );
     std::fs::write(sandbox.notes.join("hopper.pl"), HOPPER).unwrap();
-    sandbox
-        .step("next", &agent)
-        .exits(0)
-        .says("processes running; they were ended");
+    // They move so fast that one look may see only one of them.
+    sandbox.step("next", &agent).exits(0).says("the agent left ");
     for name in ["one", "two", "three"] {
         let lock = File::open(sandbox.notes.join(format!("{name}.lock"))).unwrap();
         assert!(lock.try_lock().is_ok(), "the hopper {name} is alive");
