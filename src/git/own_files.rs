@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -72,17 +73,12 @@ impl OwnFiles {
     }
 
     /// Writes a copy into the directory `copy`, replacing an older one. The copy is complete or absent: with half a
-    /// copy, the other files would look as if they had been added since. A discarded copy is used again if it is the
-    /// same: making files is what costs.
+    /// copy, the other files would look as if they had been added since.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, copy: &Path) -> Result<(), FileError> {
         Self::discard(copy)?;
-        let old = discarded(copy);
-        if Self::load(&old).is_ok_and(|known| known == *self) && fs::rename(&old, copy).is_ok() {
-            return Ok(());
-        }
         let new = copy.with_extension("new");
         remove_dir(&new)?;
         fs::create_dir_all(&new).map_err(|error| file_error("make", &new, error))?;
@@ -92,17 +88,18 @@ impl OwnFiles {
         fs::rename(&new, copy).map_err(|error| file_error("rename", &new, error))
     }
 
-    /// Puts a copy out of use, all or nothing like [`OwnFiles::save`].
+    /// Removes a copy, all or nothing like [`OwnFiles::save`].
     ///
     /// # Errors
-    /// If it cannot be moved.
+    /// If it cannot be removed.
     pub fn discard(copy: &Path) -> Result<(), FileError> {
-        if copy.symlink_metadata().is_err() {
-            return Ok(());
-        }
-        let old = discarded(copy);
+        let old = copy.with_extension("old");
         remove_dir(&old)?;
-        fs::rename(copy, &old).map_err(|error| file_error("rename", copy, error))
+        match fs::rename(copy, &old) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(file_error("rename", copy, error)),
+            Ok(()) => remove_dir(&old),
+        }
     }
 
     /// Restores the repository's files to this state; replaced files go to `trash`, a directory of its own. Returns the
@@ -201,11 +198,6 @@ impl OwnFiles {
     }
 }
 
-/// Returns the path of the last copy that was put out of use.
-fn discarded(copy: &Path) -> PathBuf {
-    copy.with_extension("old")
-}
-
 /// Returns whether a path that appeared during an attempt is to be removed: a directory itself is harmless, and
 /// something that git cannot read as a file matters only in a place where git looks for one.
 fn is_ever_ours(name: &Path, is: Option<&Entry>) -> bool {
@@ -245,36 +237,4 @@ fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
     let error = |error| file_error("move to the trash", from, error);
     fs::create_dir_all(to.parent().unwrap_or(Path::new("."))).map_err(error)?;
     fs::rename(from, to).map_err(error)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::MetadataExt;
-
-    use super::*;
-
-    #[test]
-    fn a_discarded_copy_is_used_again_only_if_it_is_the_same() {
-        let dir = tempfile::tempdir().unwrap();
-        let (source, copy) = (dir.path().join("source"), dir.path().join("copy"));
-        let with = |config: &str| {
-            fs::create_dir_all(source.join("common/hooks")).unwrap();
-            fs::write(source.join("common/config"), config).unwrap();
-            OwnFiles::load(&source).unwrap()
-        };
-        let save = |files: &OwnFiles| {
-            files.save(&copy).unwrap();
-            assert_eq!(OwnFiles::load(&copy).unwrap(), *files);
-            let place = copy.metadata().unwrap().ino();
-            OwnFiles::discard(&copy).unwrap();
-            assert!(!copy.exists());
-            place
-        };
-        let (one, other) = (with("[a]\n"), with("[b]\n"));
-        let first = save(&one);
-        assert_eq!(save(&one), first);
-        assert_ne!(save(&other), first);
-        fs::write(discarded(&copy).join("common/config"), "[c]\n").unwrap();
-        save(&other);
-    }
 }
