@@ -167,7 +167,7 @@ impl Records {
 
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         let path = self.dir.join(name);
-        // Most records stay as they are from story to story, and making a file is what costs.
+        // Most records stay as they are from story to story.
         let most = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if read_regular(&path, Links::Refused, most).is_ok_and(|known| known == bytes) {
             return Ok(());
