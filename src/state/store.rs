@@ -6,9 +6,9 @@
 //! same name. The git processes of a step hold it too: one that outlives its git-ralph could otherwise write a file
 //! while the next command reads it.
 
-use std::fs::{self, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -243,7 +243,7 @@ impl Store {
     fn lock_file(&self, path: &Path) -> Result<Lock, StateError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
-        let mut file = open_regular(path, Links::Refused, &mut options)
+        let file = open_regular(path, Links::Refused, &mut options)
             .map_err(|source| file_error("open", path, source))?;
         let deadline = Instant::now() + OUTLIVED_WAIT;
         loop {
@@ -263,9 +263,7 @@ impl Store {
             }
             sleep(OUTLIVED_POLL);
         }
-        file.set_len(0)
-            .and_then(|()| writeln!(file, "process {}", std::process::id()))
-            .map_err(|source| file_error("write", path, source))?;
+        write_holder(&file).map_err(|source| file_error("write", path, source))?;
         Ok(Lock {
             _held: Held::new(file),
         })
@@ -402,6 +400,18 @@ pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
         .collect();
     found.sort();
     Ok(found)
+}
+
+/// Writes this process into its lock file. All have the same length, so that a file need not be emptied first: some
+/// file systems take as long for that as for a sync.
+fn write_holder(file: &File) -> io::Result<()> {
+    let line = format!("process {:<10}\n", std::process::id());
+    file.write_all_at(line.as_bytes(), 0)?;
+    let length = u64::try_from(line.len()).unwrap_or_default();
+    if file.metadata()?.len() == length {
+        return Ok(());
+    }
+    file.set_len(length)
 }
 
 fn read_holder(lock: &Path) -> io::Result<String> {
