@@ -210,7 +210,7 @@ async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
         unmerged.dedup();
         return Err(StartRefusal::Unmerged(first_few(&unmerged)).into());
     }
-    let staged = match index::held_tree(&scratch, repo.oid_length) {
+    let staged = match repo.held_tree(&scratch) {
         Some(staged) => staged,
         None => repo.git.write_tree(&scratch).await?,
     };

@@ -1,34 +1,27 @@
 //! The checksum at the end of an index file (gitformat-index(5)). Git writes it but does not check it when it
 //! reads an index: an index that was cut short is then read as one with other entries.
 
-use std::fs;
-use std::path::Path;
-
 use memchr::memmem;
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
-use super::index_file::Index;
+use super::index_file::IndexFile;
 
-/// Returns whether an index file is there and is what git wrote; `oid` is the length of an object id in
-/// bytes. Without a checksum (`index.skipHash`) the file is taken as good.
-#[must_use]
-pub fn is_intact(index: &Path, oid: usize) -> bool {
-    fs::read(index).is_ok_and(|bytes| is_whole(&bytes, oid))
-}
-
-/// Returns whether these bytes end with their own checksum, or with zeros in its place.
-fn is_whole(bytes: &[u8], oid: usize) -> bool {
-    let Some((body, sum)) = bytes.split_at_checked(bytes.len().saturating_sub(oid)) else {
-        return false;
-    };
-    if sum.iter().all(|byte| *byte == 0) {
-        // A file can also be cut after zeros. A file that only git can read has one of these extensions.
-        let only_git = [&b"link\0\0"[..], b"sdir\0\0\0\0"];
-        return Index::parse(bytes, oid).is_some()
-            || only_git.iter().any(|name| memmem::find(body, name).is_some());
+impl IndexFile {
+    /// Returns whether it ends with its own checksum, or has zeros in its place.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let (bytes, oid) = (self.bytes(), self.oid());
+        let Some((body, sum)) = bytes.split_at_checked(bytes.len().saturating_sub(oid)) else {
+            return false;
+        };
+        if sum.iter().all(|byte| *byte == 0) {
+            // A file can also be cut after zeros. A file that only git can read has one of these extensions.
+            let only_git = [&b"link\0\0"[..], b"sdir\0\0\0\0"];
+            return self.index().is_some() || only_git.iter().any(|name| memmem::find(body, name).is_some());
+        }
+        sum_of(body, oid).is_none_or(|right| right == sum)
     }
-    sum_of(body, oid).is_none_or(|right| right == sum)
 }
 
 /// Returns the checksum of these bytes; `None` for an unknown length.
@@ -58,6 +51,8 @@ pub(super) fn seal(index: &mut [u8], oid: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -76,20 +71,19 @@ mod tests {
                 fs::write(dir.path().join(name), name).unwrap();
             }
             git(&["add", "-A"]);
-            let index = dir.path().join(".git/index");
-            assert!(is_intact(&index, oid));
-            let bytes = fs::read(&index).unwrap();
+            let is_whole = |bytes: &[u8]| IndexFile::new(bytes.to_vec(), oid).is_whole();
+            let bytes = fs::read(dir.path().join(".git/index")).unwrap();
+            assert!(is_whole(&bytes));
             for end in 0..bytes.len() {
-                assert!(!is_whole(&bytes[..end], oid), "{format}: cut to {end}");
+                assert!(!is_whole(&bytes[..end]), "{format}: cut to {end}");
                 let mut flipped = bytes.clone();
                 flipped[end] ^= 1;
-                assert!(!is_whole(&flipped, oid), "{format}: {end} flipped");
+                assert!(!is_whole(&flipped), "{format}: {end} flipped");
             }
             let mut without = bytes.clone();
             let sum = without.len() - oid;
             without[sum..].fill(0);
-            assert!(is_whole(&without, oid));
-            assert!(!is_intact(&dir.path().join("none"), oid));
+            assert!(is_whole(&without));
         }
     }
 }

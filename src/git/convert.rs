@@ -2,31 +2,27 @@
 //! (gitattributes(5)).
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
 use super::command::{GitError, joined_z, split_z};
 use super::discover::Repo;
-use super::index_file::Index;
+use super::index_file::IndexFile;
 
 /// Attributes that make git convert a file.
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text", "eol"];
 
 impl Repo {
     /// Returns whether the configuration, or an attributes file that the index knows, can make git convert
-    /// files. `oid` is the length of an object id in bytes. Starts no git process for an index that we can
-    /// read ourselves.
+    /// files. `file` is that index as it was read. Starts no git process for an index that we can read ourselves.
     ///
     /// # Errors
     /// If git cannot tell.
-    pub async fn may_convert(&self, index: &Path, oid: usize) -> Result<bool, GitError> {
+    pub async fn may_convert(&self, index: &Path, file: &IndexFile) -> Result<bool, GitError> {
         if self.converts || self.common_dir.join("info/attributes").exists() {
             return Ok(true);
         }
-        if let Ok(bytes) = fs::read(index)
-            && let Some(index) = Index::parse(&bytes, oid)
-        {
-            return Ok(index.entries.iter().any(|entry| is_attributes(&entry.path)));
+        if let Some(index) = file.index() {
+            return Ok(index.entries().any(|entry| is_attributes(entry.path)));
         }
         let pattern = ":(top,glob)**/.gitattributes";
         let args = ["-z", "--", pattern];

@@ -6,6 +6,7 @@ use tokio::sync::OnceCell;
 
 use super::command::{Git, GitError, failure};
 use super::identity::Signers;
+use super::known_indexes::KnownIndexes;
 use super::layout::{LayoutHead, RepoLayout};
 use crate::names::Oid;
 
@@ -39,6 +40,8 @@ pub struct Repo {
     pub has_shared_files: bool,
     /// The author and the committer of new commits.
     pub signers: Signers,
+    /// The index files that were read.
+    pub(super) known_indexes: KnownIndexes,
 }
 
 impl Repo {
@@ -55,6 +58,7 @@ impl Repo {
             oid_length,
             has_shared_files: true,
             signers: Signers::own(),
+            known_indexes: KnownIndexes::default(),
         }
     }
 

@@ -4,14 +4,15 @@
 //! which of them may have changed within the same tick, and a copy that looks newer would hide such a change.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use super::command::{GitError, joined_z};
 use super::discover::Repo;
-use super::index_file::{GITLINK, Index};
+use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
 use crate::fs::file_error;
 use crate::names::Oid;
@@ -44,12 +45,6 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
         .and_then(|copy| copy.set_modified(modified))
         .map_err(|e| file_error("write", to, e))?;
     Ok(true)
-}
-
-/// Returns the tree that an index claims to hold; `oid` is the length of an object id in bytes.
-#[must_use]
-pub fn held_tree(index: &Path, oid: usize) -> Option<Oid> {
-    Index::parse(&fs::read(index).ok()?, oid)?.tree
 }
 
 /// Removes a private index and the lock that a killed git may have left beside it.
@@ -125,23 +120,43 @@ pub struct PrivateIndex {
 }
 
 impl Repo {
-    /// Reads the entries of an index that need care; `oid` is the length of an object id in bytes. Starts no git
-    /// process for an index that git-ralph can read itself.
+    /// Reads an index file, unless it is known and has not changed since.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_index(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
+        let read = self.known_indexes.read(index, self.oid_length, SystemTime::now());
+        read.map_err(|source| file_error("read", index, source).into())
+    }
+
+    /// Returns the tree that an index claims to hold.
+    #[must_use]
+    pub fn held_tree(&self, index: &Path) -> Option<Oid> {
+        self.read_index(index).ok()?.index()?.tree().cloned()
+    }
+
+    /// Returns whether an index file is there and is what git wrote. Without a checksum (`index.skipHash`) the file is
+    /// taken as good.
+    #[must_use]
+    pub fn is_intact(&self, index: &Path) -> bool {
+        self.read_index(index).is_ok_and(|file| file.is_whole())
+    }
+
+    /// Reads the entries of an index that need care. Starts no git process for an index that git-ralph can read itself.
     ///
     /// # Errors
     /// If the index cannot be read.
-    pub async fn index_entries(&self, index: &Path, oid: usize) -> Result<Entries, GitError> {
-        let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
-        match Index::parse(&bytes, oid) {
-            Some(parsed) => Ok(self.entries_of(&parsed)),
+    pub async fn index_entries(&self, index: &Path) -> Result<Entries, GitError> {
+        match self.read_index(index)?.index() {
+            Some(parsed) => Ok(self.entries_of(parsed)),
             None => self.listed_entries(index).await,
         }
     }
 
-    fn entries_of(&self, index: &Index<'_>) -> Entries {
+    fn entries_of(&self, index: Index<'_>) -> Entries {
         let mut entries = Entries::default();
-        for entry in &index.entries {
-            let path = &entry.path;
+        for entry in index.entries() {
+            let path = entry.path;
             if entry.stage != 0 {
                 entries.unmerged.push(path.to_vec());
             } else if entry.mode == GITLINK {
@@ -195,14 +210,8 @@ impl Repo {
     /// # Errors
     /// If git refuses one.
     pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
-        let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
-        let known = Index::parse(&bytes, self.oid_length).unwrap_or_default();
-        let is_known = |path: &Vec<u8>| {
-            known
-                .entries
-                .binary_search_by(|entry| (*entry.path).cmp(path))
-                .is_ok()
-        };
+        let file = self.read_index(index)?;
+        let is_known = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
         let mut new = paths.to_vec();
         new.retain(|path| self.exists(path) && !is_known(path));
         if new.is_empty() {
@@ -316,10 +325,17 @@ impl Repo {
             wait_for_locks(std::slice::from_ref(&lock)).await;
             discard(&lock)?;
         }
+        let known = self.read_index(from).ok();
         if copy(from, to)? && self.unsplit(to).await? {
-            let oid = fallback.map_or(20, |oid| oid.as_str().len() / 2);
-            // This reads the whole file, so it also proves that the copy is sound.
-            if let Ok(entries) = self.index_entries(to, oid).await {
+            // A new copy would be read again: its source will do, if it certainly was the same all the time.
+            let is_same = known
+                .filter(|known| known.index().is_some())
+                .is_some_and(|known| {
+                    let now = self.read_index(from);
+                    now.is_ok_and(|now| Arc::ptr_eq(&known, &now))
+                });
+            // This reads the whole file, so it also proves that it is sound.
+            if let Ok(entries) = self.index_entries(if is_same { from } else { to }).await {
                 return Ok(PrivateIndex { sound: true, entries });
             }
         }
@@ -392,7 +408,7 @@ async fn open_lock(path: &Path) -> Result<File, GitError> {
 
 fn write_copy(lock: &mut File, index: &Path) -> io::Result<()> {
     let modified = fs::metadata(index)?.modified()?;
-    lock.write_all(&fs::read(index)?)?;
+    io::copy(&mut File::open(index)?, lock)?;
     lock.sync_all()?;
     lock.set_modified(modified)
 }

@@ -2,8 +2,9 @@
 //! print: which entries need care, and which files were touched between two states of an index. Never writes. Anything
 //! unknown is left to git.
 
-use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fs::Metadata;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 
 use crate::names::Oid;
@@ -36,10 +37,10 @@ pub fn touched(file: &Metadata) -> Touched {
 }
 
 /// One entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Its path.
-    pub path: Cow<'a, [u8]>,
+    pub path: &'a [u8],
     /// Its mode as git knows it.
     pub mode: u32,
     /// The object id of its content.
@@ -56,22 +57,132 @@ pub struct Entry<'a> {
     pub intended: bool,
 }
 
-/// A whole index.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The bytes of an index file, and what is in them if this module knows it completely.
+#[derive(Debug, Default)]
+pub struct IndexFile {
+    bytes: Vec<u8>,
+    oid: usize,
+    contents: Option<Contents>,
+}
+
+/// Where things are in the bytes of an index. Fields of entries are read when they are asked for: most questions need
+/// few of them.
+#[derive(Debug, Default)]
+struct Contents {
+    places: Vec<Place>,
+    /// The paths of version 4, complete; in other versions they are in the file itself.
+    paths: Option<Vec<u8>>,
+    tree: Option<Oid>,
+}
+
+/// The offsets of an entry, in bytes; of its path, in the file or in `Contents::paths`.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: u32,
+    path: u32,
+    path_end: u32,
+}
+
+/// A view of an index file that is known completely.
+#[derive(Clone, Copy, Debug)]
 pub struct Index<'a> {
-    /// Its entries, in the order of their paths.
-    pub entries: Vec<Entry<'a>>,
-    /// The offset of each entry in the file, in bytes.
-    pub starts: Vec<usize>,
-    /// The tree that it holds, if it names one.
-    pub tree: Option<Oid>,
+    bytes: &'a [u8],
+    oid: usize,
+    contents: &'a Contents,
+}
+
+impl IndexFile {
+    /// Takes the bytes of an index file; `oid` is the length of an object id in bytes.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>, oid: usize) -> Self {
+        let contents = Contents::parse(&bytes, oid);
+        Self { bytes, oid, contents }
+    }
+
+    /// Returns the length of an object id, in bytes.
+    #[must_use]
+    pub fn oid(&self) -> usize {
+        self.oid
+    }
+
+    /// Returns its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns what is in it; `None` if the bytes are not an index, or not one that this module knows completely (a
+    /// split index, or one with directories as entries).
+    #[must_use]
+    pub fn index(&self) -> Option<Index<'_>> {
+        Some(Index {
+            bytes: &self.bytes,
+            oid: self.oid,
+            contents: self.contents.as_ref()?,
+        })
+    }
+
+    /// Returns its entries, in the order of their paths; none if it is not known completely.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.index().into_iter().flat_map(Index::entries)
+    }
 }
 
 impl<'a> Index<'a> {
-    /// Reads an index; returns `None` if the bytes are not an index, or not one that this module knows completely (a
-    /// split index, or one with directories as entries). `oid` is the length of an object id in bytes.
+    /// Returns its entries, in the order of their paths.
+    pub fn entries(self) -> impl Iterator<Item = Entry<'a>> {
+        (0..self.contents.places.len()).filter_map(move |place| self.entry(place))
+    }
+
+    /// Returns an entry with this path; with a conflict, one of them.
     #[must_use]
-    pub fn parse(bytes: &'a [u8], oid: usize) -> Option<Self> {
+    pub fn find(self, path: &[u8]) -> Option<Entry<'a>> {
+        self.entry(self.place_of(path)?)
+    }
+
+    /// Returns the offset of that entry in the file, in bytes.
+    #[must_use]
+    pub fn start_of(self, path: &[u8]) -> Option<usize> {
+        let place = self.contents.places.get(self.place_of(path)?)?;
+        Some(place.start as usize)
+    }
+
+    /// Returns the tree that it holds, if it names one.
+    #[must_use]
+    pub fn tree(self) -> Option<&'a Oid> {
+        self.contents.tree.as_ref()
+    }
+
+    fn place_of(self, path: &[u8]) -> Option<usize> {
+        let places = &self.contents.places;
+        let found = places.binary_search_by(|place| self.contents.path(self.bytes, place).cmp(path));
+        found.ok()
+    }
+
+    fn entry(self, place: usize) -> Option<Entry<'a>> {
+        let place = self.contents.places.get(place)?;
+        let (bytes, start) = (self.bytes, place.start as usize);
+        let flags_at = start + STAT + self.oid;
+        let (flags, more) = flags(bytes, flags_at)?;
+        Some(Entry {
+            path: self.contents.path(bytes, place),
+            mode: number(bytes, start + 24)?,
+            oid: bytes.get(start + STAT..flags_at)?,
+            touched: (
+                number(bytes, start)?,
+                number(bytes, start + 4)?,
+                number(bytes, start + 20)?,
+            ),
+            stage: stage(flags),
+            assumed: flags & ASSUMED != 0,
+            skipped: more & SKIPPED != 0,
+            intended: more & INTENDED != 0,
+        })
+    }
+}
+
+impl Contents {
+    fn parse(bytes: &[u8], oid: usize) -> Option<Self> {
         if bytes.get(..4)? != b"DIRC" {
             return None;
         }
@@ -80,68 +191,65 @@ impl<'a> Index<'a> {
         if !(2..=4).contains(&version) || count > bytes.len() / STAT {
             return None;
         }
-        let mut index = Self {
-            entries: Vec::with_capacity(count),
-            starts: Vec::with_capacity(count),
+        let mut contents = Self {
+            places: Vec::with_capacity(count),
+            paths: (version == 4).then(Vec::new),
             tree: None,
         };
         let mut at = 12;
+        let mut last: Option<(Place, u16)> = None;
         for _ in 0..count {
-            index.starts.push(at);
-            let entry = index.entry(bytes, &mut at, version, oid)?;
-            if let Some(last) = index.entries.last()
-                && (&*last.path, last.stage) >= (&*entry.path, entry.stage)
+            let (place, stage) = contents.next(bytes, &mut at, oid)?;
+            let path = contents.path(bytes, &place);
+            if let Some((last, last_stage)) = last
+                && (contents.path(bytes, &last), last_stage) >= (path, stage)
             {
                 return None;
             }
-            index.entries.push(entry);
+            contents.places.push(place);
+            last = Some((place, stage));
         }
-        index.extensions(bytes.get(..bytes.len().checked_sub(oid)?)?, at, oid)?;
-        Some(index)
+        contents.read_extensions(bytes.get(..bytes.len().checked_sub(oid)?)?, at, oid)?;
+        Some(contents)
     }
 
-    fn entry(&self, bytes: &'a [u8], at: &mut usize, version: u32, oid: usize) -> Option<Entry<'a>> {
+    /// Reads the place and the stage of the entry at this offset, and moves on to the next.
+    fn next(&mut self, bytes: &[u8], at: &mut usize, oid: usize) -> Option<(Place, u16)> {
         let start = *at;
-        let touched = (
-            number(bytes, start)?,
-            number(bytes, start + 4)?,
-            number(bytes, start + 20)?,
-        );
         let flags_at = start + STAT + oid;
-        let flags = short(bytes, flags_at)?;
-        let (more, path_at) = if flags & EXTENDED == 0 {
-            (0, flags_at + 2)
-        } else {
-            (short(bytes, flags_at + 2)?, flags_at + 4)
-        };
-        *at = path_at;
-        let path = if version == 4 {
+        let (flags, _) = flags(bytes, flags_at)?;
+        *at = flags_at + if flags & EXTENDED == 0 { 2 } else { 4 };
+        let path = if let Some(paths) = &mut self.paths {
             let dropped = offset(bytes, at)?;
-            let previous = self.entries.last().map_or(&[][..], |last| &*last.path);
-            let kept = previous.get(..previous.len().checked_sub(dropped)?)?;
+            let previous = self.places.last().map_or(0..0, Place::path);
+            let kept = previous.len().checked_sub(dropped)?;
             let rest = until_zero(bytes, *at)?;
             *at += rest.len() + 1;
-            Cow::Owned([kept, rest].concat())
+            let begin = paths.len();
+            paths.extend_from_within(previous.start..previous.start + kept);
+            paths.extend_from_slice(rest);
+            begin..paths.len()
         } else {
-            let path = until_zero(bytes, path_at)?;
+            let path = *at..*at + until_zero(bytes, *at)?.len();
             // Entries are padded with 1 to 8 zeros to a multiple of eight.
-            *at = start + (path_at + path.len() - start) / 8 * 8 + 8;
-            Cow::Borrowed(path)
+            *at = start + (path.end - start) / 8 * 8 + 8;
+            path
         };
-        Some(Entry {
-            path,
-            mode: number(bytes, start + 24)?,
-            oid: bytes.get(start + STAT..flags_at)?,
-            touched,
-            stage: flags >> 12 & 3,
-            assumed: flags & ASSUMED != 0,
-            skipped: more & SKIPPED != 0,
-            intended: more & INTENDED != 0,
-        })
+        let place = Place {
+            start: u32::try_from(start).ok()?,
+            path: u32::try_from(path.start).ok()?,
+            path_end: u32::try_from(path.end).ok()?,
+        };
+        Some((place, stage(flags)))
+    }
+
+    fn path<'b>(&'b self, bytes: &'b [u8], place: &Place) -> &'b [u8] {
+        let from = self.paths.as_deref().unwrap_or(bytes);
+        from.get(place.path()).unwrap_or_default()
     }
 
     /// Reads the extensions after the entries. An extension with a lower-case name changes the meaning of the entries.
-    fn extensions(&mut self, bytes: &[u8], mut at: usize, oid: usize) -> Option<()> {
+    fn read_extensions(&mut self, bytes: &[u8], mut at: usize, oid: usize) -> Option<()> {
         while at < bytes.len() {
             let name = bytes.get(at..at + 4)?;
             let length = usize::try_from(number(bytes, at + 4)?).ok()?;
@@ -158,6 +266,27 @@ impl<'a> Index<'a> {
     }
 }
 
+impl Place {
+    fn path(&self) -> Range<usize> {
+        self.path as usize..self.path_end as usize
+    }
+}
+
+/// Reads the flags of an entry, and the second ones if it has them.
+fn flags(bytes: &[u8], at: usize) -> Option<(u16, u16)> {
+    let flags = short(bytes, at)?;
+    let more = if flags & EXTENDED == 0 {
+        0
+    } else {
+        short(bytes, at + 2)?
+    };
+    Some((flags, more))
+}
+
+fn stage(flags: u16) -> u16 {
+    flags >> 12 & 3
+}
+
 /// Reads the first entry of the cached trees: an empty path, "<entries> <subtrees>", and the id if it is valid.
 fn root_tree(data: &[u8], oid: usize) -> Option<Oid> {
     let rest = data.strip_prefix(b"\0")?;
@@ -170,25 +299,25 @@ fn root_tree(data: &[u8], oid: usize) -> Option<Oid> {
     Oid::parse(&text)
 }
 
-/// Compares the paths of two indexes; `None` stands for the side that lacks a path. A conflict counts by its
+/// Compares the paths of two index files; `None` stands for the side that lacks a path. A conflict counts by its
 /// first side.
-pub fn compare<'i, 'a>(
-    from: &'i Index<'a>,
-    to: &'i Index<'a>,
-    mut each: impl FnMut(Option<&'i Entry<'a>>, Option<&'i Entry<'a>>),
+pub fn compare<'a>(
+    from: &'a IndexFile,
+    to: &'a IndexFile,
+    mut each: impl FnMut(Option<Entry<'a>>, Option<Entry<'a>>),
 ) {
-    let (mut old, mut new) = (from.entries.iter().peekable(), to.entries.iter().peekable());
+    let (mut old, mut new) = (from.entries().peekable(), to.entries().peekable());
     loop {
         let order = match (old.peek(), new.peek()) {
             (None, None) => return,
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(was), Some(is)) => was.path.cmp(&is.path),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(was), Some(is)) => was.path.cmp(is.path),
         };
         match order {
-            std::cmp::Ordering::Less => each(old.next(), None),
-            std::cmp::Ordering::Greater => each(None, new.next()),
-            std::cmp::Ordering::Equal => each(old.next(), new.next()),
+            Ordering::Less => each(old.next(), None),
+            Ordering::Greater => each(None, new.next()),
+            Ordering::Equal => each(old.next(), new.next()),
         }
     }
 }
@@ -268,14 +397,21 @@ mod tests {
         let paths = ["a", "d/one", "d/other", "e"];
         for version in 2..=4 {
             let bytes = index(version, &paths, &[]);
-            let parsed = Index::parse(&bytes, LENGTH).unwrap();
-            let found: Vec<_> = parsed.entries.iter().map(|entry| entry.path.to_vec()).collect();
-            assert_eq!(found, paths.map(|path| path.as_bytes().to_vec()));
+            let file = IndexFile::new(bytes, LENGTH);
+            let entries: Vec<_> = file.entries().collect();
+            let found: Vec<_> = entries.iter().map(|entry| entry.path).collect();
+            assert_eq!(found, paths.map(str::as_bytes));
+            assert_eq!((entries[2].mode, entries[2].touched), (3, (3, 0, 0)));
+            assert!(entries[0].assumed && !entries[1].assumed);
+            let index = file.index().unwrap();
             assert_eq!(
-                (parsed.entries[2].mode, parsed.entries[2].touched),
-                (3, (3, 0, 0))
+                paths.map(|path| index.find(path.as_bytes()).unwrap().path),
+                paths.map(str::as_bytes)
             );
-            assert!(parsed.entries[0].assumed && !parsed.entries[1].assumed);
+            assert_eq!(
+                (index.find(b"d"), index.find(b"d/one/x"), index.start_of(b"a")),
+                (None, None, Some(12))
+            );
         }
     }
 
@@ -283,10 +419,17 @@ mod tests {
     fn the_tree_is_known_only_while_it_is_valid() {
         let valid = tree(&[&b"\0"[..], b"2 0\n", &[0xab; LENGTH]].concat());
         let bytes = index(2, &["a", "b"], &valid);
-        let found = Index::parse(&bytes, LENGTH).unwrap().tree.unwrap();
-        assert_eq!(found.as_str(), "ab".repeat(LENGTH));
+        let file = IndexFile::new(bytes, LENGTH);
+        assert_eq!(
+            file.index().unwrap().tree().unwrap().as_str(),
+            "ab".repeat(LENGTH)
+        );
         let bytes = index(2, &["a", "b"], &tree(b"\0-1 0\n"));
-        assert_eq!(Index::parse(&bytes, LENGTH).unwrap().tree, None);
+        assert_eq!(IndexFile::new(bytes, LENGTH).index().unwrap().tree(), None);
+    }
+
+    fn is_unknown(bytes: Vec<u8>) -> bool {
+        IndexFile::new(bytes, LENGTH).index().is_none()
     }
 
     #[test]
@@ -294,21 +437,18 @@ mod tests {
         for version in 2..=4 {
             let bytes = index(version, &["a", "d/one", "d/other"], &[]);
             for end in 0..bytes.len() {
-                assert_eq!(Index::parse(&bytes[..end], LENGTH), None, "{end}");
+                assert!(is_unknown(bytes[..end].to_vec()), "{end}");
             }
         }
-        assert_eq!(Index::parse(&index(2, &["b", "a"], &[]), LENGTH), None);
-        assert_eq!(Index::parse(&index(2, &["a"], b"link\0\0\0\0"), LENGTH), None);
-        assert_eq!(Index::parse(&index(2, &["a"], b"sdir\0\0\0\0"), LENGTH), None);
+        assert!(is_unknown(index(2, &["b", "a"], &[])));
+        assert!(is_unknown(index(2, &["a"], b"link\0\0\0\0")));
+        assert!(is_unknown(index(2, &["a"], b"sdir\0\0\0\0")));
     }
 
     #[test]
     fn two_indexes_are_compared_path_by_path() {
         let (was, is) = (index(2, &["a", "b", "d"], &[]), index(4, &["b", "c", "d"], &[]));
-        let (was, is) = (
-            Index::parse(&was, LENGTH).unwrap(),
-            Index::parse(&is, LENGTH).unwrap(),
-        );
+        let (was, is) = (IndexFile::new(was, LENGTH), IndexFile::new(is, LENGTH));
         let mut found = Vec::new();
         compare(&was, &is, |old, new| found.push((old.is_some(), new.is_some())));
         assert_eq!(found, [(true, false), (true, true), (false, true), (true, true)]);

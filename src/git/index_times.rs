@@ -10,7 +10,6 @@ use std::path::Path;
 use super::checksum::seal;
 use super::command::GitError;
 use super::discover::Repo;
-use super::index_file::Index;
 use crate::fs::file_error;
 
 /// The lower 32 bits, which is what an index keeps of a number.
@@ -28,14 +27,14 @@ impl Repo {
     /// # Errors
     /// If the index cannot be read or written.
     pub fn note_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
-        let mut bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
-        let Some(parsed) = Index::parse(&bytes, self.oid_length) else {
+        let read = self.read_index(index)?;
+        let Some(parsed) = read.index() else {
             return Ok(false);
         };
+        let mut bytes = read.bytes().to_vec();
         let mut changes = Vec::new();
         for path in paths {
-            let found = parsed.entries.binary_search_by(|entry| (*entry.path).cmp(path));
-            let Some(start) = found.ok().and_then(|place| parsed.starts.get(place)) else {
+            let Some(start) = parsed.start_of(path) else {
                 return Ok(false);
             };
             let Ok(file) = self.top.join(OsStr::from_bytes(path)).symlink_metadata() else {
@@ -60,7 +59,7 @@ impl Repo {
                 low(file.mtime()),
                 low(file.mtime_nsec()),
             ];
-            changes.push((*start, times.concat()));
+            changes.push((start, times.concat()));
         }
         for (start, times) in changes {
             if let Some(noted) = bytes.get_mut(start..start + times.len()) {
@@ -81,7 +80,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::git::{Git, discover, index, is_intact};
+    use crate::git::{Git, discover};
 
     #[test]
     fn git_takes_a_file_for_unchanged_whose_new_time_was_noted() {
@@ -102,7 +101,7 @@ mod tests {
                 }
                 git.cmd("add", ["-A"]).done().await.unwrap();
                 git.cmd("commit", ["-q", "-m", "x"]).done().await.unwrap();
-                let held = index::held_tree(&repo.index(), repo.oid_length);
+                let held = repo.held_tree(&repo.index());
                 let later = SystemTime::now() + Duration::from_secs(3600);
                 let touch = |name: &str| File::open(repo.top.join(name)).unwrap().set_modified(later);
                 let changed = async || {
@@ -115,8 +114,8 @@ mod tests {
                 let noted = repo.note_times(&repo.index(), &[b"b/c".to_vec(), b"d".to_vec()]);
                 assert!(noted.unwrap());
                 assert!(changed().await.is_empty());
-                assert!(is_intact(&repo.index(), repo.oid_length));
-                assert!(held.is_some() && held == index::held_tree(&repo.index(), repo.oid_length));
+                assert!(repo.is_intact(&repo.index()));
+                assert!(held.is_some() && held == repo.held_tree(&repo.index()));
                 // Another content, a file that is not tracked, and one that is gone.
                 fs::write(repo.top.join("a"), "other").unwrap();
                 fs::write(repo.top.join("new"), "").unwrap();

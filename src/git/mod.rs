@@ -13,6 +13,7 @@ mod identity;
 pub mod index;
 pub mod index_file;
 mod index_times;
+mod known_indexes;
 pub mod layout;
 mod linked_worktrees;
 mod listing;
@@ -33,7 +34,6 @@ mod stash;
 mod switch;
 pub mod worktree;
 
-pub use checksum::is_intact;
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover, discover_in_files};
 pub use hooks::Hooks;

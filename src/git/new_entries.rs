@@ -1,9 +1,9 @@
 //! Finds what is new in a tree by comparing the indexes that hold it and another, without a process.
 
-use std::fs;
 use std::path::Path;
 
-use super::index_file::{self, GITLINK, Index};
+use super::discover::Repo;
+use super::index_file::{self, GITLINK};
 use crate::names::Oid;
 
 /// Index size, in bytes, above which git compares two trees faster than git-ralph compares two indexes.
@@ -20,14 +20,12 @@ pub(super) struct New {
 
 /// Compares two indexes instead of the trees that they hold; returns `None` if they are too large for that to be
 /// faster, or do not certainly hold these trees.
-pub(super) fn compared(known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
-    let length = tree.as_str().len() / 2;
+pub(super) fn compared(repo: &Repo, known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
     if known.metadata().ok()?.len() > LARGE {
         return None;
     }
-    let (was, is) = (fs::read(known).ok()?, fs::read(index).ok()?);
-    let (was, is) = (Index::parse(&was, length)?, Index::parse(&is, length)?);
-    if was.tree.as_ref() != Some(base) || is.tree.as_ref() != Some(tree) {
+    let (was, is) = (repo.read_index(known).ok()?, repo.read_index(index).ok()?);
+    if was.index()?.tree() != Some(base) || is.index()?.tree() != Some(tree) {
         return None;
     }
     let mut changes = Vec::new();
@@ -57,10 +55,10 @@ pub(super) fn compared(known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Op
     })
 }
 
-/// Returns whether an index that holds `tree` certainly has no gitlinks.
-pub(super) fn has_no_links(index: &Path, tree: &Oid) -> bool {
-    fs::read(index).is_ok_and(|bytes| {
-        Index::parse(&bytes, tree.as_str().len() / 2)
-            .is_some_and(|index| index.entries.iter().all(|entry| entry.mode != GITLINK))
+/// Returns whether an index certainly has no gitlinks.
+pub(super) fn has_no_links(repo: &Repo, index: &Path) -> bool {
+    repo.read_index(index).is_ok_and(|file| {
+        file.index()
+            .is_some_and(|index| index.entries().all(|entry| entry.mode != GITLINK))
     })
 }

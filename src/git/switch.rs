@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::command::{GitError, joined_z};
 use super::discover::Repo;
-use super::index_file::{Index, touched};
+use super::index_file::touched;
 use crate::fs::file_error;
 use crate::names::Oid;
 
@@ -74,8 +74,8 @@ impl Repo {
     }
 
     /// Changes the work tree to the content of the index `known`. `changes` lists the differences (`A`: the path is in
-    /// the work tree only). The work tree was just read into `index`, which becomes an updated copy of `known`. `oid`
-    /// is the length of an object id in bytes. Returns whether it was done: if one of these paths changed in the
+    /// the work tree only). The work tree was just read into `index`, which becomes an updated copy of `known`.
+    /// Returns whether it was done: if one of these paths changed in the
     /// meantime, nothing is touched.
     ///
     /// # Errors
@@ -84,10 +84,9 @@ impl Repo {
         &self,
         index: &Path,
         known: &Path,
-        oid: usize,
         changes: &[(u8, Vec<u8>)],
     ) -> Result<bool, GitError> {
-        if !self.not_as_read(index, oid, changes)?.is_empty() {
+        if !self.not_as_read(index, changes)?.is_empty() {
             return Ok(false);
         }
         super::index::discard(index)?;
@@ -119,23 +118,16 @@ impl Repo {
     ///
     /// # Errors
     /// If the index cannot be read.
-    pub fn not_as_read(
-        &self,
-        index: &Path,
-        oid: usize,
-        changes: &[(u8, Vec<u8>)],
-    ) -> Result<Vec<Vec<u8>>, GitError> {
-        let bytes = fs::read(index).map_err(|source| file_error("read", index, source))?;
+    pub fn not_as_read(&self, index: &Path, changes: &[(u8, Vec<u8>)]) -> Result<Vec<Vec<u8>>, GitError> {
+        let file = self.read_index(index)?;
         let paths = changes.iter().map(|(_, path)| path);
-        let Some(read) = Index::parse(&bytes, oid) else {
+        let Some(read) = file.index() else {
             return Ok(paths.cloned().collect());
         };
         let is_as_read = |path: &&Vec<u8>| {
             let path = *path;
-            let found = read.entries.binary_search_by(|entry| (*entry.path).cmp(path));
-            let entry = found.ok().and_then(|at| read.entries.get(at));
             let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-            match (entry, now) {
+            match (read.find(path), now) {
                 (Some(entry), Ok(now)) => entry.touched == touched(&now),
                 // An entry in the way was moved with everything in it.
                 (Some(_), Err(_)) => true,

@@ -342,8 +342,8 @@ impl Repo {
             });
         }
         let compared = match known {
-            Some(known) => compared(known, base, index, tree),
-            None => has_no_links(index, tree).then(New::default),
+            Some(known) => compared(self, known, base, index, tree),
+            None => has_no_links(self, index).then(New::default),
         };
         let mut new = match compared {
             Some(new) => new,

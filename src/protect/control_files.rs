@@ -9,7 +9,7 @@ use super::trash::free_name;
 use super::{ProtectError, Savepoint, Site, hidden_files};
 use crate::events::Notices;
 use crate::fs::remove_file;
-use crate::git::{OwnFiles, PutBack, Shallow, is_intact};
+use crate::git::{OwnFiles, PutBack, Shallow};
 
 /// Name of the copy of git's own files in the loop's directory.
 const OWN_FILES: &str = "git-files";
@@ -119,14 +119,13 @@ pub(super) async fn mend_index(
     notices: &mut dyn Notices,
 ) -> Result<(), ProtectError> {
     let (real, saved) = (site.repo.index(), checkpoint.index(site));
-    let oid = site.repo.oid_length;
-    if real.symlink_metadata().is_err() || (real.is_file() && is_intact(&real, oid)) {
+    if real.symlink_metadata().is_err() || (real.is_file() && site.repo.is_intact(&real)) {
         return Ok(());
     }
     if !real.is_file() {
         set_aside(&real, &site.trash().join("damaged"))?;
     }
-    if is_intact(&saved, oid) {
+    if site.repo.is_intact(&saved) {
         site.repo.install_index(&saved).await?;
         notices.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
         return Ok(());

@@ -11,12 +11,11 @@ use std::time::SystemTime;
 
 use super::moment::Moment;
 use super::records::make_room;
-use super::stat_changes::tracked_paths;
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{Durability, copy_file, file_error, remove_dir, write_atomically};
 use crate::git::Repo;
-use crate::git::index_file::Index;
+use crate::git::index_file::IndexFile;
 
 /// Name of the directory of the copies; that of the start of the loop is beside it.
 const RAW: &str = "raw";
@@ -47,12 +46,8 @@ impl ExactBytes {
     /// tree.
     async fn smudge(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         // Git has no content to write for a path that a story deleted or removed from the index.
-        let bytes = fs::read(index).unwrap_or_default();
-        let known = Index::parse(&bytes, repo.oid_length);
-        let is_known = |path: &&Vec<u8>| {
-            let entries = known.as_ref().map(|index| &index.entries);
-            entries.is_none_or(|entries| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok())
-        };
+        let file = repo.read_index(index).unwrap_or_default();
+        let is_known = |path: &&Vec<u8>| file.index().is_none_or(|index| index.find(path).is_some());
         // A file that is named twice would be in its own way.
         let known: BTreeSet<&Vec<u8>> = paths
             .iter()
@@ -66,9 +61,15 @@ impl ExactBytes {
     }
 
     /// Updates the copies of `paths`: keeps the bytes of those that git would write differently. `index` describes the
-    /// work tree.
-    pub async fn record(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
-        if !repo.may_convert(index, repo.oid_length).await? {
+    /// work tree; `file` is what is in it.
+    pub async fn record(
+        &self,
+        repo: &Repo,
+        index: &Path,
+        file: &IndexFile,
+        paths: &[Vec<u8>],
+    ) -> Result<(), ProtectError> {
+        if !repo.may_convert(index, file).await? {
             return Ok(());
         }
         self.smudge(repo, index, paths).await?;
@@ -92,12 +93,13 @@ impl ExactBytes {
     /// Records the bytes of all files when the loop begins; `index` describes the work tree.
     pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         let repo = site.repo;
-        if !repo.may_convert(index, repo.oid_length).await? {
+        let file = repo.read_index(index).unwrap_or_default();
+        if !repo.may_convert(index, &file).await? {
             return Ok(());
         }
-        let all: Vec<_> = tracked_paths(index, repo.oid_length).into_iter().collect();
+        let all: Vec<_> = file.entries().map(|entry| entry.path.to_vec()).collect();
         let raw = Self::of(site, Moment::Checkpoint);
-        raw.record(repo, index, &all).await?;
+        raw.record(repo, index, &file, &all).await?;
         raw.copy_to(&Self::of(site, Moment::Start))
     }
 
@@ -156,7 +158,8 @@ impl ExactBytes {
         paths: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let mut written = Vec::new();
-        if paths.is_empty() || !repo.may_convert(index, repo.oid_length).await? {
+        let file = repo.read_index(index).unwrap_or_default();
+        if paths.is_empty() || !repo.may_convert(index, &file).await? {
             return Ok(written);
         }
         let unkept = |path: &&Vec<u8>| !self.kept.join(OsStr::from_bytes(path)).is_file();
@@ -201,7 +204,8 @@ pub(super) async fn keep_in_trash(
         return Ok(());
     }
     let kept = ExactBytes::below(trash, RAW);
-    let recorded = kept.record(site.repo, work, &touched).await;
+    let file = site.repo.read_index(work).unwrap_or_default();
+    let recorded = kept.record(site.repo, work, &file, &touched).await;
     if let Err(ProtectError::Git(_)) = recorded {
         // A filter that fails gives no answer, and must not prevent the step: all files are kept.
         for path in &touched {

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::records::{Paths, Records};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::git::index_file::{GITLINK, Index};
+use crate::git::index_file::{GITLINK, IndexFile};
 use crate::git::{Git, GitError, git_directories};
 use crate::paths::first_few;
 
@@ -90,7 +90,7 @@ async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     if !repo.index().is_file() {
         return Ok(Vec::new());
     }
-    let mut open = match repo.index_entries(&repo.index(), repo.oid_length).await {
+    let mut open = match repo.index_entries(&repo.index()).await {
         Ok(entries) => entries.submodules,
         // A damaged index is replaced before git reads it.
         Err(_) => return Ok(Vec::new()),
@@ -117,10 +117,11 @@ fn links_in(dir: &Path) -> Vec<Vec<u8>> {
         return Vec::new();
     };
     let bytes = fs::read(layout.git_dir.join("index")).unwrap_or_default();
-    let Some(index) = Index::parse(&bytes, 20).or_else(|| Index::parse(&bytes, 32)) else {
-        return Vec::new();
-    };
-    let links = index.entries.iter().filter(|entry| entry.mode == GITLINK);
+    let mut file = IndexFile::new(bytes, 20);
+    if file.index().is_none() {
+        file = IndexFile::new(file.bytes().to_vec(), 32);
+    }
+    let links = file.entries().filter(|entry| entry.mode == GITLINK);
     links.map(|entry| entry.path.to_vec()).collect()
 }
 

@@ -60,7 +60,7 @@ pub(super) fn clear(
 /// Finds the `.git` of directories with tracked files, except the top. One `lstat` for each such directory.
 fn find(site: Site<'_>, index: &Path) -> Vec<Vec<u8>> {
     let repo = site.repo;
-    let dirs = tracked_directories(index, repo.oid_length).into_iter();
+    let dirs = tracked_directories(repo, index).into_iter();
     let inner = dirs.map(|dir| [dir.as_slice(), b"/.git"].concat());
     inner
         .filter(|path| repo.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok())

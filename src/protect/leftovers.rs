@@ -49,7 +49,7 @@ impl Savepoint {
         trash: &Path,
     ) -> Result<bool, ProtectError> {
         let (repo, top) = (site.repo, &site.repo.top);
-        let tracked = tracked_paths(&self.index(site), repo.oid_length);
+        let tracked = tracked_paths(repo, &self.index(site));
         let known = self.known_before(site)?;
         let is_new = |name: &[u8]| {
             let inside = [name, b"/"].concat();
@@ -94,7 +94,7 @@ impl Savepoint {
             let made = if self.has_own_inventory {
                 BTreeSet::new()
             } else {
-                made_with(index, site.repo.oid_length, undone)
+                made_with(site.repo, index, undone)
             };
             let mut now = Inventory::take(site.repo, index).await?;
             going = now.clone();
@@ -148,8 +148,8 @@ impl Savepoint {
 }
 
 /// Returns the directories, with a final `/`, that came with the undone files.
-fn made_with(index: &Path, oid: usize, undone: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
-    let stay: BTreeSet<Vec<u8>> = tracked_directories(index, oid).into_iter().collect();
+fn made_with(repo: &Repo, index: &Path, undone: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
+    let stay: BTreeSet<Vec<u8>> = tracked_directories(repo, index).into_iter().collect();
     let mut undone: Vec<&[u8]> = undone.iter().map(Vec::as_slice).collect();
     undone.sort_unstable();
     let made = directories(undone.into_iter());

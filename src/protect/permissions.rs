@@ -56,7 +56,7 @@ pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
 
 /// Makes every directory of the files that `index` tracks writable; their permissions are restored with the savepoint.
 pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
-    for dir in tracked_directories(index, site.repo.oid_length) {
+    for dir in tracked_directories(site.repo, index) {
         let path = site.repo.top.join(OsStr::from_bytes(&dir));
         if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             give(&path, 0o700);

@@ -2,8 +2,8 @@
 //! paths are touched; files that git does not store go to the trash.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ use super::{
 use crate::events::Notices;
 use crate::fs::make_accessible;
 use crate::git::index::{self, Entries};
-use crate::git::index_file::Index;
+use crate::git::index_file::IndexFile;
 use crate::git::worktree::{Count, Reading, Whose};
 use crate::names::Oid;
 use crate::paths::first_few;
@@ -104,14 +104,15 @@ impl Savepoint {
     /// If something cannot be read or written.
     pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let repo = site.repo;
-        let now = repo.index();
-        let mut touched = touched_between(&self.index(site), &now, repo.oid_length);
+        let index = repo.index();
+        let (was, now) = (self.read_index(site), repo.read_index(&index).unwrap_or_default());
+        let mut touched = touched_between(&was, &now);
         touched.extend(touched_in_same_second(repo, &now, since));
         if !touched.is_empty() {
-            self.record_touched(site, &now, &touched).await?;
+            self.record_touched(site, &index, &now, &touched).await?;
             let records = Records::of(site);
             if !records.sparse(Moment::Checkpoint)?.is_empty() {
-                let sparse = repo.index_entries(&now, repo.oid_length).await?.sparse;
+                let sparse = repo.index_entries(&index).await?.sparse;
                 records.record_sparse(sparse)?;
             }
         }
@@ -126,22 +127,31 @@ impl Savepoint {
     /// If something cannot be read or written.
     pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let work = site.work_index();
-        let known = self.index(site);
-        let mut touched = touched_between(&known, &work, site.repo.oid_length);
+        let (known, now) = (
+            self.read_index(site),
+            site.repo.read_index(&work).unwrap_or_default(),
+        );
+        let mut touched = touched_between(&known, &now);
         touched.extend(touched_in_same_second(site.repo, &known, since));
-        self.record_touched(site, &work, &touched).await
+        self.record_touched(site, &work, &now, &touched).await
     }
 
     async fn record_touched(
         &self,
         site: Site<'_>,
         index: &Path,
+        file: &IndexFile,
         touched: &[Vec<u8>],
     ) -> Result<(), ProtectError> {
         Records::of(site).record_modes(touched)?;
         ExactBytes::of(site, self.moment)
-            .record(site.repo, index, touched)
+            .record(site.repo, index, file, touched)
             .await
+    }
+
+    /// Reads the copy of the index; it is empty if it cannot be read.
+    fn read_index(&self, site: Site<'_>) -> Arc<IndexFile> {
+        site.repo.read_index(&self.index(site)).unwrap_or_default()
     }
 
     /// Keeps a copy of the present index, to find later changes.
@@ -306,7 +316,7 @@ impl Savepoint {
             }
             Self::install_working_index(site).await?;
         }
-        let tracked = tracked_directories(&repo.index(), repo.oid_length);
+        let tracked = tracked_directories(repo, &repo.index());
         let empty = records.empty_directories()?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;
@@ -334,8 +344,9 @@ impl Savepoint {
                 Some(now) => now,
                 None => self.read(site, Count::Nothing, notices).await?,
             };
-            touched.extend(touched_between(&known, &work, repo.oid_length));
-            touched.extend(touched_in_same_second(repo, &known, self.since));
+            let was = self.read_index(site);
+            touched.extend(touched_between(&was, &repo.read_index(&work).unwrap_or_default()));
+            touched.extend(touched_in_same_second(repo, &was, self.since));
             if turn == 0 {
                 exact_bytes::keep_in_trash(site, &work, &touched, trash, notices).await?;
             }
@@ -362,8 +373,8 @@ impl Savepoint {
                 None => {
                     let (tree, changes) = self.leave_ignored(site, now, changes).await?;
                     self.clear_the_way(site, &changes, trash, notices)?;
-                    if turn == 0 && index::held_tree(&known, repo.oid_length).as_ref() == Some(&self.tree) {
-                        let restored = repo.restore_changes(&work, &known, repo.oid_length, &changes);
+                    if turn == 0 && repo.held_tree(&known).as_ref() == Some(&self.tree) {
+                        let restored = repo.restore_changes(&work, &known, &changes);
                         restored.await
                     } else {
                         repo.switch_work_tree(&work, &tree, &self.tree)
@@ -375,9 +386,7 @@ impl Savepoint {
             if !matches!(done, Ok(true)) {
                 refused = done.err().map(|error| error.to_string());
                 // The switch names no file; the one that is being written is the one that prevents it.
-                changed = repo
-                    .not_as_read(&work, repo.oid_length, &seen)
-                    .unwrap_or_default();
+                changed = repo.not_as_read(&work, &seen).unwrap_or_default();
                 permissions::open_directories(site, &known);
                 make_accessible(&repo.top);
                 continue;
@@ -437,10 +446,9 @@ impl Savepoint {
             added.into_iter().partition(|path| known.holds_back(path));
         if now.nested.is_empty() && !added.is_empty() {
             // git-ralph added all paths that the attempt's own index lacks, and it leaves ignored files out.
-            let bytes = fs::read(repo.index()).unwrap_or_default();
-            if let Some(its) = Index::parse(&bytes, repo.oid_length) {
-                let has = |path: &Vec<u8>| its.entries.binary_search_by(|entry| (*entry.path).cmp(path));
-                added.retain(|path| has(path).is_ok());
+            let file = repo.read_index(&repo.index()).unwrap_or_default();
+            if let Some(its) = file.index() {
+                added.retain(|path| its.find(path).is_some());
             }
         }
         let mut ignored = repo.ignored_among(&work, &added).await?;

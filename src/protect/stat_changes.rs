@@ -3,27 +3,19 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use jiff::Timestamp;
 
 use crate::git::Repo;
-use crate::git::index_file::{Entry, GITLINK, Index, compare, touched};
+use crate::git::index_file::{Entry, GITLINK, IndexFile, compare, touched};
 use crate::names::Oid;
 
-/// Returns the paths whose files were touched between two indexes, so that they differ or may differ. `oid` is the
-/// length of an object id in bytes.
-pub(crate) fn touched_between(was: &Path, is: &Path, oid: usize) -> Vec<Vec<u8>> {
-    let (was, is) = (
-        fs::read(was).unwrap_or_default(),
-        fs::read(is).unwrap_or_default(),
-    );
-    let was = Index::parse(&was, oid).unwrap_or_default();
-    let is = Index::parse(&is, oid).unwrap_or_default();
+/// Returns the paths whose files were touched between two indexes, so that they differ or may differ.
+pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
     let mut touched = Vec::new();
-    compare(&was, &is, |was, is| {
+    compare(was, is, |was, is| {
         if was.map(|was| was.touched) != is.map(|is| is.touched) {
             touched.extend(was.or(is).map(|entry| entry.path.to_vec()));
         }
@@ -34,46 +26,40 @@ pub(crate) fn touched_between(was: &Path, is: &Path, oid: usize) -> Vec<Vec<u8>>
 /// Returns the paths of an index whose files were touched after it was written, but in the same second: git may be
 /// built to compare whole seconds, and then does not see changed permissions. Looks only at the few files that were
 /// last touched in the second of `since` or later.
-pub(crate) fn touched_in_same_second(repo: &Repo, index: &Path, since: Timestamp) -> Vec<Vec<u8>> {
-    let bytes = fs::read(index).unwrap_or_default();
-    let known = Index::parse(&bytes, repo.oid_length).unwrap_or_default();
-    let is_late = |entry: &&Entry<'_>| i64::from(entry.touched.0) >= since.as_second();
-    let differs = |entry: &&Entry<'_>| {
-        let file = repo.top.join(OsStr::from_bytes(&entry.path)).symlink_metadata();
+pub(crate) fn touched_in_same_second(repo: &Repo, index: &IndexFile, since: Timestamp) -> Vec<Vec<u8>> {
+    let is_late = |entry: &Entry<'_>| i64::from(entry.touched.0) >= since.as_second();
+    let differs = |entry: &Entry<'_>| {
+        let file = repo.top.join(OsStr::from_bytes(entry.path)).symlink_metadata();
         entry.mode != GITLINK && file.is_ok_and(|file| touched(&file) != entry.touched)
     };
-    let late = known.entries.iter().filter(is_late).filter(differs);
+    let late = index.entries().filter(is_late).filter(differs);
     late.map(|entry| entry.path.to_vec()).collect()
 }
 
 /// Returns whether the real index has the same content as the index `saved` with this tree, hides nothing, and no file
 /// was touched since: git would not report a file whose permissions alone changed. One `lstat` for each file.
 pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool {
-    let now = fs::read(repo.index()).unwrap_or_default();
-    let was = fs::read(saved).unwrap_or_default();
-    let (Some(now), Some(was)) = (
-        Index::parse(&now, repo.oid_length),
-        Index::parse(&was, repo.oid_length),
-    ) else {
+    let now = repo.read_index(&repo.index()).unwrap_or_default();
+    let was = repo.read_index(saved).unwrap_or_default();
+    let (Some(index), Some(saved)) = (now.index(), was.index()) else {
         return false;
     };
-    let plain = |entry: &Entry<'_>| entry.stage == 0 && !entry.assumed && !entry.skipped;
-    let mut same = now.entries.iter().all(plain) && was.tree.as_ref() == Some(tree);
+    let plain = |entry: Entry<'_>| entry.stage == 0 && !entry.assumed && !entry.skipped;
+    let mut same = index.entries().all(plain) && saved.tree() == Some(tree);
     compare(&was, &now, |was, is| {
         same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
     });
-    let untouched = |entry: &Entry<'_>| {
-        let file = repo.top.join(OsStr::from_bytes(&entry.path)).symlink_metadata();
+    let untouched = |entry: Entry<'_>| {
+        let file = repo.top.join(OsStr::from_bytes(entry.path)).symlink_metadata();
         entry.mode == GITLINK || file.is_ok_and(|file| touched(&file) == entry.touched)
     };
-    same && now.entries.iter().all(untouched)
+    same && index.entries().all(untouched)
 }
 
-/// Returns all paths of an index; `oid` is the length of an object id in bytes.
-pub(crate) fn tracked_paths(index: &Path, oid: usize) -> BTreeSet<Vec<u8>> {
-    let bytes = fs::read(index).unwrap_or_default();
-    let parsed = Index::parse(&bytes, oid).unwrap_or_default();
-    parsed.entries.iter().map(|entry| entry.path.to_vec()).collect()
+/// Returns all paths of an index.
+pub(crate) fn tracked_paths(repo: &Repo, index: &Path) -> BTreeSet<Vec<u8>> {
+    let file = repo.read_index(index).unwrap_or_default();
+    file.entries().map(|entry| entry.path.to_vec()).collect()
 }
 
 /// Returns every directory above these paths; fast if they are in order.
@@ -99,10 +85,9 @@ pub(crate) fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter_map(|(at, _)| path.get(..at))
 }
 
-/// Returns every directory above the files of an index; `oid` is the length of an object id in bytes.
-pub(crate) fn tracked_directories(index: &Path, oid: usize) -> Vec<Vec<u8>> {
-    let bytes = fs::read(index).unwrap_or_default();
-    let parsed = Index::parse(&bytes, oid).unwrap_or_default();
-    let dirs = directories(parsed.entries.iter().map(|entry| &*entry.path));
+/// Returns every directory above the files of an index.
+pub(crate) fn tracked_directories(repo: &Repo, index: &Path) -> Vec<Vec<u8>> {
+    let file = repo.read_index(index).unwrap_or_default();
+    let dirs = directories(file.entries().map(|entry| entry.path));
     dirs.into_iter().map(<[u8]>::to_vec).collect()
 }

@@ -59,7 +59,7 @@ pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
 /// If it cannot be written.
 pub(crate) fn put_back(site: Site<'_>, checkpoint: &Savepoint, source: &Source) -> Result<(), ProtectError> {
     let list = source.path.as_bytes();
-    let tracked = || tracked_paths(&checkpoint.index(site), site.repo.oid_length);
+    let tracked = || tracked_paths(site.repo, &checkpoint.index(site));
     if !site.file(BEFORE).exists() && !tracked().contains(list) {
         put_back_judged(site, source)?;
     }

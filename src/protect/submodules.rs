@@ -192,7 +192,7 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
     if repo.top.join(".gitmodules").symlink_metadata().is_err() {
         return Ok(found);
     }
-    let entries = repo.index_entries(&repo.index(), repo.oid_length).await?;
+    let entries = repo.index_entries(&repo.index()).await?;
     for path in entries.submodules {
         let dir = repo.top.join(OsStr::from_bytes(&path));
         if dir.join(".git").symlink_metadata().is_err() {

@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 use super::Site;
 use super::inventory::Inventory;
 use super::stat_changes::directories;
-use crate::git::index_file::Index;
 
 /// File systems use the clock of the last tick for timestamps: a new file may look slightly older than it is.
 const CLOCK_LAG: Duration = Duration::from_millis(100);
@@ -18,13 +17,9 @@ const CLOCK_LAG: Duration = Duration::from_millis(100);
 /// made since `since` and are not in `known`. `index` describes the work tree.
 pub(super) fn made_since(site: Site<'_>, index: &Path, known: &Inventory, since: SystemTime) -> Vec<Vec<u8>> {
     let since = since - CLOCK_LAG;
-    let bytes = fs::read(index).unwrap_or_default();
-    let index = Index::parse(&bytes, site.repo.oid_length).unwrap_or_default();
-    let is_tracked = |path: &[u8]| {
-        let found = index.entries.binary_search_by(|entry| (*entry.path).cmp(path));
-        found.is_ok()
-    };
-    let mut dirs = directories(index.entries.iter().map(|entry| &*entry.path));
+    let file = site.repo.read_index(index).unwrap_or_default();
+    let is_tracked = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
+    let mut dirs = directories(file.entries().map(|entry| entry.path));
     dirs.insert(b"");
     let mut found = Vec::new();
     for dir in dirs {

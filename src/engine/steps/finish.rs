@@ -1,6 +1,5 @@
 //! `finish`: brings the work back to the original branch as uncommitted changes, or leaves it on the loop's branch.
 
-use std::fs;
 use std::path::Path;
 
 use super::close::close;
@@ -14,7 +13,6 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
-use crate::git::index_file::Index;
 use crate::git::{Repo, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
@@ -239,9 +237,9 @@ async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &
 
 /// Lists the paths that were staged only as an intent to add before the loop.
 fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
-    let bytes = fs::read(open.file(ORIGINAL_INDEX)).unwrap_or_default();
-    let index = Index::parse(&bytes, open.context.repo.oid_length).unwrap_or_default();
-    let intended = index.entries.iter().filter(|entry| entry.intended);
+    let index = open.context.repo.read_index(&open.file(ORIGINAL_INDEX));
+    let index = index.unwrap_or_default();
+    let intended = index.entries().filter(|entry| entry.intended);
     intended.map(|entry| entry.path.to_vec()).collect()
 }
 
@@ -324,7 +322,7 @@ pub(crate) async fn apply_cleanup(
             let repo = &open.context.repo;
             repo.private_index(&repo.index(), &work, plan.original.as_ref())
                 .await?;
-            index::held_tree(&work, repo.oid_length)
+            repo.held_tree(&work)
         }
     };
     open.view.drop_all();

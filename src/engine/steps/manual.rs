@@ -10,7 +10,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
 use crate::error::Error;
 use crate::fs::write_private;
-use crate::git::{GitError, index};
+use crate::git::GitError;
 use crate::protect::story_backup;
 use crate::settings::Settings;
 use crate::state::Verdict;
@@ -47,7 +47,7 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
 async fn refuse_unfit(open: &mut Loop<'_>) -> Result<(), Error> {
     let position = open.position().await?;
     let (repo, state) = (&open.context.repo, &open.state);
-    let held = index::held_tree(&open.checkpoint().index(open.site()), repo.oid_length);
+    let held = repo.held_tree(&open.checkpoint().index(open.site()));
     // In the ordinary case no process is asked.
     if position.tip.as_ref() == Some(&state.checkpoint) && held.as_ref() == Some(&state.checkpoint_tree) {
         return Ok(());

@@ -114,7 +114,7 @@ async fn compute(
         Some(head) => head.clone(),
         None => repo.empty_tree().await?,
     };
-    let staged = match index::held_tree(&work, repo.oid_length) {
+    let staged = match repo.held_tree(&work) {
         Some(staged) => staged,
         None => git.write_tree(&work).await?,
     };

@@ -1,0 +1,135 @@
+//! Keeps index files that were read. A large index takes longer to read than most questions about it, and a step asks
+//! several.
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use super::index_file::IndexFile;
+
+/// Time after which a new change to a file certainly gives it another change time: more than a tick of the clock that
+/// file systems use.
+const SETTLED: Duration = Duration::from_millis(50);
+
+/// Index files that were read, by their paths.
+#[derive(Clone, Debug, Default)]
+pub struct KnownIndexes(Arc<Mutex<HashMap<PathBuf, Known>>>);
+
+#[derive(Debug)]
+struct Known {
+    stamp: Stamp,
+    file: Arc<IndexFile>,
+}
+
+/// Identifies the state of a file that was not changed just before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            size: file.size(),
+            changed: (file.ctime(), file.ctime_nsec()),
+        }
+    }
+
+    /// Returns whether a change from now on gives the file another stamp.
+    fn is_settled(self, now: SystemTime) -> bool {
+        let (Ok(seconds), Ok(nanos)) = (u64::try_from(self.changed.0), u32::try_from(self.changed.1)) else {
+            return false;
+        };
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+        now.duration_since(changed).is_ok_and(|age| age > SETTLED)
+    }
+}
+
+impl KnownIndexes {
+    /// Reads an index file at this time, unless it is known and has not changed since; `oid` is the length of an object
+    /// id in bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn read(&self, path: &Path, oid: usize, now: SystemTime) -> io::Result<Arc<IndexFile>> {
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        let stamp = Stamp::of(&metadata);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(path).filter(|known| known.stamp == stamp) {
+            return Ok(Arc::clone(&known.file));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
+        file.read_to_end(&mut bytes)?;
+        let file = Arc::new(IndexFile::new(bytes, oid));
+        if stamp.is_settled(now) {
+            let file = Arc::clone(&file);
+            known.insert(path.to_owned(), Known { stamp, file });
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const LENGTH: usize = 20;
+
+    fn changed(path: &Path) -> SystemTime {
+        let file = fs::metadata(path).unwrap();
+        let since = Duration::new(
+            file.ctime().try_into().unwrap(),
+            file.ctime_nsec().try_into().unwrap(),
+        );
+        SystemTime::UNIX_EPOCH + since
+    }
+
+    #[test]
+    fn an_index_is_read_once_while_it_certainly_is_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("index");
+        fs::write(&path, "one").unwrap();
+        let known = KnownIndexes::default();
+        let later = changed(&path) + SETTLED * 2;
+        let read = |now| known.read(&path, LENGTH, now).unwrap();
+        let first = read(later);
+        assert!(Arc::ptr_eq(&first, &read(later)));
+        // Git replaces its index by another file.
+        let other = dir.path().join("index.lock");
+        fs::write(&other, "two").unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert_eq!(read(later).bytes(), b"two");
+        fs::remove_file(&path).unwrap();
+        assert!(known.read(&path, LENGTH, later).is_err());
+    }
+
+    #[test]
+    fn an_index_that_was_just_changed_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("index");
+        let known = KnownIndexes::default();
+        // The same size and inode, and often within one tick.
+        for content in ["one", "two", "six"] {
+            fs::write(&path, content).unwrap();
+            let now = changed(&path);
+            for _ in 0..2 {
+                assert_eq!(
+                    known.read(&path, LENGTH, now).unwrap().bytes(),
+                    content.as_bytes()
+                );
+            }
+        }
+    }
+}
