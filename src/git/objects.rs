@@ -195,21 +195,24 @@ impl Repo {
     ///
     /// # Errors
     /// If git cannot merge at all (an older git than 2.38, missing objects).
-    pub async fn merge_trees(
+    pub async fn merge(
         &self,
         base: &Oid,
         ours: &Oid,
         theirs: &Oid,
     ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
-        let named = [base, ours, theirs].map(ToString::to_string);
-        let trees = self.git.trees_of(&named).await?;
-        let missing = || GitError::Answer {
-            verb: "cat-file".to_owned(),
-            answer: format!("{} has no tree", named.join(" or ")),
-        };
-        let [Some(base), Some(ours), Some(theirs)] = trees.as_slice() else {
-            return Err(missing());
-        };
+        let trees = self.git.existing_trees([base, ours, theirs]).await?;
+        self.merge_trees(trees.each_ref()).await
+    }
+
+    /// Merges two trees, `theirs` and `ours`, with the tree `base` in common.
+    ///
+    /// # Errors
+    /// If a tree is missing. The inner error has the paths with conflicts.
+    pub async fn merge_trees(
+        &self,
+        [base, ours, theirs]: [&Oid; 3],
+    ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
         // Commits made for this merge name the base explicitly: histories may be shallow or unrelated.
         let base = self.made_up(base, &[]).await?;
         let ours = self.made_up(ours, std::slice::from_ref(&base)).await?;

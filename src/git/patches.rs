@@ -58,6 +58,19 @@ impl Git {
         Ok(text.lines().map(tree).collect())
     }
 
+    /// Returns the trees of these commits or trees, in one process.
+    ///
+    /// # Errors
+    /// If one is missing.
+    pub async fn existing_trees<const N: usize>(&self, named: [&Oid; N]) -> Result<[Oid; N], GitError> {
+        let named = named.map(ToString::to_string);
+        let trees: Vec<Oid> = self.trees_of(&named).await?.into_iter().flatten().collect();
+        trees.try_into().map_err(|_| GitError::Answer {
+            verb: "cat-file".to_owned(),
+            answer: format!("{} has no tree", named.join(" or ")),
+        })
+    }
+
     /// Returns those of these commits that are not here, in one process.
     ///
     /// # Errors

@@ -293,7 +293,7 @@ pub async fn find_conflicts(context: &Context<'_>, queue: &mut Queue) -> Result<
                 Some(base) => base,
                 None => repo.empty_tree().await?,
             };
-            if repo.merge_trees(&base, oid, tip).await?.is_err() {
+            if repo.merge(&base, oid, tip).await?.is_err() {
                 conflicts.push(other);
             }
         }

@@ -13,7 +13,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
-use crate::git::{Repo, index, operations_in_progress};
+use crate::git::{Git, GitError, Repo, StagedEntry, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, hide_again};
 use crate::refs::Update;
@@ -186,7 +186,9 @@ async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, 
     let mut read = None;
     let (finished, merged) = match (open.state.original_head.clone(), original.clone()) {
         (Some(was), Some(now)) if was != now => {
-            let ours = work_tree_now(open).await?;
+            let git = open.context.repo.git.clone();
+            let (ours, theirs) = tokio::join!(work_tree_now(open), git.existing_trees([&was, &now]));
+            let (ours, [was, now]) = (ours?, theirs?);
             let repo = &open.context.repo;
             let merged = merge_with_original(repo, &open.state, &was, &now, &ours).await?;
             read = Some(ours.clone());
@@ -243,7 +245,7 @@ fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
     intended.map(|entry| entry.path.to_vec()).collect()
 }
 
-/// Merges the loop's work into the original branch, which has moved from `was` to `now`, in the object database.
+/// Merges the loop's work into the original branch, whose tree has changed from `was` to `now`, in the object database.
 async fn merge_with_original(
     repo: &Repo,
     state: &State,
@@ -259,7 +261,7 @@ async fn merge_with_original(
             .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect()
     };
-    let merged = match repo.merge_trees(was, now, ours).await? {
+    let merged = match repo.merge_trees([was, now, ours]).await? {
         Ok(merged) => merged,
         Err(paths) => {
             return Err(FinishRefusal::Conflict {
@@ -281,6 +283,35 @@ async fn merge_with_original(
     Ok(merged)
 }
 
+/// Returns the entries of an index with `content` that differ from the tree `held`: a tree of many files takes a long
+/// time to read.
+async fn entries_of(
+    git: &Git,
+    held: &Oid,
+    content: Option<&Oid>,
+) -> Result<Option<Vec<StagedEntry>>, GitError> {
+    Ok(match content {
+        Some(content) => Some(git.staged_between(held, content).await?),
+        None => None,
+    })
+}
+
+/// Makes an index hold `content`; `entries` are the differences, if they are known.
+async fn fill(
+    repo: &Repo,
+    index: &Path,
+    entries: Option<Vec<StagedEntry>>,
+    content: Option<&Oid>,
+) -> Result<(), GitError> {
+    let content = match (entries, content) {
+        (Some(entries), _) => return repo.set_entries(index, &entries).await,
+        (None, Some(content)) => content.as_str(),
+        (None, None) => return repo.git.cmd("read-tree", ["--empty"]).index(index).done().await,
+    };
+    let args = ["--no-sparse-checkout", "--reset", content];
+    repo.git.cmd("read-tree", args).index(index).done().await
+}
+
 /// Applies the plan of `finish --cleanup`. Touches no file if the original branch has not moved. `read` is the tree
 /// that the working index was just read from.
 pub(crate) async fn apply_cleanup(
@@ -298,47 +329,51 @@ pub(crate) async fn apply_cleanup(
     let mut head = open.state.original_place();
     head.oid.clone_from(&plan.original);
     let is_there = head.branch.is_some() && position.head.branch == head.branch;
-    if plan.merged.is_some() || is_there {
-        open.context.repo.git.update_refs(&[keep], &why).await?;
-    } else {
-        open.move_refs(&[keep], &position.head, &head, &why).await?;
-    }
     let work = open.site().work_index();
-    // The tree that the working index certainly holds, if any.
-    let held = match &plan.merged {
+    let content = plan.staged.as_ref().or(plan.original.as_ref());
+    match &plan.merged {
         Some(merged) => {
+            let git = &open.context.repo.git;
+            let update = [keep];
+            let (kept, entries) =
+                tokio::join!(git.update_refs(&update, &why), entries_of(git, merged, content));
+            kept?;
+            let entries = entries?;
             let now = match read {
                 Some(read) => read,
                 None => work_tree_now(open).await?,
             };
             let repo = &open.context.repo;
             repo.switch_work_tree(&work, &now, merged).await?;
-            if !is_there {
-                repo.set_head(&head, &why).await?;
-            }
-            Some(merged.clone())
+            let to_original = async {
+                if is_there {
+                    Ok(())
+                } else {
+                    repo.set_head(&head, &why).await
+                }
+            };
+            let (moved, filled) = tokio::join!(to_original, fill(repo, &work, entries, content));
+            moved?;
+            filled?;
         }
         None => {
+            if is_there {
+                open.context.repo.git.update_refs(&[keep], &why).await?;
+            } else {
+                open.move_refs(&[keep], &position.head, &head, &why).await?;
+            }
             let repo = &open.context.repo;
             repo.private_index(&repo.index(), &work, plan.original.as_ref())
                 .await?;
-            repo.held_tree(&work)
+            let entries = match repo.held_tree(&work) {
+                Some(held) => entries_of(&repo.git, &held, content).await?,
+                None => None,
+            };
+            fill(repo, &work, entries, content).await?;
         }
-    };
+    }
     open.view.drop_all();
     let repo = &open.context.repo;
-    match (plan.staged.as_ref().or(plan.original.as_ref()), held) {
-        // Only the differing paths: a tree of many files takes a long time to read.
-        (Some(content), Some(held)) => {
-            let entries = repo.git.staged_between(&held, content).await?;
-            repo.set_entries(&work, &entries).await?;
-        }
-        (Some(content), None) => {
-            let args = ["--no-sparse-checkout", "--reset", content.as_str()];
-            repo.git.cmd("read-tree", args).index(&work).done().await?;
-        }
-        (None, _) => repo.git.cmd("read-tree", ["--empty"]).index(&work).done().await?,
-    }
     if plan.staged.is_some() {
         repo.intend_to_add(&work, &intended_at_start(open)).await?;
     }

@@ -148,7 +148,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
     }
     let was = git.tree_of(&open.state.before.initial).await?;
     let branch = head.branch.as_deref().map(short_branch).map(str::to_owned);
-    let merged = match target.merge_trees(&was, &from, ours).await? {
+    let merged = match target.merge(&was, &from, ours).await? {
         Ok(merged) => merged,
         Err(paths) => {
             return Err(FinishRefusal::Conflict {
