@@ -166,10 +166,11 @@ impl Savepoint {
     /// # Errors
     /// If git cannot read the work tree.
     pub async fn is_as_left(&self, site: Site<'_>) -> Result<bool, ProtectError> {
-        if !is_untouched_since(site.repo, &self.index(site), &self.tree) {
-            return Ok(false);
-        }
-        Ok(site.repo.is_as_indexed(&self.nested).await?)
+        let (repo, saved, tree) = (site.repo.clone(), self.index(site), self.tree.clone());
+        let looked = tokio::task::spawn_blocking(move || is_untouched_since(&repo, &saved, &tree));
+        // Each takes as long as there are files.
+        let (is_untouched, is_as_indexed) = tokio::join!(looked, site.repo.is_as_indexed(&self.nested));
+        Ok(is_untouched.unwrap_or(false) && is_as_indexed?)
     }
 
     /// Makes the private index that a step works with: a copy of the real one without flags that hide files.
