@@ -14,8 +14,8 @@
 //! - [`state`]: what is remembered of a loop, saved atomically. [`settings`]: git's configuration, section `ralph`.
 //! - [`git`]: typed verbs over the git binary, and the few files of a repository that are read without it.
 //! - [`async_cmd`]: the one door for short child processes; `held`: the locks that those of git hold with us.
-//! - [`events`], [`error`], [`exit`], [`fs`], [`names`], [`paths`], [`processes`], [`refs`], [`signal`], [`trace`]: words
-//!   that every floor uses.
+//! - [`events`], [`error`], [`escape`], [`exit`], [`fs`], [`names`], [`paths`], [`processes`], [`refs`], [`signal`],
+//!   [`trace`]: words that every floor uses.
 //!
 //! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says more than it knows.
 
@@ -26,6 +26,7 @@ pub mod cli;
 pub mod commands;
 pub mod engine;
 pub mod error;
+pub mod escape;
 pub mod events;
 pub mod exit;
 pub mod fs;

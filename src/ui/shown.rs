@@ -11,6 +11,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::mem;
 use std::sync::LazyLock;
 
+use crate::escape::Escape;
+
 /// The treatment of our own styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Styles {
@@ -139,26 +141,12 @@ const COLOURS: usize = 256;
 pub(super) struct AgentOutput {
     /// True if colours pass.
     coloured: bool,
-    place: Place,
+    /// The place in an escape sequence, if it is in one.
+    escape: Option<Escape>,
     /// The parameters of the sequence, or the first bytes of the character, that the last piece broke off in.
     begun: Vec<u8>,
     /// The sequences that set the colours of the agent's that are still on.
     colours: Vec<u8>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
-    /// In text.
-    #[default]
-    Outside,
-    /// After ESC.
-    Begun,
-    /// After ESC [, in the parameters.
-    Control,
-    /// In a string such as a window title, a link, or what is put into the clipboard.
-    Text,
-    /// After the ESC that may end a string.
-    TextEnding,
 }
 
 impl AgentOutput {
@@ -173,7 +161,7 @@ impl AgentOutput {
     pub(super) fn take<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let is_quiet = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
         // Most output is such.
-        if self.place == Place::Outside && self.begun.is_empty() && bytes.iter().all(is_quiet) {
+        if self.escape.is_none() && self.begun.is_empty() && bytes.iter().all(is_quiet) {
             return Cow::Borrowed(bytes);
         }
         let mut safe = Vec::with_capacity(bytes.len() + 16);
@@ -199,44 +187,21 @@ impl AgentOutput {
 
     /// Goes on with one byte; returns false if what was before it ends without it.
     fn takes(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
-        // No sequence goes beyond the end of its line, so a broken one hides little.
-        let ends_line = matches!(byte, b'\n' | b'\r');
-        let (place, taken) = match self.place {
-            Place::Outside => return self.takes_text(byte, safe),
-            Place::Begun => match byte {
-                b'[' => (Place::Control, true),
-                b']' | b'P' | b'X' | b'^' | b'_' => (Place::Text, true),
-                b' '..=b'/' => (Place::Begun, true),
-                b'0'..=b'~' => (Place::Outside, true),
-                _ => (Place::Outside, false),
-            },
-            Place::Control => match byte {
-                b' '..=b'?' => {
+        let Some(escape) = self.escape else {
+            return self.takes_text(byte, safe);
+        };
+        let (next, taken) = escape.next(byte);
+        if escape == Escape::Control {
+            match (next, taken) {
+                (Some(_), _) => {
                     self.begun.push(byte);
                     self.begun.truncate(LONGEST);
-                    (Place::Control, true)
                 }
-                b'@'..=b'~' => {
-                    self.colour(byte, safe);
-                    (Place::Outside, true)
-                }
-                _ => {
-                    self.begun.clear();
-                    (Place::Outside, false)
-                }
-            },
-            Place::Text => match byte {
-                0x07 => (Place::Outside, true),
-                0x1b => (Place::TextEnding, true),
-                _ if ends_line => (Place::Outside, false),
-                _ => (Place::Text, true),
-            },
-            Place::TextEnding => match byte {
-                b'\\' => (Place::Outside, true),
-                _ => (Place::Begun, false),
-            },
-        };
-        self.place = place;
+                (None, true) => self.colour(byte, safe),
+                (None, false) => self.begun.clear(),
+            }
+        }
+        self.escape = next;
         taken
     }
 
@@ -273,7 +238,7 @@ impl AgentOutput {
             return false;
         }
         match byte {
-            0x1b => self.place = Place::Begun,
+            Escape::ESC => self.escape = Some(Escape::Begun),
             b'\r' => safe.push(byte),
             _ => {
                 self.begun.push(byte);

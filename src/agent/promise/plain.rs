@@ -2,10 +2,10 @@
 
 use memchr::memchr3;
 
+use crate::escape::Escape;
+
 /// Makes plain text of text that comes in pieces: takes terminal escape sequences out, and replaces characters that
 /// look like a blank, or like nothing, by blanks.
-///
-/// No sequence goes beyond the end of its line, so a broken one hides little.
 #[derive(Default)]
 pub(super) struct PlainFilter(Place);
 
@@ -27,20 +27,11 @@ enum Place {
     Outside,
     /// In what may be a blank or a sign, after so many bytes of it.
     Sign([u8; LONGEST], usize),
-    /// After ESC.
-    Begun,
-    /// After ESC [, in the parameters.
-    Control,
-    /// In a string such as a window title or a link.
-    Text,
-    /// After the ESC that may end a string.
-    TextEnding,
+    /// In an escape sequence.
+    Sequence(Escape),
 }
 
 impl PlainFilter {
-    const ESC: u8 = 0x1b;
-    const BELL: u8 = 0x07;
-
     pub(super) fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) {
         let mut rest = piece;
         while let Some((&byte, after)) = rest.split_first() {
@@ -48,10 +39,10 @@ impl PlainFilter {
                 if self.takes(byte, plain) {
                     rest = after;
                 }
-            } else if let Some(at) = memchr3(Self::ESC, FIRST[0], FIRST[1], rest) {
+            } else if let Some(at) = memchr3(Escape::ESC, FIRST[0], FIRST[1], rest) {
                 plain.extend_from_slice(&rest[..at]);
                 self.0 = match rest[at] {
-                    Self::ESC => Place::Begun,
+                    Escape::ESC => Place::Sequence(Escape::Begun),
                     first => Place::Sign([first, 0, 0], 1),
                 };
                 rest = &rest[at + 1..];
@@ -92,28 +83,10 @@ impl PlainFilter {
                     (Place::Outside, false)
                 }
             }
-            Place::Begun => match byte {
-                b'[' => (Place::Control, true),
-                b']' | b'P' | b'X' | b'^' | b'_' => (Place::Text, true),
-                b' '..=b'/' => (Place::Begun, true),
-                b'0'..=b'~' => (Place::Outside, true),
-                _ => (Place::Outside, false),
-            },
-            Place::Control => match byte {
-                b' '..=b'?' => (Place::Control, true),
-                b'@'..=b'~' => (Place::Outside, true),
-                _ => (Place::Outside, false),
-            },
-            Place::Text => match byte {
-                Self::BELL => (Place::Outside, true),
-                Self::ESC => (Place::TextEnding, true),
-                _ if is_line_break(byte) => (Place::Outside, false),
-                _ => (Place::Text, true),
-            },
-            Place::TextEnding => match byte {
-                b'\\' => (Place::Outside, true),
-                _ => (Place::Begun, false),
-            },
+            Place::Sequence(escape) => {
+                let (next, taken) = escape.next(byte);
+                (next.map_or(Place::Outside, Place::Sequence), taken)
+            }
         };
         self.0 = place;
         taken
