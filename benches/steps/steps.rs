@@ -7,8 +7,6 @@ use super::repository::Repository;
 
 /// No new round begins after this.
 const ENOUGH: Duration = Duration::from_secs(150);
-/// Rounds in which the git processes of git-ralph are watched.
-const WATCHED: usize = 5;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -50,10 +48,10 @@ pub fn table(files: usize, ignored: usize) {
     let repositories =
         ["plain", "same", "ralph"].map(|name| Repository::make(home.path(), name, files, ignored));
     repositories[Side::Same as usize].make_durable();
-    let rounds = match files {
-        ..1_000 => 15,
-        1_000..50_000 => 7,
-        _ => 3,
+    let (rounds, watched) = match files {
+        ..1_000 => (15, 5),
+        1_000..50_000 => (7, 5),
+        _ => (3, 1),
     };
     let begun = Instant::now();
     let mut taken = Vec::new();
@@ -79,7 +77,8 @@ pub fn table(files: usize, ignored: usize) {
         counts.push((step, SIDES.map(of_side)));
     });
     let mut waits = Vec::new();
-    for _ in 0..WATCHED {
+    // Rounds in which the git processes of git-ralph are watched.
+    for _ in 0..watched {
         round(&repositories, |step| {
             for (repository, side) in repositories.iter().zip(SIDES) {
                 let lines = lines(repository, side, step);
