@@ -62,13 +62,12 @@ impl KnownIndexes {
     /// If it cannot be read.
     pub(super) fn read(&self, path: &Path, oid: usize, now: SystemTime) -> io::Result<Arc<IndexFile>> {
         let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        let stamp = Stamp::of(&metadata);
+        let stamp = Stamp::of(&file.metadata()?);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(path).filter(|known| known.stamp == stamp) {
             return Ok(Arc::clone(&known.file));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
+        let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let file = Arc::new(IndexFile::new(bytes, oid));
         if stamp.is_settled(now) {
@@ -113,6 +112,21 @@ mod tests {
         assert_eq!(read(later).bytes(), b"two");
         fs::remove_file(&path).unwrap();
         assert!(known.read(&path, LENGTH, later).is_err());
+    }
+
+    #[test]
+    fn an_index_that_is_too_large_for_the_memory_is_an_error() {
+        // The only file system here that takes a file of this size.
+        let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
+            return;
+        };
+        let path = dir.path().join("index");
+        let file = File::create(&path).unwrap();
+        if file.set_len(1 << 62).is_err() {
+            return;
+        }
+        let known = KnownIndexes::default();
+        assert!(known.read(&path, LENGTH, SystemTime::now()).is_err());
     }
 
     #[test]
