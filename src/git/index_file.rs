@@ -65,7 +65,7 @@ pub struct IndexFile {
     contents: Option<Contents>,
 }
 
-/// Where things are in the bytes of an index. Fields of entries are read when they are asked for: most questions need
+/// Locates the entries in the bytes of an index. Their fields are read when they are asked for: most questions need
 /// few of them.
 #[derive(Debug, Default)]
 struct Contents {
