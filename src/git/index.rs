@@ -322,7 +322,7 @@ impl Repo {
         // Only git-ralph works on it, but a git that was killed may have left its lock.
         let lock = lock_of(to);
         if lock.exists() {
-            wait_for_locks(std::slice::from_ref(&lock)).await;
+            wait_for(&lock).await;
             discard(&lock)?;
         }
         let known = self.read_index(from).ok();
@@ -382,10 +382,10 @@ impl Repo {
     }
 }
 
-/// Waits a moment for these locks to be released.
-pub async fn wait_for_locks(locks: &[PathBuf]) {
+/// Waits a moment for a lock to be released.
+async fn wait_for(lock: &Path) {
     let deadline = tokio::time::Instant::now() + LOCK_WAIT / 5;
-    while locks.iter().any(|lock| lock.exists()) && tokio::time::Instant::now() < deadline {
+    while lock.exists() && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(LOCK_POLL).await;
     }
 }

@@ -2,18 +2,14 @@
 //! several.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::index_file::IndexFile;
-
-/// Time after which a new change to a file certainly gives it another change time: more than a tick of the clock that
-/// file systems use.
-const SETTLED: Duration = Duration::from_millis(50);
+use super::stamp::Stamp;
 
 /// Index files that were read, by their paths.
 #[derive(Clone, Debug, Default)]
@@ -23,35 +19,6 @@ pub struct KnownIndexes(Arc<Mutex<HashMap<PathBuf, Known>>>);
 struct Known {
     stamp: Stamp,
     file: Arc<IndexFile>,
-}
-
-/// Identifies the state of a file that was not changed just before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(file: &Metadata) -> Self {
-        Self {
-            device: file.dev(),
-            inode: file.ino(),
-            size: file.size(),
-            changed: (file.ctime(), file.ctime_nsec()),
-        }
-    }
-
-    /// Returns whether a change from now on gives the file another stamp.
-    fn is_settled(self, now: SystemTime) -> bool {
-        let (Ok(seconds), Ok(nanos)) = (u64::try_from(self.changed.0), u32::try_from(self.changed.1)) else {
-            return false;
-        };
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
-        now.duration_since(changed).is_ok_and(|age| age > SETTLED)
-    }
 }
 
 impl KnownIndexes {
@@ -81,8 +48,11 @@ impl KnownIndexes {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    use std::time::Duration;
 
     use super::*;
+    use crate::git::stamp::SETTLED;
 
     const LENGTH: usize = 20;
 

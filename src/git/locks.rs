@@ -3,16 +3,22 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
 
 use super::command::GitError;
 use super::discover::Repo;
-use super::index::{lock_of, wait_for_locks};
+use super::index::lock_of;
 use super::layout::path_in;
+use super::stamp::Stamp;
 use crate::fs::remove_file;
 use crate::processes::{Program, Table, ourselves, program};
 
-/// Number of further waits for a lock that another work tree may hold.
-const TURNS: usize = 10;
+/// Time in which most locks are released, and the longest time for one that another work tree may hold, in such times.
+const MOMENT: Duration = Duration::from_secs(1);
+const TURNS: u32 = 11;
+const POLL: Duration = Duration::from_millis(50);
 
 /// Returns git's existing locks, except those of single refs.
 #[must_use]
@@ -49,20 +55,32 @@ pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     names.iter().any(|name| lock == repo.common_dir.join(name))
 }
 
-/// Waits for these locks to be released: a moment, and longer for those that all work trees share while a git works in
-/// any of them, as others may take them one after the other.
-pub async fn wait(repo: &Repo, locks: &[PathBuf]) {
-    wait_for_locks(locks).await;
-    let shared: Vec<PathBuf> = locks
+/// Waits for locks to be released: a moment, and longer for those that all work trees share while a git works in any of
+/// them. Returns those that were not. A lock of the same name that another git has taken since is not one of them.
+pub async fn stuck(repo: &Repo, locks: &[PathBuf]) -> Vec<PathBuf> {
+    let stamp = |lock: &Path| lock.symlink_metadata().ok().map(|found| Stamp::of(&found));
+    let found: Vec<(&PathBuf, Stamp)> = locks
         .iter()
-        .filter(|lock| is_shared(repo, lock))
-        .cloned()
+        .filter_map(|lock| Some((lock, stamp(lock)?)))
         .collect();
-    for _ in 0..TURNS {
-        if shared.iter().all(|lock| !lock.exists()) || git_at_work(repo, true) != Some(true) {
-            return;
+    let left = || {
+        let left = found.iter().filter(|(lock, found)| stamp(lock) == Some(*found));
+        left.map(|(lock, _)| (*lock).clone()).collect::<Vec<PathBuf>>()
+    };
+    let begun = Instant::now();
+    loop {
+        let left = left();
+        let waited = begun.elapsed();
+        let is_longest = waited >= MOMENT * TURNS;
+        if left.is_empty() || is_longest {
+            return left;
         }
-        wait_for_locks(&shared).await;
+        let may_last =
+            || left.iter().any(|lock| is_shared(repo, lock)) && git_at_work(repo, true) == Some(true);
+        if waited >= MOMENT && !may_last() {
+            return left;
+        }
+        sleep(POLL).await;
     }
 }
 
@@ -71,18 +89,17 @@ pub async fn wait(repo: &Repo, locks: &[PathBuf]) {
 ///
 /// # Errors
 /// If another git process may hold a lock; nothing is removed then.
-pub async fn remove_stale(repo: &Repo, mut found: Vec<PathBuf>) -> Result<usize, GitError> {
-    wait(repo, &found).await;
-    found.retain(|lock| lock.exists());
-    let Some(first) = found.first() else { return Ok(0) };
-    let any_is_shared = found.iter().any(|lock| is_shared(repo, lock));
+pub async fn remove_stale(repo: &Repo, found: &[PathBuf]) -> Result<usize, GitError> {
+    let stuck = stuck(repo, found).await;
+    let Some(first) = stuck.first() else { return Ok(0) };
+    let any_is_shared = stuck.iter().any(|lock| is_shared(repo, lock));
     if git_at_work(repo, any_is_shared) != Some(false) {
         return Err(GitError::Locked(first.clone()));
     }
-    for lock in &found {
+    for lock in &stuck {
         remove_file(lock)?;
     }
-    Ok(found.len())
+    Ok(stuck.len())
 }
 
 /// Lists the top directories of all work trees of a repository, from git's files alone.
@@ -146,6 +163,28 @@ fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_lock_that_another_git_has_taken_since_is_not_stuck() {
+        let dir = tempfile::tempdir().unwrap();
+        duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
+        let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
+        let (lock, next) = (
+            repo.common_dir.join("packed-refs.lock"),
+            repo.common_dir.join("next"),
+        );
+        fs::write(&lock, "").unwrap();
+        let taken_anew = async {
+            // After the first look, which does not wait for anything.
+            tokio::task::yield_now().await;
+            fs::write(&next, "").unwrap();
+            fs::rename(&next, &lock).unwrap();
+        };
+        let locks = [lock.clone()];
+        let (stuck, ()) = tokio::join!(stuck(&repo, &locks), taken_anew);
+        assert_eq!(stuck, [] as [PathBuf; 0]);
+        assert!(lock.exists());
+    }
 
     #[test]
     fn only_a_git_that_works_here_or_may_do_so_counts() {

@@ -30,6 +30,7 @@ mod ref_file;
 mod refs;
 pub mod remote;
 mod shallow;
+mod stamp;
 mod stash;
 mod switch;
 pub mod worktree;

@@ -47,7 +47,7 @@ impl Repo {
     /// If another git process may hold it.
     pub async fn free_shallow_file(&self) -> Result<(), GitError> {
         let lock = lock_of(&self.shallow_file());
-        locks::remove_stale(self, vec![lock]).await.map(|_| ())
+        locks::remove_stale(self, &[lock]).await.map(|_| ())
     }
 
     /// Removes commits from the shallow file that were added since `before` although their parents are present; returns

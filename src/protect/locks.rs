@@ -18,7 +18,7 @@ pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usiz
         // Git never makes such a lock.
         set_aside(other, &site.trash().join("damaged"))?;
     }
-    Ok(locks::remove_stale(site.repo, found).await?)
+    Ok(locks::remove_stale(site.repo, &found).await?)
 }
 
 /// Returns whether another git process may hold a lock now.

@@ -128,8 +128,11 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
             .into());
         }
     }
-    locks::wait(target, &locks::of_git(target)).await;
-    if let Some(lock) = locks::of_git(target).into_iter().next() {
+    if let Some(lock) = locks::stuck(target, &locks::of_git(target))
+        .await
+        .into_iter()
+        .next()
+    {
         return Err(GitError::Locked(lock).into());
     }
     let head = target.head().await?;

@@ -77,8 +77,7 @@ pub(super) async fn check(
     if let Some(operation) = operations_in_progress(repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
-    locks::wait(repo, &locks::of_git(repo)).await;
-    if let Some(lock) = locks::of_git(repo).into_iter().next() {
+    if let Some(lock) = locks::stuck(repo, &locks::of_git(repo)).await.into_iter().next() {
         return Err(GitError::Locked(lock).into());
     }
     if let Some(branch) = &context.head.branch {

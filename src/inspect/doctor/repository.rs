@@ -9,7 +9,7 @@ use super::Notes;
 use crate::engine::outdated;
 use crate::engine::stories::{progress_of, wanted};
 use crate::error::Error;
-use crate::git::index::{lock_of, wait_for_locks};
+use crate::git::index::lock_of;
 use crate::git::{Head, RefInfo, Repo, discover, locks};
 use crate::install::repository_hooks;
 use crate::names::Change;
@@ -115,9 +115,7 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     let mut locks = locks::of_git(repo);
     // It stops a fetch alone.
     locks.push(lock_of(&repo.shallow_file()));
-    // Most locks are released in a moment.
-    wait_for_locks(&locks).await;
-    locks.retain(|lock| lock.exists());
+    let locks = locks::stuck(repo, &locks).await;
     if locks.is_empty() {
         return;
     }
