@@ -5,8 +5,13 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
+/// The filter without `-v`.
+const USUAL: &str = "warn";
 /// The filter for each command in short with its time, and nothing else.
 const VERBOSE: &str = "warn,git_ralph::command=debug";
 /// The filter for each command whole as well, with its environment.
@@ -14,20 +19,26 @@ const VERY_VERBOSE: &str = "warn,git_ralph::command=trace";
 
 /// Begins to trace to standard error.
 pub fn begin(verbose: u8) {
-    let wanted = env::var("GIT_RALPH_LOG").ok().filter(|filter| !filter.is_empty());
-    let filter = match (wanted, verbose) {
-        (Some(filter), _) => filter,
-        (None, 0) => "warn".to_owned(),
-        (None, 1) => VERBOSE.to_owned(),
-        (None, _) => VERY_VERBOSE.to_owned(),
+    let usual = match verbose {
+        0 => USUAL,
+        1 => VERBOSE,
+        _ => VERY_VERBOSE,
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(filter))
+    let wanted = env::var("GIT_RALPH_LOG").ok().filter(|filter| !filter.is_empty());
+    let filter = wanted.as_deref().unwrap_or(usual).parse::<Targets>();
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| Lines)
         .with_target(false)
         .with_level(false)
-        .without_time()
+        .without_time();
+    let is_wrong = filter.as_ref().err().map(ToString::to_string);
+    let filter = filter.or_else(|_| usual.parse()).unwrap_or_default();
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
         .init();
+    if let Some(why) = is_wrong {
+        tracing::warn!("GIT_RALPH_LOG is not used: {why}");
+    }
 }
 
 /// True while the view has the screen.

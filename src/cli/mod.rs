@@ -1,6 +1,7 @@
 //! Arguments that several commands share, and the completion of words by a shell.
 
 pub mod complete;
+mod verb;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 
 use self::complete::{adapters, agents, loops, story_lists};
+pub use self::verb::Verb;
 use crate::engine::Place;
 use crate::settings::{Limit, Options, parse_duration};
 

@@ -53,7 +53,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
-use crate::cli;
+use crate::cli::{self, Verb};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{self, AttemptOptions, Context, Loop, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
@@ -99,97 +99,98 @@ pub struct Cli {
     pub colour: Option<Colour>,
 }
 
-/// The verbs.
+/// The verbs. The arguments of one are built when it is needed.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Begin a loop: save your state, and create the branch ralph/<change>
     ///
     /// Saves everything you have (staged, unstaged, untracked) in a ref, points HEAD to the branch ralph/<change>
     /// and commits the work tree there as "initial state". Touches no file. If the loop is already active, shows
     /// where it stands.
-    Start(start::Args),
+    Start(Verb<start::Args>),
     /// Have the agent attempt the first open story
     ///
     /// COMPLETE makes a checkpoint. Otherwise what the agent did is saved in a ref, and the work tree is reset to
     /// the last checkpoint. To try a failed story again, use git ralph retry.
-    Next(cli::StepArgs),
+    Next(Verb<cli::StepArgs>),
     /// Have the agent attempt the failed story again, with the reason in its prompt
-    Retry(cli::StepArgs),
+    Retry(Verb<cli::StepArgs>),
     /// Close a loop: bring the work back to the original branch, or stay on the loop's branch
     ///
     /// Without a choice, asks on a terminal.
-    Finish(finish::Args),
+    Finish(Verb<finish::Args>),
     /// Start or resume a loop, and attempt stories until none is left or a limit is reached
-    Run(run::Args),
+    Run(Verb<run::Args>),
     /// Watch loops while they run, in any terminal
     ///
     /// Follows every active loop of the repository, or one, from its files alone: it holds nothing, and leaving it stops
     /// nothing. Ends with the exit code of the loop when its run ends.
-    Watch(watch::Args),
+    Watch(Verb<watch::Args>),
     /// End git ralph run after the attempt that is running, or at once
-    Stop(stop::Args),
+    Stop(Verb<stop::Args>),
     /// Show where a loop stands and which command comes next; without a change, all loops
-    Status(status::Args),
+    Status(Verb<status::Args>),
     /// List the stories of a change as git-ralph reads them, with warnings
-    Stories(stories::Args),
+    Stories(Verb<stories::Args>),
     /// Print the prompt of the next attempt; run nothing
-    Prompt(prompt::Args),
+    Prompt(Verb<prompt::Args>),
     /// List the attempts of a loop, or show what one of them printed
-    Log(log::Args),
+    Log(Verb<log::Args>),
     /// Report a loop: a page, Markdown, JSON or JUnit
     ///
     /// Writes one HTML file without scripts, and prints its path: a timeline, every attempt, why those failed that
     /// failed, what was changed, what happened in between, and sums.
-    Report(report::Args),
+    Report(Verb<report::Args>),
     /// Accept the work tree as the finished story: run the gates, then make the checkpoint
-    Complete(cli::ManualArgs),
+    Complete(Verb<cli::ManualArgs>),
     /// Mark the story as failed: save the work, then undo it; the attempt counts
-    Fail(fail::Args),
+    Fail(Verb<fail::Args>),
     /// Reset the work tree to the checkpoint, after saving the work; no attempt counts
-    Revert(cli::ManualArgs),
+    Revert(Verb<cli::ManualArgs>),
     /// Skip a story
-    Skip(skip::Args),
+    Skip(Verb<skip::Args>),
     /// Restore the state before the loop; the loop's work stays in a ref
     ///
     /// HEAD, index (what was staged) and all files that git does not ignore become what they were before git ralph
     /// start. Prints which ignored files are gone and cannot be restored. The current state stays in the ref refs/ralph/<change>/finished.
-    Abort(cli::ManualArgs),
+    Abort(Verb<cli::ManualArgs>),
     /// Show what the loop, or one attempt, changed
-    Diff(diff::Args),
+    Diff(Verb<diff::Args>),
     /// Bring the work of a failed attempt back into the work tree
-    Restore(restore::Args),
+    Restore(Verb<restore::Args>),
     /// Remove old refs, logs and trash of finished loops (ralph.keepAttempts)
-    Prune(prune::Args),
+    Prune(Verb<prune::Args>),
     /// Put a loop on a git remote, so that it can go on elsewhere
     ///
     /// State, events, learnings and failed attempts travel in one ref, which only moves from where it was last seen. The
     /// branch ralph/<change> is copied beside it, for people and pull requests. Nobody holds the loop there afterwards.
-    Push(push::Args),
+    Push(Verb<push::Args>),
     /// Bring a loop here from a git remote
     ///
     /// Goes to the loop's checkpoint in this work tree, which must have no uncommitted changes. Retries, reasons and the
     /// log go on where they were.
-    Pull(pull::Args),
+    Pull(Verb<pull::Args>),
     /// List the changes that are left to do: those of this work tree, and the loops on a git remote
-    Queue(queue::Args),
+    Queue(Verb<queue::Args>),
     /// Check git, the agents and the repository, and show how to fix what is wrong
     ///
     /// Lists the agents known by name, which of them are installed, their versions and command lines, and which one
     /// a loop would use. Prints what to type for each problem.
-    Doctor(doctor::Args),
+    Doctor(Verb<doctor::Args>),
     /// Show a whole loop in a throwaway repository, with a scripted agent
-    Demo(demo::Args),
+    Demo(Verb<demo::Args>),
     /// Install the manual pages and the shell completions
     ///
     /// After that git ralph --help shows the manual page, and bash, zsh and fish complete git ralph. Prints each
     /// path that it writes. Needs no repository.
-    Install(install::Args),
+    Install(Verb<install::Args>),
     /// Manage hooks that report your own commits, or that let an agent's own session drive the loop
-    Hooks(hooks::Args),
+    Hooks(Verb<hooks::Args>),
     /// Show the manual page of git-ralph or of a command
-    Help(help::Args),
+    Help(Verb<help::Args>),
     /// Print the version of git-ralph
-    Version(version::Args),
+    Version(Verb<version::Args>),
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,
@@ -199,7 +200,7 @@ pub enum Command {
 /// nothing else.
 #[must_use]
 pub fn to_complete() -> clap::Command {
-    let command = Cli::command();
+    let mut command = Cli::command();
     if env::args_os().last().is_some_and(|word| !word.is_empty()) {
         return command;
     }
@@ -207,11 +208,9 @@ pub fn to_complete() -> clap::Command {
         let is_option = !arg.is_positional();
         arg.hide(is_option)
     };
-    command
-        .disable_help_flag(true)
-        .disable_version_flag(true)
-        .mut_args(hide)
-        .mut_subcommands(|verb| verb.mut_args(hide))
+    command = command.disable_help_flag(true).disable_version_flag(true);
+    command.build();
+    command.mut_args(hide).mut_subcommands(|verb| verb.mut_args(hide))
 }
 
 /// Parses the use of colours.
@@ -230,39 +229,41 @@ pub async fn run(cli: Cli) -> Exit {
     };
     screen.settle_colours(None);
     let result = match cli.command {
-        Command::Start(args) => Box::pin(start::run(with_json(&mut screen, args.json), args)).await,
-        Command::Next(args) => next::run(with_json(&mut screen, args.json), args).await,
-        Command::Retry(args) => retry::run(with_json(&mut screen, args.json), args).await,
-        Command::Finish(args) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
-        Command::Run(args) if args.any => Box::pin(any::run(with_json(&mut screen, args.json), args)).await,
-        Command::Run(args) if args.changes.len() > 1 => {
+        Command::Start(Verb(args)) => Box::pin(start::run(with_json(&mut screen, args.json), args)).await,
+        Command::Next(Verb(args)) => next::run(with_json(&mut screen, args.json), args).await,
+        Command::Retry(Verb(args)) => retry::run(with_json(&mut screen, args.json), args).await,
+        Command::Finish(Verb(args)) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
+        Command::Run(Verb(args)) if args.any => {
+            Box::pin(any::run(with_json(&mut screen, args.json), args)).await
+        }
+        Command::Run(Verb(args)) if args.changes.len() > 1 => {
             Box::pin(several::run(with_json(&mut screen, args.json), args)).await
         }
-        Command::Run(args) => Box::pin(run::run(with_json(&mut screen, args.json), args)).await,
-        Command::Watch(args) => Box::pin(watch::run(screen, args)).await,
-        Command::Stop(args) => stop::run(screen, args).await,
-        Command::Status(args) => Box::pin(status::run(screen, args)).await,
-        Command::Stories(args) => Box::pin(stories::run(screen, args)).await,
-        Command::Prompt(args) => prompt::run(screen, args).await,
-        Command::Log(args) => Box::pin(log::run(screen, args)).await,
-        Command::Report(args) => Box::pin(report::run(screen, args)).await,
-        Command::Complete(args) => complete::run(with_json(&mut screen, args.json), args).await,
-        Command::Fail(args) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
-        Command::Revert(args) => revert::run(with_json(&mut screen, args.json), args).await,
-        Command::Skip(args) => skip::run(screen, args).await,
-        Command::Abort(args) => abort::run(with_json(&mut screen, args.json), args).await,
-        Command::Diff(args) => Box::pin(diff::run(screen, args)).await,
-        Command::Restore(args) => restore::run(screen, args).await,
-        Command::Prune(args) => prune::run(screen, args).await,
-        Command::Push(args) => Box::pin(push::run(screen, args)).await,
-        Command::Pull(args) => Box::pin(pull::run(screen, args)).await,
-        Command::Queue(args) => Box::pin(queue::run(screen, args)).await,
-        Command::Doctor(args) => doctor::run(screen, args).await,
-        Command::Demo(args) => demo::run(with_json(&mut screen, args.json), args).await,
-        Command::Install(args) => install::run(screen, args).await,
-        Command::Hooks(args) => hooks::run(screen, args).await,
-        Command::Help(args) => help::run(screen, args).await,
-        Command::Version(args) => version::run(screen, args).await,
+        Command::Run(Verb(args)) => Box::pin(run::run(with_json(&mut screen, args.json), args)).await,
+        Command::Watch(Verb(args)) => Box::pin(watch::run(screen, args)).await,
+        Command::Stop(Verb(args)) => stop::run(screen, args).await,
+        Command::Status(Verb(args)) => Box::pin(status::run(screen, args)).await,
+        Command::Stories(Verb(args)) => Box::pin(stories::run(screen, args)).await,
+        Command::Prompt(Verb(args)) => prompt::run(screen, args).await,
+        Command::Log(Verb(args)) => Box::pin(log::run(screen, args)).await,
+        Command::Report(Verb(args)) => Box::pin(report::run(screen, args)).await,
+        Command::Complete(Verb(args)) => complete::run(with_json(&mut screen, args.json), args).await,
+        Command::Fail(Verb(args)) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
+        Command::Revert(Verb(args)) => revert::run(with_json(&mut screen, args.json), args).await,
+        Command::Skip(Verb(args)) => skip::run(screen, args).await,
+        Command::Abort(Verb(args)) => abort::run(with_json(&mut screen, args.json), args).await,
+        Command::Diff(Verb(args)) => Box::pin(diff::run(screen, args)).await,
+        Command::Restore(Verb(args)) => restore::run(screen, args).await,
+        Command::Prune(Verb(args)) => prune::run(screen, args).await,
+        Command::Push(Verb(args)) => Box::pin(push::run(screen, args)).await,
+        Command::Pull(Verb(args)) => Box::pin(pull::run(screen, args)).await,
+        Command::Queue(Verb(args)) => Box::pin(queue::run(screen, args)).await,
+        Command::Doctor(Verb(args)) => doctor::run(screen, args).await,
+        Command::Demo(Verb(args)) => demo::run(with_json(&mut screen, args.json), args).await,
+        Command::Install(Verb(args)) => install::run(screen, args).await,
+        Command::Hooks(Verb(args)) => hooks::run(screen, args).await,
+        Command::Help(Verb(args)) => help::run(screen, args).await,
+        Command::Version(Verb(args)) => version::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
     let exit = result.unwrap_or_else(|error| {

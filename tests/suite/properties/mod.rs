@@ -40,6 +40,7 @@ mod sources;
 mod submodules;
 mod terminal;
 mod times;
+mod trace;
 mod trackers;
 mod undone;
 mod waiting;
