@@ -51,18 +51,25 @@ impl<'o> Context<'o> {
     /// # Errors
     /// If `dir` is not inside a work tree, or a setting is invalid.
     pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
-        let stop = Stop::listen().await.map_err(|source| Error::System {
+        // Git finds the same configuration from here as from the top; the first git is started before anything else.
+        let here = Git::at(dir);
+        let in_files = discover_in_files(dir);
+        let asked = async {
+            match in_files {
+                Some(_) => None,
+                None => Some(discover(dir).await),
+            }
+        };
+        let (mut configuration, asked, stop) =
+            tokio::join!(Configuration::read(&here), asked, Stop::listen());
+        let stop = stop.map_err(|source| Error::System {
             what: "listen for signals",
             source,
         })?;
-        // Git finds the same configuration from here as from the top.
-        let here = Git::at(dir);
-        let (mut found, mut configuration) = match discover_in_files(dir) {
-            Some(found) => match Configuration::read(&here).await {
-                Ok(configuration) if configuration.places == Places::Usual => (Ok(found), Ok(configuration)),
-                other => (discover(dir).await, other),
-            },
-            None => tokio::join!(discover(dir), Configuration::read(&here)),
+        let mut found = match (asked, in_files, &configuration) {
+            (Some(found), ..) => found,
+            (None, Some(found), Ok(told)) if told.places == Places::Usual => Ok(found),
+            (None, ..) => discover(dir).await,
         };
         if let Err(GitError::Failed { words, .. }) = &found {
             match damaged::mend(dir, words, observer).await {
