@@ -6,9 +6,6 @@ use super::discover::Repo;
 use super::index_file::{self, GITLINK};
 use crate::names::Oid;
 
-/// Index size, in bytes, above which git compares two trees faster than git-ralph compares two indexes.
-const LARGE: u64 = 1024 * 1024;
-
 /// The differences between a tree and another.
 #[derive(Debug, Default)]
 pub(super) struct New {
@@ -18,12 +15,8 @@ pub(super) struct New {
     pub links: Vec<Vec<u8>>,
 }
 
-/// Compares two indexes instead of the trees that they hold; returns `None` if they are too large for that to be
-/// faster, or do not certainly hold these trees.
+/// Compares two indexes instead of the trees that they hold; returns `None` if they do not certainly hold these trees.
 pub(super) fn compared(repo: &Repo, known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
-    if known.metadata().ok()?.len() > LARGE {
-        return None;
-    }
     let (was, is) = (repo.read_index(known).ok()?, repo.read_index(index).ok()?);
     if was.index()?.tree() != Some(base) || is.index()?.tree() != Some(tree) {
         return None;
