@@ -322,7 +322,7 @@ impl Repo {
         // Only git-ralph works on it, but a git that was killed may have left its lock.
         let lock = lock_of(to);
         if lock.exists() {
-            wait_for(&lock).await;
+            wait_while(|| lock.exists()).await;
             discard(&lock)?;
         }
         let known = self.read_index(from).ok();
@@ -382,10 +382,10 @@ impl Repo {
     }
 }
 
-/// Waits a moment for a lock to be released.
-async fn wait_for(lock: &Path) {
+/// Waits a moment for locks to be released, in which most are.
+pub(super) async fn wait_while(is_held: impl Fn() -> bool) {
     let deadline = tokio::time::Instant::now() + LOCK_WAIT / 5;
-    while lock.exists() && tokio::time::Instant::now() < deadline {
+    while is_held() && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(LOCK_POLL).await;
     }
 }

@@ -3,22 +3,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use tokio::time::sleep;
 
 use super::command::GitError;
 use super::discover::Repo;
-use super::index::lock_of;
+use super::index::{lock_of, wait_while};
 use super::layout::path_in;
 use super::stamp::Stamp;
 use crate::fs::remove_file;
 use crate::processes::{Program, Table, ourselves, program};
 
-/// Time in which most locks are released, and the longest time for one that another work tree may hold, in such times.
-const MOMENT: Duration = Duration::from_secs(1);
+/// Number of moments for which a lock that another work tree may hold is waited for.
 const TURNS: u32 = 11;
-const POLL: Duration = Duration::from_millis(50);
 
 /// Returns git's existing locks, except those of single refs.
 #[must_use]
@@ -55,33 +50,40 @@ pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     names.iter().any(|name| lock == repo.common_dir.join(name))
 }
 
+/// Refuses a repository in which a git holds a lock, or left one.
+///
+/// # Errors
+/// [`GitError::Locked`] with the first lock that is not released.
+pub async fn require_free(repo: &Repo) -> Result<(), GitError> {
+    match stuck(repo, &of_git(repo)).await.into_iter().next() {
+        Some(lock) => Err(GitError::Locked(lock)),
+        None => Ok(()),
+    }
+}
+
 /// Waits for locks to be released: a moment, and longer for those that all work trees share while a git works in any of
-/// them. Returns those that were not. A lock of the same name that another git has taken since is not one of them.
+/// them. Returns those that were not. Of the shared ones, gits take one after the other, and each waits for its turn: a
+/// lock of the same name that another git has taken since does not count.
 pub async fn stuck(repo: &Repo, locks: &[PathBuf]) -> Vec<PathBuf> {
     let stamp = |lock: &Path| lock.symlink_metadata().ok().map(|found| Stamp::of(&found));
     let found: Vec<(&PathBuf, Stamp)> = locks
         .iter()
         .filter_map(|lock| Some((lock, stamp(lock)?)))
         .collect();
+    let is_held = |lock: &Path, found| stamp(lock).is_some_and(|now| now == found || !is_shared(repo, lock));
     let left = || {
-        let left = found.iter().filter(|(lock, found)| stamp(lock) == Some(*found));
+        let left = found.iter().filter(|(lock, found)| is_held(lock, *found));
         left.map(|(lock, _)| (*lock).clone()).collect::<Vec<PathBuf>>()
     };
-    let begun = Instant::now();
-    loop {
+    for _ in 0..TURNS {
+        wait_while(|| !left().is_empty()).await;
         let left = left();
-        let waited = begun.elapsed();
-        let is_longest = waited >= MOMENT * TURNS;
-        if left.is_empty() || is_longest {
+        let is_waited_for = left.iter().any(|lock| is_shared(repo, lock));
+        if !is_waited_for || git_at_work(repo, true) != Some(true) {
             return left;
         }
-        let may_last =
-            || left.iter().any(|lock| is_shared(repo, lock)) && git_at_work(repo, true) == Some(true);
-        if waited >= MOMENT && !may_last() {
-            return left;
-        }
-        sleep(POLL).await;
     }
+    left()
 }
 
 /// Removes the locks that no process holds; returns their number. A git that runs in another window gets a moment to
@@ -184,6 +186,22 @@ mod tests {
         let (stuck, ()) = tokio::join!(stuck(&repo, &locks), taken_anew);
         assert_eq!(stuck, [] as [PathBuf; 0]);
         assert!(lock.exists());
+    }
+
+    #[tokio::test]
+    async fn a_lock_of_the_work_tree_counts_whoever_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
+        let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
+        let locks = [repo.git_dir.join("index.lock")];
+        fs::write(&locks[0], "").unwrap();
+        let written = async {
+            tokio::task::yield_now().await;
+            // Git writes it while it holds it, and may then ask for a message.
+            fs::write(&locks[0], "an index").unwrap();
+        };
+        let (stuck, ()) = tokio::join!(stuck(&repo, &locks), written);
+        assert_eq!(stuck, locks);
     }
 
     #[test]

@@ -128,13 +128,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
             .into());
         }
     }
-    if let Some(lock) = locks::stuck(target, &locks::of_git(target))
-        .await
-        .into_iter()
-        .next()
-    {
-        return Err(GitError::Locked(lock).into());
-    }
+    locks::require_free(target).await?;
     let head = target.head().await?;
     let git = &target.git;
     let from = match &head.oid {

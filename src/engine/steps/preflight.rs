@@ -11,7 +11,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, Place, agent_of};
 use crate::error::Error;
 use crate::git::index::Entries;
-use crate::git::{GitError, RefInfo, locks, operations_in_progress};
+use crate::git::{RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::prompt::{self, Template};
@@ -77,9 +77,7 @@ pub(super) async fn check(
     if let Some(operation) = operations_in_progress(repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
-    if let Some(lock) = locks::stuck(repo, &locks::of_git(repo)).await.into_iter().next() {
-        return Err(GitError::Locked(lock).into());
-    }
+    locks::require_free(repo).await?;
     if let Some(branch) = &context.head.branch {
         if *branch == change.branch_ref() {
             let state = Store::new(&repo.common_dir, change).load()?;
