@@ -31,12 +31,12 @@ pub fn begin(verbose: u8) {
         .with_target(false)
         .with_level(false)
         .without_time();
-    let is_wrong = filter.as_ref().err().map(ToString::to_string);
+    let wrong = filter.as_ref().err().map(ToString::to_string);
     let filter = filter.or_else(|_| usual.parse()).unwrap_or_default();
     tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .init();
-    if let Some(why) = is_wrong {
+    if let Some(why) = wrong {
         tracing::warn!("GIT_RALPH_LOG is not used: {why}");
     }
 }
