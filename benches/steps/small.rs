@@ -20,10 +20,10 @@ pub fn startup() {
     println!("\n| command | ratio | ms | git processes |");
     println!("|---|---:|---:|---:|");
     for (ours, theirs) in [
-        ([RALPH.as_str(), "--version"], vec!["git", "--version"]),
-        ([RALPH.as_str(), "status"], vec!["git", "rev-parse", "HEAD"]),
+        (vec![RALPH.as_str(), "--version"], ["git", "--version"]),
+        (vec![RALPH.as_str(), "status", "--short"], ["git", "--version"]),
     ] {
-        let name = format!("git-ralph {} / {}", ours[1], theirs.join(" "));
+        let name = format!("git-ralph {} / {}", ours[1..].join(" "), theirs.join(" "));
         let (ours, theirs) = ([Line::new(&ours)], [Line::new(&theirs)]);
         let (mut mine, mut plain) = (Vec::new(), Vec::new());
         for _ in 0..PAIRS {
