@@ -92,7 +92,7 @@ impl Advise for ProcessError {
     fn advice(&self) -> Advice {
         match self {
             Self::Immortal(_) => hint("kill them, then run: git ralph status"),
-            Self::Log(_) => Advice::default(),
+            Self::Log(_) => hint("its processes were ended; to see what comes next: git ralph status"),
         }
     }
 }
@@ -116,7 +116,8 @@ pub trait Listener {
 /// Runs a job until nothing of it is alive. All output goes to `log` and to `listener`.
 ///
 /// # Errors
-/// If the log cannot be written, or a process cannot be ended; the caller must not touch the work tree then.
+/// If the log cannot be written, or a process cannot be ended; the caller must not touch the work tree then. Whatever
+/// the error, every process that can be ended has been.
 pub async fn run(
     job: Job,
     log: &mut File,
@@ -141,8 +142,12 @@ pub async fn run(
     }
     feed(&mut child, job.stdin);
     let mut pipes = Pipes::of(&mut child);
-    let mut tee = Tee { log, listener };
-    let why = watch(
+    let mut tee = Tee {
+        log: Some(log),
+        listener,
+        late: None,
+    };
+    let ending = watch(
         &processes,
         &mut child,
         &mut pipes,
@@ -151,23 +156,28 @@ pub async fn run(
         job.timeout,
         job.idle_timeout,
     )
-    .await?;
-    if matches!(why, Ending::Interrupted(_)) {
+    .await;
+    // No return before all have been ended: whoever is alive now would go on without us.
+    if matches!(ending, Ok(Ending::Interrupted(_))) {
         tee.listener.stopping();
     }
-    let asked_to_end = !matches!(why, Ending::Exited(_) | Ending::Killed(_));
+    let asked_to_end = !matches!(ending, Ok(Ending::Exited(_) | Ending::Killed(_)));
     let left_running = end_all(&processes, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
     let deadline = Instant::now() + DRAIN;
     while pipes.open() {
         tokio::select! {
-            chunk = pipes.read() => tee.take(&chunk)?,
+            chunk = pipes.read() => tee.take_late(&chunk),
             () = sleep_until(deadline) => break,
         }
     }
-    Ok(Ended {
-        ending: why,
-        left_running: if asked_to_end { 0 } else { left_running },
-    })
+    let ending = ending.map_err(ProcessError::Log)?;
+    match tee.late {
+        Some(error) => Err(ProcessError::Log(error)),
+        None => Ok(Ended {
+            ending,
+            left_running: if asked_to_end { 0 } else { left_running },
+        }),
+    }
 }
 
 type Child = Box<dyn ChildWrapper>;
@@ -204,6 +214,10 @@ fn feed(child: &mut Child, bytes: Vec<u8>) {
     }
 }
 
+/// Waits until the process has ended or has to be ended.
+///
+/// # Errors
+/// If the log cannot be written.
 async fn watch(
     processes: &AttemptProcesses,
     child: &mut Child,
@@ -212,7 +226,7 @@ async fn watch(
     stop: &mut Stop,
     timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
-) -> Result<Ending, ProcessError> {
+) -> io::Result<Ending> {
     let begun = Instant::now();
     let mut patience = Patience::begin(begun, timeout, idle_timeout);
     let mut seconds = interval_at(begun + SECOND, SECOND);
@@ -295,24 +309,37 @@ async fn end_all(
             }
             // Reaping the leader takes it off the list of the living.
             _ = child.wait(), if !reaped => reaped = true,
-            chunk = pipes.read(), if pipes.open() => tee.take(&chunk)?,
+            chunk = pipes.read(), if pipes.open() => tee.take_late(&chunk),
         }
     }
 }
 
 /// Copies output to the log and to the listener.
 struct Tee<'a> {
-    log: &'a mut File,
+    /// The log, until it cannot be written.
+    log: Option<&'a mut File>,
     listener: &'a mut dyn Listener,
+    /// The failure to write what was printed while the processes were being ended.
+    late: Option<io::Error>,
 }
 
 impl Tee<'_> {
-    fn take(&mut self, chunk: &Chunk) -> Result<(), ProcessError> {
-        self.log.write_all(&chunk.bytes).map_err(ProcessError::Log)?;
+    fn take(&mut self, chunk: &Chunk) -> io::Result<()> {
         if !chunk.bytes.is_empty() {
             self.listener.output(chunk.stream, &chunk.bytes);
         }
-        Ok(())
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let written = log.write_all(&chunk.bytes);
+        if written.is_err() {
+            self.log = None;
+        }
+        written
+    }
+
+    fn take_late(&mut self, chunk: &Chunk) {
+        if let Err(error) = self.take(chunk) {
+            self.late = Some(error);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The list is shared by all work trees, and anybody may change it at any time.
 
-use super::command::{Git, GitError};
+use super::command::{Git, GitError, failure};
 use crate::names::Oid;
 
 /// Number of times that the list may change while an entry is being dropped.
@@ -53,22 +53,28 @@ impl Git {
     /// If git cannot read or write the stash, or it keeps changing.
     pub async fn stash_drop(&self, oid: &Oid) -> Result<Vec<StashEntry>, GitError> {
         let mut stored_again = Vec::new();
-        let mut last = String::new();
-        for _ in 0..TURNS {
+        let mut turns = TURNS;
+        loop {
+            turns -= 1;
             let list = self.stash_list().await?;
             let Some(at) = list.iter().position(|entry| entry.oid == *oid) else {
                 return Ok(stored_again);
             };
             let name = format!("stash@{{{at}}}");
             let output = self.cmd("stash", ["drop", &name]).any_exit().await?;
-            last = String::from_utf8_lossy(&output.stdout).into_owned();
             if output.code != Some(0) {
                 // The list has become shorter, or another git holds its lock.
-                continue;
+                if turns > 0 {
+                    continue;
+                }
+                return Err(failure("stash drop", &output));
             }
-            let Some(dropped) = named_in(&last) else {
-                break;
+            let answer = String::from_utf8_lossy(&output.stdout);
+            let not_understood = || GitError::Answer {
+                verb: "stash drop".to_owned(),
+                answer: answer.chars().take(200).collect(),
             };
+            let dropped = named_in(&answer).ok_or_else(not_understood)?;
             if dropped == *oid {
                 return Ok(stored_again);
             }
@@ -82,11 +88,10 @@ impl Git {
             };
             self.stash_store(&entry).await?;
             stored_again.push(entry);
+            if turns == 0 {
+                return Err(not_understood());
+            }
         }
-        Err(GitError::Answer {
-            verb: "stash drop".to_owned(),
-            answer: last.chars().take(200).collect(),
-        })
     }
 }
 

@@ -191,3 +191,19 @@ exec sleep 1000"#,
     assert!(ended.is_ok(), "the process {other} was not left alone");
     wait_until("it has ended", || sandbox.alive().is_empty());
 }
+
+#[test]
+fn an_agent_whose_log_cannot_be_written_is_ended() {
+    let (sandbox, agent) = started("head -c 100000 /dev/zero | tr '\\0' x; sleep 1000; complete");
+    // No file can be larger than 32 KiB.
+    let script = "trap '' XFSZ; ulimit -f 64; exec git-ralph \"$@\"";
+    let words = ["-c", script, "sh", "next", CHANGE, "--", &agent];
+    let output = sandbox.cmd("sh").args(words).run().exits(1);
+    let says = "cannot write the log of the attempt";
+    assert!(output.stderr.contains(says), "{}", output.stderr);
+    sandbox.nothing_is_alive();
+    // It was cut off, which the next command sees.
+    sandbox.ralph(&["revert"]).exits(0);
+    is_undone(&sandbox);
+    assert_eq!(sandbox.verdict(), "interrupted");
+}
