@@ -436,6 +436,24 @@ impl Repo {
             .await
     }
 
+    /// Looks at all files of `index`, so that those that only seem to differ no longer do (git-update-index(1),
+    /// `--refresh`).
+    ///
+    /// # Errors
+    /// If git cannot read or write the index. That files differ is no error.
+    pub async fn refresh(&self, index: &Path) -> Result<(), GitError> {
+        let output = self
+            .git
+            .cmd("update-index", ["--refresh"])
+            .index(index)
+            .any_exit()
+            .await?;
+        match output.code {
+            Some(0 | 1) => Ok(()),
+            _ => Err(failure("update-index", &output)),
+        }
+    }
+
     /// Reads only the tracked files into `index` and into a tree; ignores untracked files.
     ///
     /// # Errors

@@ -129,7 +129,8 @@ impl Advise for FinishRefusal {
                 hint(format!("git ralph finish {other}, or: --into <another work tree>")).exit(Exit::Person)
             }
             Self::NotWritten { change, path, .. } => hint(format!(
-                "put what is in the way elsewhere, then: git ralph status {change} (see git -C {} status)",
+                "remove the cause, or put what is in the way elsewhere, then: git ralph status {change} (see git -C {} \
+                 status)",
                 quoted(&path.to_string_lossy())
             ))
             .exit(Exit::Person),

@@ -189,12 +189,7 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
     let index = target_index(open);
     let made = target.private_index(&target.index(), &index, Some(from)).await?;
     target.show_paths(&index, &made.entries.hidden()).await?;
-    let git = &target.git;
-    // This only compares; that files differ is no failure.
-    git.cmd("update-index", ["-q", "--refresh"])
-        .index(&index)
-        .any_exit()
-        .await?;
+    target.refresh(&index).await?;
     let args = [
         "--name-only",
         "-z",
@@ -203,7 +198,7 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
         from.as_str(),
         "--",
     ];
-    let changed = git.cmd("diff-index", args).index(&index).fields().await?;
+    let changed = target.git.cmd("diff-index", args).index(&index).fields().await?;
     index::discard(&index)?;
     Ok(changed)
 }
@@ -237,10 +232,7 @@ async fn carry_out(open: &mut Loop<'_>, plan: &LeavePlan, target: Option<&Repo>)
         .index(&work)
         .done()
         .await?;
-    git.cmd("update-index", ["-q", "--refresh"])
-        .index(&work)
-        .any_exit()
-        .await?;
+    repo.refresh(&work).await?;
     repo.install_index(&work).await?;
     index::discard(&work)?;
     if position.tip.as_ref() == Some(&plan.tip) {

@@ -7,7 +7,7 @@ use git_ralph::engine::lifecycle_hooks::TABLE;
 use nix::sys::signal::Signal;
 
 use super::lifecycle_hooks::{noted, noting, ran};
-use crate::support::{Sandbox, search_path, wait_for, write_program};
+use crate::support::{Sandbox, git, wait_for, write_program};
 
 #[test]
 fn planted_hooks_never_run() {
@@ -136,11 +136,7 @@ fn a_file_that_is_not_executable_is_no_hook() {
 
 /// A git that does one thing with `git hook`, and everything else as git does it.
 fn with_git(sandbox: &Sandbox, hook: &str) {
-    let git = search_path()
-        .into_iter()
-        .map(|dir| dir.join("git"))
-        .find(|git| git.is_file())
-        .unwrap();
+    let git = git();
     let git = git.display();
     let script = format!("for word do case $word in hook) {hook} ;; esac; done\nexec '{git}' \"$@\"");
     sandbox.install("git", &script);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Sandbox, git, wait_for};
 
 /// The default place of the work tree of a change.
 fn own(sandbox: &Sandbox, change: &str) -> PathBuf {
@@ -162,6 +162,23 @@ fn cleanup_touches_nothing_where_work_could_be_lost() {
         .exits(0);
     assert_eq!(fs::read_to_string(elsewhere.join("new/file")).unwrap(), "new\n");
     assert_eq!(sandbox.read("README.md"), "# Other\n");
+}
+
+#[test]
+fn an_index_that_cannot_be_written_is_no_change_of_the_users() {
+    let sandbox = worked();
+    // The same files with other times, as after a copy of the whole repository.
+    sandbox
+        .cmd("touch")
+        .args(["-d", "2001-01-01", "README.md", "tool"])
+        .run()
+        .exits(0);
+    let full = "case \"$*\" in *--refresh) echo 'fatal: write error. Out of diskspace' >&2; exit 128 ;; esac";
+    sandbox.install("git", &format!("{full}\nexec '{}' \"$@\"", git().display()));
+    let finish = ["finish", "--cleanup", CHANGE];
+    sandbox.direct(&finish).run().exits(1).says("Out of diskspace");
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    sandbox.direct(&finish).run().exits(0);
 }
 
 #[test]

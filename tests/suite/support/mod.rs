@@ -81,6 +81,12 @@ pub fn working_git(git: impl FnOnce(&[&str]) -> Cmd) -> Running {
     running
 }
 
+/// The git that the tests use.
+pub fn git() -> PathBuf {
+    let mut gits = search_path().into_iter().map(|dir| dir.join("git"));
+    gits.find(|git| git.is_file()).unwrap()
+}
+
 /// Waits until a file is there.
 pub fn wait_for(path: &Path) {
     wait_until(&format!("{} is there", path.display()), || path.exists());

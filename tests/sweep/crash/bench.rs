@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::steps::{Done, Step, dated};
 use super::{counted, timed};
 use crate::support::copy::Copy;
-use crate::support::{CHANGE, Cmd, Output, Print, Sandbox, search_path, write_program};
+use crate::support::{CHANGE, Cmd, Output, Print, Sandbox, git, search_path, write_program};
 
 /// Counts the calls of git, and at one of them kills the process that called it.
 const SHIM: &str = r#"#!/bin/sh
@@ -164,11 +164,24 @@ exit $code"#;
         Some(output)
     }
 
-    /// What is wrong with how the step ended where it could not be done: it must be an error, and say so.
+    /// What is wrong with how the step ended where it could not be done: it must be an error, and say so, and leave
+    /// nobody at work.
     pub fn unclear(&self, output: &Output, place: &str) -> Option<String> {
-        let clear = output.code == self.code || (output.code == 1 && output.stderr.contains("error: "));
-        let words = format!("{} {place}: no clear error:\n{}", self.step.name, output.stderr);
-        (!clear).then_some(words)
+        let says = |words: &str| output.stderr.contains(words);
+        let clear = match output.code {
+            // A person has to make room.
+            7 => says("error: cannot write"),
+            1 => says("error: "),
+            _ => false,
+        };
+        if !clear && output.code != self.code {
+            return Some(format!(
+                "{} {place}: no clear error:\n{}",
+                self.step.name, output.stderr
+            ));
+        }
+        let alive = self.sandbox.alive();
+        (!alive.is_empty()).then(|| format!("{} {place}: still alive: {alive:?}", self.step.name))
     }
 
     fn shimmed(&self, at: usize, when: When) -> Cmd {
@@ -347,14 +360,6 @@ fn locks(dir: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-fn git() -> PathBuf {
-    search_path()
-        .into_iter()
-        .map(|dir| dir.join("git"))
-        .find(|git| git.is_file())
-        .unwrap()
 }
 
 /// Where the loop stands. An attempt that is made again after a kill has a number of its own.
