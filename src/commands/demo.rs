@@ -74,7 +74,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         ..StartOptions::default()
     };
     let change = Change::new(CHANGE)?;
-    let mut open = Box::pin(start(context, &change, &options)).await?.open;
+    let mut open = Box::pin(start(context, &change, &options, None)).await?.open;
     explain(
         screen,
         "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",

@@ -166,7 +166,7 @@ pub(super) async fn one(
             }
         }
     }
-    let started = match Box::pin(start(context, &change, &options)).await {
+    let started = match Box::pin(start(context, &change, &options, None)).await {
         Ok(started) => started,
         Err(error) => {
             if let Some(tenure) = tenure {

@@ -1,11 +1,11 @@
 //! `git ralph start`.
 
 use super::pick::change_to_run;
-use super::{context, put_stories_in, tell_ignored, tell_strategy};
+use super::{here, put_stories_in, tell_ignored, tell_strategy};
 use crate::async_cmd::quoted;
 use crate::cli;
 use crate::cli::complete::changes;
-use crate::engine::{Found, StartOptions, agent_of, preview, resume, start};
+use crate::engine::{Context, Found, StartOptions, agent_of, preview, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
@@ -67,7 +67,8 @@ fn shell_line(words: &[OsString]) -> String {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
-    let mut context = context(&mut narrator).await?;
+    let (mut context, refs) = Context::open_with_refs(&here()?, &mut narrator).await?;
+    screen.settle_colours(context.configuration.colour);
     let mut settings = context.configuration.settings.clone();
     let mut typed = Options::from(&args.settings);
     if !args.agent.is_empty() {
@@ -97,7 +98,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         settings: options.settings.clone(),
     };
     if args.dry_run {
-        return match preview(&context, &change, &options).await? {
+        return match preview(&context, &change, &options, refs).await? {
             Some(found) if screen.json => {
                 screen.document(&previewed(found));
                 Ok(Exit::Done)
@@ -121,7 +122,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (open, already) = if lost {
         (resume(context, &change, &options).await?, false)
     } else {
-        let started = Box::pin(start(context, &change, &options)).await?;
+        let started = Box::pin(start(context, &change, &options, refs)).await?;
         (started.open, started.already)
     };
     let mut open = open;

@@ -8,12 +8,15 @@ use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::{Event, Observer, What};
-use crate::git::{Git, GitError, Head, Repo, Signers, discover, discover_in_files};
+use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files};
 use crate::names::Change;
 use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
 use crate::state::{self, Store};
 use crate::stories;
+
+/// The pattern of all refs.
+pub(super) const ALL_REFS: [&str; 1] = ["refs"];
 
 /// The form of `git hook run` in this git: it exists since 2.36, and since 2.54, where configuration can name hooks
 /// too, it needs an option for a name unknown to git.
@@ -51,6 +54,27 @@ impl<'o> Context<'o> {
     /// # Errors
     /// If `dir` is not inside a work tree, or a setting is invalid.
     pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+        let (context, _) = Self::open_beside(dir, observer, &[]).await?;
+        Ok(context)
+    }
+
+    /// Does the same as [`Context::open`], and lists the refs of an ordinary repository beside the configuration; they
+    /// are `None` in any other repository, or if git cannot list them.
+    ///
+    /// # Errors
+    /// Those of [`Context::open`].
+    pub async fn open_with_refs(
+        dir: &Path,
+        observer: &'o mut dyn Observer,
+    ) -> Result<(Self, Option<Vec<RefInfo>>), Error> {
+        Self::open_beside(dir, observer, &ALL_REFS).await
+    }
+
+    async fn open_beside(
+        dir: &Path,
+        observer: &'o mut dyn Observer,
+        patterns: &[&str],
+    ) -> Result<(Self, Option<Vec<RefInfo>>), Error> {
         // Git finds the same configuration from here as from the top; the first git is started before anything else.
         let here = Git::at(dir);
         let in_files = discover_in_files(dir);
@@ -60,8 +84,14 @@ impl<'o> Context<'o> {
                 None => Some(discover(dir).await),
             }
         };
-        let (mut configuration, asked, stop) =
-            tokio::join!(Configuration::read(&here), asked, Stop::listen());
+        let listed = async {
+            match in_files {
+                Some(_) if !patterns.is_empty() => here.refs(patterns).await.ok(),
+                _ => None,
+            }
+        };
+        let (mut configuration, asked, listed, stop) =
+            tokio::join!(Configuration::read(&here), asked, listed, Stop::listen());
         let stop = stop.map_err(|source| Error::System {
             what: "listen for signals",
             source,
@@ -94,7 +124,7 @@ impl<'o> Context<'o> {
             .as_deref()
             .and_then(|dir| dir.strip_prefix(&repo.top).ok());
         let below_top = below_top.map(Path::to_owned).unwrap_or_default();
-        Ok(Self {
+        let context = Self {
             repo,
             below_top,
             head,
@@ -102,7 +132,8 @@ impl<'o> Context<'o> {
             observer,
             stop,
             hook_run: None,
-        })
+        };
+        Ok((context, listed))
     }
 
     /// Goes to another work tree of the repository, and reads its configuration, which may differ.

@@ -271,11 +271,10 @@ impl<'o> Loop<'o> {
             });
         }
         let own = self.state.tip_ref();
-        let (refs, head) = repo.refs_and_head(&UserRefs::PATTERNS).await?;
-        let tip = refs.iter().find(|found| found.name == own);
-        let tip = tip.map(|found| found.oid.clone());
+        let (refs, head) = repo.ref_values_and_head().await?;
+        let tip = refs.get(&own).cloned();
         self.view.refs = Some(UserRefs::of(
-            &refs,
+            refs,
             &self.state.change,
             self.state.strategy.is_branch(),
         ));
@@ -296,8 +295,8 @@ impl<'o> Loop<'o> {
 
     /// Reads the user's refs.
     pub(crate) async fn read_user_refs(&self) -> Result<UserRefs, Error> {
-        let (git, own) = (&self.context.repo.git, &self.state.change);
-        Ok(UserRefs::read(git, own, self.state.strategy.is_branch()).await?)
+        let (repo, own) = (&self.context.repo, &self.state.change);
+        Ok(UserRefs::read(repo, own, self.state.strategy.is_branch()).await?)
     }
 
     /// Moves refs, and HEAD from its old to its new value, in one transaction; forgets what was known of them.

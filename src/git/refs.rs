@@ -19,8 +19,6 @@ pub struct RefInfo {
     pub commit: Option<Oid>,
     /// The path of the work tree that has it checked out.
     pub checked_out: Option<String>,
-    /// True if HEAD of this work tree points to it.
-    pub is_head: bool,
 }
 
 /// Returns whether this is a repository without a work tree of its own: git reports it as the place where the branch of
@@ -42,15 +40,15 @@ impl Git {
     /// # Errors
     /// If git cannot list them.
     pub async fn refs(&self, patterns: &[&str]) -> Result<Vec<RefInfo>, GitError> {
-        let format = "--format=%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)%00%(worktreepath)%00%(HEAD)%00";
+        let format = "--format=%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)%00%(worktreepath)%00";
         let mut args = vec![format];
         args.extend(patterns);
         let bytes = self.cmd("for-each-ref", args).bytes().await?;
         let text = String::from_utf8_lossy(&bytes);
         let fields: Vec<&str> = text.split('\0').collect();
         let mut refs = Vec::new();
-        for entry in fields.chunks_exact(7) {
-            let [oid, kind, peeled, peeled_kind, name, path, star] = entry else {
+        for entry in fields.chunks_exact(6) {
+            let [oid, kind, peeled, peeled_kind, name, path] = entry else {
                 continue;
             };
             let Some(oid) = Oid::parse(oid) else { continue };
@@ -64,7 +62,6 @@ impl Git {
                 oid,
                 commit,
                 checked_out: (!path.is_empty() && !is_bare(Path::new(path))).then(|| (*path).to_owned()),
-                is_head: *star == "*",
             });
         }
         Ok(refs)
@@ -209,23 +206,6 @@ impl Git {
 }
 
 impl Repo {
-    /// Lists refs under the given patterns, `refs/heads` among them, and reads HEAD. Starts one git process
-    /// if HEAD is on a branch.
-    ///
-    /// # Errors
-    /// If git cannot list them.
-    pub async fn refs_and_head(&self, patterns: &[&str]) -> Result<(Vec<RefInfo>, Head), GitError> {
-        let refs = self.git.refs(patterns).await?;
-        let head = match refs.iter().find(|found| found.is_head) {
-            Some(found) => Head {
-                branch: Some(found.name.clone()),
-                oid: Some(found.oid.clone()),
-            },
-            None => self.head().await?,
-        };
-        Ok((refs, head))
-    }
-
     /// Moves refs and then HEAD, in one transaction where git can (2.46 and later), else in this order. Doing
     /// it twice is harmless.
     ///

@@ -47,7 +47,7 @@ impl AttemptRecord<'_> {
         let read_refs = async {
             match known {
                 Some(known) => Ok(known),
-                None => Ok(UserRefs::read(&self.site.repo.git, self.change, self.has_branch()).await?),
+                None => Ok(UserRefs::read(self.site.repo, self.change, self.has_branch()).await?),
             }
         };
         let ((), refs) = tokio::try_join!(ignored_files::record(self.site), read_refs)?;

@@ -1,7 +1,6 @@
 //! All refs except the loop's branch, including the stash: an attempt's changes to them are reported, and undone with a
 //! failed attempt. The refs that keep the loop's work are restored after every attempt.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{FileError, Links, file_error, read_regular_text, remove_file};
-use crate::git::{Git, GitError, RefFile, RefInfo, Repo};
+use crate::git::{Git, GitError, RefFile, RefValues, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
@@ -23,8 +22,6 @@ const BRANCHES: &str = "refs/heads/ralph/";
 const REMOTES: &str = "refs/remotes/";
 /// Prefix of refs that make git show other objects than the named ones (git-replace(1)).
 const REPLACEMENTS: &str = "refs/replace/";
-/// Prefixes of refs of operations in one work tree (gitglossary(7), "per-worktree ref").
-const WORK_TREES: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
 /// The stash, whose entries are the reflog of this ref (git-stash(1)).
 const STASH: &str = "refs/stash";
 /// The name of an attempt as the subject of a message.
@@ -34,7 +31,7 @@ const RECORD: &str = "refs-before.toml";
 
 /// The refs at one moment, by full name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct UserRefs(BTreeMap<String, Oid>);
+pub(crate) struct UserRefs(RefValues);
 
 /// A change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,34 +42,22 @@ pub(crate) struct RefChange {
 }
 
 impl UserRefs {
-    /// The patterns by which the refs are listed.
-    pub const PATTERNS: [&str; 1] = ["refs"];
-
-    /// Reads the refs of a repository; the arguments are those of [`UserRefs::of`].
+    /// Reads the refs of a repository; the other arguments are those of [`UserRefs::of`].
     ///
     /// # Errors
     /// If git cannot read them.
-    pub async fn read(git: &Git, own: &Change, has_branch: bool) -> Result<Self, GitError> {
-        let refs = git.refs(&Self::PATTERNS).await?;
-        Ok(Self::of(&refs, own, has_branch))
+    pub async fn read(repo: &Repo, own: &Change, has_branch: bool) -> Result<Self, GitError> {
+        Ok(Self::of(repo.ref_values().await?, own, has_branch))
     }
 
-    /// Selects all listed refs except those that other loops keep, and the branch of the loop `own`, if it has one.
-    pub fn of(refs: &[RefInfo], own: &Change, has_branch: bool) -> Self {
+    /// Selects all refs except those that other loops keep, and the branch of the loop `own`, if it has one.
+    pub fn of(mut refs: RefValues, own: &Change, has_branch: bool) -> Self {
         let (branch, kept) = (own.branch_ref(), own.ralph_ref(""));
         let is_own = |name: &str| has_branch && name == branch;
         let is_other_loops = |name: &str| name.starts_with(LOOPS) && !name.starts_with(&kept);
-        let is_work_trees = |name: &str| WORK_TREES.iter().any(|prefix| name.starts_with(prefix));
-        let is_symbolic = |name: &str| name.starts_with("refs/remotes/") && name.ends_with("/HEAD");
-        let others = refs.iter().filter(|found| {
-            let name = &found.name;
-            !is_own(name) && !is_other_loops(name) && !is_work_trees(name) && !is_symbolic(name)
-        });
-        Self(
-            others
-                .map(|found| (found.name.clone(), found.oid.clone()))
-                .collect(),
-        )
+        let is_symbolic = |name: &str| name.starts_with(REMOTES) && name.ends_with("/HEAD");
+        refs.retain(|name, _| !is_own(name) && !is_other_loops(name) && !is_symbolic(name));
+        Self(refs)
     }
 
     /// Returns the value of a ref.

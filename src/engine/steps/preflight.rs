@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::context::ALL_REFS;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
@@ -62,7 +63,7 @@ pub struct Found {
     pub(super) tips: Vec<Oid>,
 }
 
-/// Makes all the checks of `start`.
+/// Makes all the checks of `start`. `refs` are all refs, if they are known.
 ///
 /// # Errors
 /// Everything that `start` refuses.
@@ -70,6 +71,7 @@ pub(super) async fn check(
     context: &Context<'_>,
     change: &Change,
     options: &StartOptions,
+    refs: Option<Vec<RefInfo>>,
 ) -> Result<Found, Error> {
     let repo = &context.repo;
     refuse_home_or_root(context)?;
@@ -91,7 +93,10 @@ pub(super) async fn check(
         }
     }
     let loop_refs = change.ralph_ref("");
-    let refs = repo.git.refs(&["refs"]).await?;
+    let refs = match refs {
+        Some(refs) => refs,
+        None => repo.git.refs(&ALL_REFS).await?,
+    };
     let leftover = match options.settings.strategy {
         Strategy::Branch => check_branch(change, &refs)?,
         Strategy::Stash if context.head.oid.is_none() => return Err(StartRefusal::NoCommit.into()),

@@ -16,6 +16,7 @@ use crate::engine::stories::{listed, progress_of};
 use crate::engine::{Context, Loop, agent_of, journal, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Event, What};
+use crate::git::RefInfo;
 use crate::git::index;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
@@ -24,7 +25,7 @@ use crate::protect::{Savepoint, Site, UserRefs};
 use crate::refs::Update;
 use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
 
-/// Begins a new loop.
+/// Begins a new loop. `refs` are all refs, if they are known.
 ///
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
@@ -32,10 +33,11 @@ pub(super) async fn begin<'o>(
     context: Context<'o>,
     change: &Change,
     options: &StartOptions,
+    refs: Option<Vec<RefInfo>>,
 ) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
     // The refusals that need no lock come before anything is written.
-    let found = check(&context, change, options).await?;
+    let found = check(&context, change, options, refs).await?;
     let had_loop = store.dir().exists() || store.state_file().exists();
     let _alone = store.lock_work_tree(&context.repo.git_dir)?;
     refuse_other_loops(&context, change)?;
@@ -79,7 +81,8 @@ pub(super) async fn begin<'o>(
     Ok(open)
 }
 
-/// Makes all the checks of `start` and changes nothing; returns `None` if the loop is live already.
+/// Makes all the checks of `start` and changes nothing; returns `None` if the loop is live already. `refs` are all refs,
+/// if they are known.
 ///
 /// # Errors
 /// Everything that `start` refuses.
@@ -87,13 +90,14 @@ pub async fn preview(
     context: &Context<'_>,
     change: &Change,
     options: &StartOptions,
+    refs: Option<Vec<RefInfo>>,
 ) -> Result<Option<Found>, Error> {
     refuse_inside_attempt()?;
     let store = Store::new(&context.repo.common_dir, change);
     if store.load()?.is_some_and(|state| state.is_live()) {
         return Ok(None);
     }
-    Ok(Some(check(context, change, options).await?))
+    Ok(Some(check(context, change, options, refs).await?))
 }
 
 /// Makes the snapshot and the first checkpoint as objects, and the state that points to them.

@@ -9,6 +9,7 @@ use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
 use crate::error::Error;
+use crate::git::RefInfo;
 use crate::names::Change;
 use crate::state::{State, Store};
 use crate::stories::Source;
@@ -21,7 +22,7 @@ pub struct Started<'o> {
     pub already: bool,
 }
 
-/// Begins a loop, or finds that it is already live.
+/// Begins a loop, or finds that it is already live. `refs` are all refs, if they are known.
 ///
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
@@ -29,6 +30,7 @@ pub async fn start<'o>(
     mut context: Context<'o>,
     change: &Change,
     options: &StartOptions,
+    mut refs: Option<Vec<RefInfo>>,
 ) -> Result<Started<'o>, Error> {
     refuse_inside_attempt()?;
     let store = Store::new(&context.repo.common_dir, change);
@@ -46,6 +48,7 @@ pub async fn start<'o>(
             return Ok(Started { open, already: true });
         }
         context = abort_for_restart(open).await?;
+        refs = None;
         if state.linked.is_some() {
             // It gets a new work tree in the place of the old one, from where the command was typed.
             place = place.or(Some(Place::Named(state.worktree.as_path().to_owned())));
@@ -56,7 +59,7 @@ pub async fn start<'o>(
     }
     let open = match &place {
         Some(place) => Box::pin(begin_in_own(context, change, options, place)).await?,
-        None => begin(context, change, options).await?,
+        None => begin(context, change, options, refs).await?,
     };
     Ok(Started { open, already: false })
 }
@@ -81,7 +84,7 @@ async fn begin_in_own<'o>(
         linked: Some(prepared.linked),
         ..options.clone()
     };
-    let begun = async { begin(context.at(&top).await?, change, &options).await };
+    let begun = async { begin(context.at(&top).await?, change, &options, None).await };
     match Box::pin(begun).await {
         Err(error) if prepared.is_new && store.load_live()?.is_none() => {
             discard(&git, &top, &options.settings).await?;

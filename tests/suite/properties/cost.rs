@@ -55,6 +55,6 @@ fn no_step_asks_git_more_than_it_must() {
     sandbox.write("work", "not done\n");
     is_within(&commands(&sandbox, &["fail", "no"], 3), 7, 2);
     let agent = sandbox.completing("echo more >work");
-    is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 10, 3);
+    is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 8, 3);
     is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 5 + more, 1);
 }

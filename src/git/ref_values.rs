@@ -1,0 +1,339 @@
+//! Reads what all refs point to from their files (gitrepository-layout(5), git-pack-refs(1)), without a process. Whatever
+//! is not an ordinary ref is left to git.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::command::GitError;
+use super::discover::{Head, Repo};
+use super::ref_file::RefFile;
+use crate::fs::{Links, read_regular};
+use crate::names::Oid;
+
+/// Maximum length of all packed refs, in bytes.
+const MOST_PACKED: u64 = 1 << 30;
+/// Directories of refs that every work tree has for itself (gitglossary(7), "per-worktree ref").
+const OWN: [&str; 3] = ["refs/bisect", "refs/rewritten", "refs/worktree"];
+/// The refs among which symbolic ones are ordinary: `refs/remotes/<name>/HEAD`.
+const REMOTES: &str = "refs/remotes/";
+
+/// What refs point to, by full name.
+pub type RefValues = BTreeMap<String, Oid>;
+
+impl Repo {
+    /// Reads what all refs point to, except those that every work tree has for itself. Asks git only if some are not
+    /// ordinary files.
+    ///
+    /// # Errors
+    /// If git cannot list them.
+    pub async fn ref_values(&self) -> Result<RefValues, GitError> {
+        match read_all(&self.common_dir, self.oid_length) {
+            Some(values) => Ok(values),
+            None => self.listed_values().await,
+        }
+    }
+
+    /// Reads the same, and HEAD.
+    ///
+    /// # Errors
+    /// If git cannot tell.
+    pub async fn ref_values_and_head(&self) -> Result<(RefValues, Head), GitError> {
+        if let Some(values) = read_all(&self.common_dir, self.oid_length)
+            && let Some(head) = head_among(&self.git_dir, &values, self.oid_length)
+        {
+            return Ok((values, head));
+        }
+        Ok((self.listed_values().await?, self.head().await?))
+    }
+
+    async fn listed_values(&self) -> Result<RefValues, GitError> {
+        let refs = self.git.refs(&["refs"]).await?;
+        let shared = refs.into_iter().filter(|found| !is_own(&found.name));
+        Ok(shared.map(|found| (found.name, found.oid)).collect())
+    }
+}
+
+/// Reads HEAD; returns `None` if only git can tell.
+fn head_among(git_dir: &Path, values: &RefValues, oid_length: usize) -> Option<Head> {
+    let path = git_dir.join("HEAD");
+    if !path.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    match RefFile::read(&path) {
+        RefFile::Symbolic(branch) if is_plain(&branch) && !is_own(&branch) => Some(Head {
+            oid: values.get(&branch).cloned(),
+            branch: Some(branch),
+        }),
+        RefFile::Oid(oid) if is_oid(&oid, oid_length) => Some(Head {
+            branch: None,
+            oid: Some(oid),
+        }),
+        _ => None,
+    }
+}
+
+/// Reads all refs; returns `None` if only git can tell what they are.
+fn read_all(common_dir: &Path, oid_length: usize) -> Option<RefValues> {
+    if common_dir.join("reftable").exists() {
+        return None;
+    }
+    let mut found = Loose {
+        oid_length,
+        ..Loose::default()
+    };
+    found.read_dir(&common_dir.join("refs"), "refs")?;
+    let Loose {
+        mut values, symbolic, ..
+    } = found;
+    // After the files: git packs a ref before it removes its file.
+    add_packed(common_dir, oid_length, &mut values)?;
+    for (name, target) in symbolic {
+        // Git lists none that lead nowhere.
+        if let Some(oid) = values.get(&target) {
+            values.insert(name, oid.clone());
+        }
+    }
+    Some(values)
+}
+
+/// Refs in files of their own.
+#[derive(Debug, Default)]
+struct Loose {
+    /// The length of an object id, in bytes.
+    oid_length: usize,
+    values: RefValues,
+    /// Symbolic refs, with the names of their targets.
+    symbolic: Vec<(String, String)>,
+}
+
+impl Loose {
+    /// Adds those below a directory; returns `None` if something is not an ordinary ref.
+    fn read_dir(&mut self, dir: &Path, prefix: &str) -> Option<()> {
+        for entry in fs::read_dir(dir).ok()? {
+            let entry = entry.ok()?;
+            let file_name = entry.file_name().into_string().ok()?;
+            let name = format!("{prefix}/{file_name}");
+            let kind = entry.file_type().ok()?;
+            // Git overlooks hidden files and locks.
+            if file_name.starts_with('.') || is_lock(&file_name) || OWN.contains(&name.as_str()) {
+                continue;
+            }
+            if kind.is_dir() {
+                self.read_dir(&entry.path(), &name)?;
+            } else if kind.is_file() {
+                self.read_file(&entry.path(), name)?;
+            } else {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn read_file(&mut self, path: &Path, name: String) -> Option<()> {
+        if !is_plain(&name) {
+            return None;
+        }
+        match RefFile::read(path) {
+            RefFile::Oid(oid) if is_oid(&oid, self.oid_length) => {
+                self.values.insert(name, oid);
+            }
+            RefFile::Symbolic(target) if name.starts_with(REMOTES) => self.symbolic.push((name, target)),
+            // It was deleted, or packed, while the directory was read.
+            RefFile::Missing => {}
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// Adds the packed refs that have no file of their own; returns `None` if a line is not an ordinary one.
+fn add_packed(common_dir: &Path, oid_length: usize, values: &mut RefValues) -> Option<()> {
+    let path = common_dir.join("packed-refs");
+    let packed = match read_regular(&path, Links::Followed, MOST_PACKED) {
+        Ok(packed) => String::from_utf8(packed).ok()?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(()),
+        Err(_) => return None,
+    };
+    if !packed.is_empty() && !packed.ends_with('\n') {
+        return None;
+    }
+    // Lines that begin with ^ say what the tag of the line before points to.
+    let is_ref = |line: &&str| !line.starts_with(['#', '^']);
+    for line in packed.split_terminator('\n').filter(is_ref) {
+        let (oid, name) = line.split_once(' ')?;
+        let oid = Oid::parse(oid).filter(|oid| is_oid(oid, oid_length))?;
+        if !is_plain(name) {
+            return None;
+        }
+        if !is_own(name) && !values.contains_key(name) {
+            values.insert(name.to_owned(), oid);
+        }
+    }
+    Some(())
+}
+
+/// Returns whether every work tree has a ref of this name for itself.
+fn is_own(name: &str) -> bool {
+    let below = |dir: &str| name.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+    OWN.into_iter().any(below)
+}
+
+/// Returns whether an object id has a length, in bytes, and the form in which git writes it, and names an object.
+fn is_oid(oid: &Oid, length: usize) -> bool {
+    let oid = oid.as_str().as_bytes();
+    oid.len() == 2 * length
+        && !oid.iter().any(u8::is_ascii_uppercase)
+        && oid.iter().any(|digit| *digit != b'0')
+}
+
+/// Returns whether git takes a part of a name for a lock.
+fn is_lock(part: &str) -> bool {
+    part.strip_suffix(".lock").is_some()
+}
+
+/// Returns whether git certainly accepts a full name (git-check-ref-format(1)).
+fn is_plain(name: &str) -> bool {
+    let is_refused = |c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c);
+    let is_part =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !is_lock(part);
+    name.starts_with("refs/")
+        && !name.contains(is_refused)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && name.split('/').all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::{Git, discover};
+
+    /// A repository with a commit, and refs of every ordinary kind, some of them packed.
+    async fn repository(dir: &Path, format: &str) -> Repo {
+        let git = Git::at(dir);
+        let git = &git;
+        let run = |verb: &'static str, args: &'static [&'static str]| async move {
+            git.cmd(verb, args).done().await.unwrap();
+        };
+        git.cmd("init", ["-q", "-b", "main", "--object-format", format])
+            .done()
+            .await
+            .unwrap();
+        run("config", &["user.name", "a"]).await;
+        run("config", &["user.email", "a@b"]).await;
+        run("commit", &["-q", "--allow-empty", "-m", "one"]).await;
+        run("branch", &["deep/er/one"]).await;
+        run("branch", &["goes"]).await;
+        run("tag", &["-a", "-m", "annotated", "v1"]).await;
+        run("update-ref", &["refs/remotes/origin/main", "HEAD"]).await;
+        run(
+            "symbolic-ref",
+            &["refs/remotes/origin/HEAD", "refs/remotes/origin/main"],
+        )
+        .await;
+        run(
+            "symbolic-ref",
+            &["refs/remotes/gone/HEAD", "refs/remotes/gone/main"],
+        )
+        .await;
+        run("pack-refs", &["--all"]).await;
+        run("commit", &["-q", "--allow-empty", "-m", "two"]).await;
+        run("branch", &["-q", "-D", "goes"]).await;
+        run("branch", &["zwölf"]).await;
+        run("update-ref", &["refs/bisect/bad", "HEAD"]).await;
+        run("update-ref", &["refs/ralph/c/attempts/1%2E1/1", "HEAD"]).await;
+        let (repo, _) = discover(dir).await.unwrap();
+        let refs = repo.common_dir.join("refs/heads");
+        fs::write(refs.join("held.lock"), "").unwrap();
+        fs::create_dir(refs.join("empty")).unwrap();
+        repo
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(future)
+    }
+
+    #[test]
+    fn files_say_what_git_says() {
+        for format in ["sha1", "sha256"] {
+            block_on(async {
+                let dir = tempfile::tempdir().unwrap();
+                let repo = repository(dir.path(), format).await;
+                let read = read_all(&repo.common_dir, repo.oid_length).unwrap();
+                assert_eq!(read, repo.listed_values().await.unwrap());
+                assert_eq!(read.len(), 7, "{read:?}");
+                for head in ["refs/heads/main", "refs/heads/unborn"] {
+                    repo.git.cmd("symbolic-ref", ["HEAD", head]).done().await.unwrap();
+                    let found = head_among(&repo.git_dir, &read, repo.oid_length);
+                    assert_eq!(found, Some(repo.head().await.unwrap()));
+                }
+                let git = &repo.git;
+                let args = ["--no-deref", "HEAD", read["refs/heads/main"].as_str()];
+                git.cmd("update-ref", args).done().await.unwrap();
+                let found = head_among(&repo.git_dir, &read, repo.oid_length);
+                assert_eq!(found, Some(repo.head().await.unwrap()));
+            });
+        }
+    }
+
+    #[test]
+    fn a_work_tree_sees_the_refs_of_all() {
+        block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let main = repository(dir.path(), "sha1").await;
+            let linked = dir.path().join("linked");
+            let args = ["add", "-q", "-b", "linked"].map(std::ffi::OsString::from);
+            let args = args.into_iter().chain([linked.clone().into_os_string()]);
+            main.git.cmd("worktree", args).done().await.unwrap();
+            let (repo, head) = discover(&linked).await.unwrap();
+            let (values, found) = repo.ref_values_and_head().await.unwrap();
+            assert_eq!((found, &values), (head, &main.ref_values().await.unwrap()));
+            assert!(values.contains_key("refs/heads/linked"));
+        });
+    }
+
+    #[test]
+    fn what_is_not_ordinary_is_left_to_git() {
+        block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let repo = repository(dir.path(), "sha1").await;
+            let read = || read_all(&repo.common_dir, repo.oid_length);
+            let values = read().unwrap();
+            let oid = &values["refs/heads/main"];
+            let heads = repo.common_dir.join("refs/heads");
+            let contents = [
+                String::new(),
+                "\n".to_owned(),
+                format!("{oid}0\n"),
+                format!("{}\n", oid.as_str().to_uppercase()),
+                "0".repeat(40),
+                "ref: refs/heads/main\n".to_owned(),
+            ];
+            for content in contents {
+                fs::write(heads.join("odd"), &content).unwrap();
+                assert_eq!(read(), None, "{content:?}");
+            }
+            fs::remove_file(heads.join("odd")).unwrap();
+            for name in ["a b", "a..b", "a@{b", "end."] {
+                fs::write(heads.join(name), format!("{oid}\n")).unwrap();
+                assert_eq!(read(), None, "{name:?}");
+                fs::remove_file(heads.join(name)).unwrap();
+            }
+            std::os::unix::fs::symlink("main", heads.join("link")).unwrap();
+            assert_eq!(read(), None);
+            fs::remove_file(heads.join("link")).unwrap();
+            let packed = repo.common_dir.join("packed-refs");
+            let text = fs::read_to_string(&packed).unwrap();
+            for odd in ["half a line", "line\n", &format!("{oid} refs/heads/a b\n")] {
+                fs::write(&packed, format!("{text}{odd}")).unwrap();
+                assert_eq!(read(), None, "{odd:?}");
+            }
+            fs::write(&packed, &text).unwrap();
+            assert_eq!(read(), Some(values));
+            fs::create_dir(repo.common_dir.join("reftable")).unwrap();
+            assert_eq!(read(), None);
+        });
+    }
+}
