@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
+use crate::state::Closing;
 use crate::ui::{self, Narrator, Screen};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCandidates;
@@ -48,6 +49,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, change).await?;
     if !open.state.is_live() {
+        let asked = choice.map(|choice| match choice {
+            Finish::Cleanup { .. } => Closing::Cleanup,
+            Finish::Keep => Closing::Keep,
+        });
+        if asked.is_some() && open.closed == asked {
+            // The same command was cut off; opening the loop has completed it.
+            summarise(&mut open).await;
+            return Ok(Exit::Done);
+        }
         return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
     }
     if choice.is_none() && !screen.can_ask() {

@@ -52,6 +52,30 @@ impl Intent {
             Self::Adopt(_) => "pull",
         }
     }
+
+    /// Returns the way in which the step closes the loop, if it does.
+    #[must_use]
+    pub fn closing(&self) -> Option<Closing> {
+        match self {
+            Self::Leave(plan) if plan.into.is_none() => Some(Closing::Abort),
+            Self::Abort(_) => Some(Closing::Abort),
+            Self::Close(plan) if plan.keep => Some(Closing::Keep),
+            Self::Keep(_) => Some(Closing::Keep),
+            Self::Cleanup(_) | Self::Close(_) | Self::Leave(_) => Some(Closing::Cleanup),
+            _ => None,
+        }
+    }
+}
+
+/// The ways in which a loop is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// `finish --cleanup`.
+    Cleanup,
+    /// `finish --keep`.
+    Keep,
+    /// `abort`.
+    Abort,
 }
 
 /// Plan of `start`: branch and HEAD move to the first checkpoint.

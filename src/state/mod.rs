@@ -21,8 +21,8 @@ use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use intent::{
-    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Intent, IntoPlan, KeepPlan, LeavePlan,
-    RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
+    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Closing, Intent, IntoPlan, KeepPlan,
+    LeavePlan, RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
 };
 pub use linked::Linked;
 pub use noted::Noted;

@@ -4,7 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Cmd, Sandbox, search_path, wait_for, write_program};
+use crate::support::{CHANGE, Cmd, Sandbox, git, search_path, wait_for, write_program};
 
 /// Kills git-ralph while the agent works; the agent lives on.
 fn killed(sandbox: &Sandbox) {
@@ -218,4 +218,39 @@ fn what_others_leave_running_holds_no_lock() {
     }
     let pid = sandbox.noted("daemon").trim().parse().unwrap();
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+}
+
+/// Runs a command that is killed when it has moved refs.
+fn cut_off(sandbox: &Sandbox, args: &[&str]) {
+    let script = format!(
+        "case \" $* \" in *' update-ref '*) '{0}' \"$@\"; kill -KILL $PPID; exit 1 ;; esac\nexec '{0}' \"$@\"",
+        git().display()
+    );
+    sandbox.install("git", &script);
+    sandbox.direct(args).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+}
+
+#[test]
+fn the_end_of_a_loop_can_be_said_again_after_a_kill() {
+    let done = || {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        sandbox
+            .step("next", &sandbox.completing("echo new >new"))
+            .exits(0);
+        sandbox
+    };
+    for args in [&["finish", "--cleanup"][..], &["finish", "--keep"], &["abort"]] {
+        let sandbox = done();
+        cut_off(&sandbox, args);
+        sandbox.ralph(args).exits(0).says("is completed now");
+        assert_eq!(sandbox.status()["phase"], "finished");
+        // Only what was cut off is done by that.
+        sandbox.ralph(args).exits(1).says("is already finished");
+    }
+    let sandbox = done();
+    cut_off(&sandbox, &["abort"]);
+    let finish = sandbox.ralph(&["finish", "--keep"]).exits(1);
+    finish.says("abort is completed now").says("is already finished");
 }
