@@ -94,7 +94,8 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     }
     open.switch_off_foreign_filters().await?;
     open.position().await?;
-    let mut changes = open.user_refs().await?.changes_since(&refs);
+    let now = open.user_refs().await?;
+    let mut changes = now.checked_changes(&open.context.repo, &refs).await?;
     // A push moves the remote-tracking refs.
     changes.retain(|change| !who.may_push() || !change.name().starts_with("refs/remotes/"));
     put_own_refs_back(open, &changes, None, who.name()).await?;
@@ -103,20 +104,26 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     Ok(())
 }
 
-/// Undoes the changes by `who` to the refs that keep the loop's work, and to replacements; values of replacements are
-/// kept under names that begin with `attempt`.
+/// Undoes the changes by `who` to the refs that keep the loop's work, to replacements, and those after which git cannot
+/// use a ref; values of replacements are kept under names that begin with `attempt`.
 pub(crate) async fn put_own_refs_back(
     open: &mut Loop<'_>,
     changes: &[user_refs::RefChange],
     attempt: Option<&str>,
     who: &str,
 ) -> Result<(), Error> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    open.view.refs = None;
     let (site, _, mut recorder) = open.parts();
+    for change in changes {
+        change.clear_damaged(site.repo)?;
+    }
     let updates = user_refs::own_refs_back(changes, attempt, who, &mut recorder);
     if !updates.is_empty() {
         let why = "ralph: what keeps the work of loops is put back";
         site.repo.git.update_refs(&updates, why).await?;
-        open.view.refs = None;
     }
     Ok(())
 }

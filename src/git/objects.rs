@@ -190,6 +190,33 @@ impl Git {
 }
 
 impl Repo {
+    /// Selects the objects that do not exist. Starts a git process only for those that have no file of their own.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn missing(&self, oids: &[&Oid]) -> Result<Vec<Oid>, GitError> {
+        let objects = self.common_dir.join("objects");
+        let has_file = |oid: &Oid| {
+            let (dir, name) = oid.as_str().split_at(2);
+            objects.join(dir).join(name).is_file()
+        };
+        let asked: String = oids
+            .iter()
+            .filter(|oid| !has_file(oid))
+            .map(|oid| format!("{oid}\n"))
+            .collect();
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let args = ["--batch-check"];
+        let told = self.git.cmd("cat-file", args).stdin(asked).bytes().await?;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        Ok(told
+            .lines()
+            .filter_map(|line| Oid::parse(line.strip_suffix(" missing")?))
+            .collect())
+    }
+
     /// Merges `theirs` into `ours` with the common state `base` (each a tree, or a commit that stands for its
     /// tree), in the object database. The inner `Err` holds the conflicting paths.
     ///

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::git::{Head, RefFile, last_logged};
+use crate::git::{Head, RefFile, Repo, last_logged};
 use crate::names::{Oid, short_branch};
 
 /// The proper position of HEAD and the tip of a loop.
@@ -23,7 +23,7 @@ pub(crate) struct OwnPosition<'a> {
 }
 
 impl OwnPosition<'_> {
-    /// Writes HEAD, its branch and the loop's tip again if they are damaged; returns whether one was. A HEAD that was elsewhere,
+    /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist; returns whether one was. A HEAD that was elsewhere,
     /// according to its reflog, stays damaged: the files may not be those of the loop. The damaged files go to the
     /// directory `trash`.
     ///
@@ -44,7 +44,12 @@ impl OwnPosition<'_> {
         let logged = |name: &str| last_logged(&repo.common_dir.join("logs").join(name));
         let head_file = repo.git_dir.join("HEAD");
         let mut mended = false;
-        if matches!(RefFile::read(&head_file), RefFile::Missing | RefFile::Damaged) {
+        let is_damaged = match RefFile::read(&head_file) {
+            RefFile::Missing | RefFile::Damaged => true,
+            RefFile::Oid(oid) if Some(&oid) != self.head.oid.as_ref() => names_nothing(repo, &oid).await,
+            RefFile::Oid(_) | RefFile::Symbolic(_) => false,
+        };
+        if is_damaged {
             let layout = repo.layout();
             let at = branch.and_then(|branch| layout.loose(branch).or_else(|| logged(branch)));
             let was = last_logged(&repo.git_dir.join("logs/HEAD"));
@@ -62,11 +67,15 @@ impl OwnPosition<'_> {
         let of_head = of_head.map(|branch| (branch, self.head.oid.as_ref()));
         for (name, at) in [Some(tip), of_head].into_iter().flatten() {
             let file = repo.common_dir.join(name);
-            let Some(at) =
-                at.filter(|_| matches!(RefFile::read(&file), RefFile::Damaged | RefFile::Symbolic(_)))
-            else {
-                continue;
+            let Some(at) = at else { continue };
+            let is_damaged = match RefFile::read(&file) {
+                RefFile::Damaged | RefFile::Symbolic(_) => true,
+                RefFile::Oid(oid) if oid != *at => names_nothing(repo, &oid).await,
+                RefFile::Oid(_) | RefFile::Missing => false,
             };
+            if !is_damaged {
+                continue;
+            }
             let mut at = at.clone();
             if let Some(logged) = logged(name)
                 && matches!(repo.git.is_ancestor(&at, &logged).await, Ok(true))
@@ -98,6 +107,13 @@ impl OwnPosition<'_> {
             (None, oid) => oid.as_ref().map_or("nothing", Oid::short),
         }
     }
+}
+
+/// Returns whether an object certainly does not exist: git may not run before other files are repaired.
+async fn names_nothing(repo: &Repo, oid: &Oid) -> bool {
+    repo.missing(&[oid])
+        .await
+        .is_ok_and(|missing| !missing.is_empty())
 }
 
 /// Moves an existing file to the trash.

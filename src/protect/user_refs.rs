@@ -39,6 +39,8 @@ pub(crate) struct RefChange {
     name: String,
     was: Option<Oid>,
     is: Option<Oid>,
+    /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist.
+    is_broken: bool,
 }
 
 impl UserRefs {
@@ -90,8 +92,26 @@ impl UserRefs {
         toml::from_str(&text).ok()
     }
 
+    /// Returns the changes since an earlier state of the refs, and which of them git cannot use: whoever writes a ref's
+    /// file can write anything.
+    ///
+    /// # Errors
+    /// If git cannot be asked about the objects.
+    pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<Vec<RefChange>, GitError> {
+        let mut changes = self.changes_since(before);
+        let new: Vec<&Oid> = changes.iter().filter_map(|change| change.is.as_ref()).collect();
+        let missing = repo.missing(&new).await?;
+        for change in &mut changes {
+            change.is_broken = match &change.is {
+                Some(is) => missing.contains(is),
+                None => RefFile::read(&repo.common_dir.join(&change.name)) == RefFile::Damaged,
+            };
+        }
+        Ok(changes)
+    }
+
     /// Returns the changes since an earlier state of the refs.
-    pub fn changes_since(&self, before: &Self) -> Vec<RefChange> {
+    fn changes_since(&self, before: &Self) -> Vec<RefChange> {
         let names = before
             .0
             .keys()
@@ -101,6 +121,7 @@ impl UserRefs {
                 name: name.clone(),
                 was: before.0.get(name).cloned(),
                 is: self.0.get(name).cloned(),
+                is_broken: false,
             })
             .filter(|change| change.was != change.is)
             .collect()
@@ -124,7 +145,7 @@ pub(crate) fn forget(dir: &Path) {
 }
 
 /// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
-/// and to replacements, with which git would show a false history. Values of replacements are kept under names that
+/// to replacements, with which git would show a false history, and to refs that git cannot use any more. Values of replacements are kept under names that
 /// begin with `attempt`.
 pub(crate) fn own_refs_back(
     changes: &[RefChange],
@@ -136,6 +157,7 @@ pub(crate) fn own_refs_back(
     for change in changes.iter().filter(|change| change.is_put_back()) {
         if let (Some(attempt), Some(is)) = (attempt, &change.is)
             && change.is_replacement()
+            && !change.is_broken
         {
             let keep = Update::Set {
                 name: format!("{attempt}-{}", is.short()),
@@ -254,14 +276,20 @@ impl RefChange {
         &self.name
     }
 
-    /// Removes the file of a ref that counts as gone because git cannot read it: git would refuse to write it.
+    /// Removes the file of a ref that git cannot use: it would refuse to write it, or keep the object that does not exist
+    /// in its reflog.
     ///
     /// # Errors
     /// If the file cannot be removed.
     pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
         let file = repo.common_dir.join(&self.name);
-        if self.is.is_none() && RefFile::read(&file) == RefFile::Damaged {
-            return remove_file(&file);
+        let is_same = match (&self.is, RefFile::read(&file)) {
+            (None, RefFile::Damaged) => true,
+            (Some(is), RefFile::Oid(oid)) => *is == oid,
+            _ => false,
+        };
+        if self.is_broken && is_same {
+            remove_file(&file)?;
         }
         Ok(())
     }
@@ -277,16 +305,18 @@ impl RefChange {
         self.name.starts_with(BRANCHES) && self.is.as_ref().is_some_and(|is| !is_own(is))
     }
 
-    /// Returns whether nobody else may move the ref: it keeps work of the loop, or replaces an object. Of the refs that
-    /// keep work, only the loop's own are considered.
+    /// Returns whether nobody else may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
+    /// used. Of the refs that keep work, only the loop's own are considered.
     fn is_put_back(&self) -> bool {
-        self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
+        self.is_broken || self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
     }
 
     /// Returns the move that restores the ref.
     fn undone(&self) -> Option<Update> {
         let name = self.name.clone();
         match (self.was.clone(), self.is.clone()) {
+            // Its file is gone; an older value may be packed.
+            (was, _) if self.is_broken => was.map(|new| Update::Set { name, new }),
             (Some(new), old) => Some(Update::Move { name, new, old }),
             (None, Some(old)) => Some(Update::Delete { name, old }),
             (None, None) => None,
@@ -304,6 +334,13 @@ impl RefChange {
             None => self.name.clone(),
         };
         match (&self.was, &self.is) {
+            (_, Some(is)) if self.is_broken => {
+                format!(
+                    "{name} was moved to {}, which does not exist, during {who}",
+                    is.short()
+                )
+            }
+            (Some(_), None) if self.is_broken => format!("{name} was damaged during {who}"),
             (Some(was), None) => format!("{name} was deleted during {who} (it was at {})", was.short()),
             (None, _) => format!("{name} was made during {who}"),
             (Some(was), Some(is)) => {

@@ -75,14 +75,12 @@ pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, E
     let Some(before) = before else {
         return Ok(Vec::new());
     };
-    let mut changes = open.user_refs().await?.changes_since(&before);
+    let refs = open.user_refs().await?;
+    let mut changes = refs.checked_changes(&open.context.repo, &before).await?;
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
     users_head::leave_out(open, &mut changes).await?;
-    for change in &changes {
-        change.clear_damaged(&open.context.repo)?;
-    }
     Ok(changes)
 }
 

@@ -81,3 +81,34 @@ fn who_keeps_writing_to_a_file_has_it_named() {
     sandbox.is_at_checkpoint();
     assert_eq!(sandbox.read("written"), "mine\n");
 }
+
+#[test]
+fn a_ref_that_names_nothing_is_put_back() {
+    let nothing = "1234567890123456789012345678901234567890";
+    let before = |sandbox: &Sandbox| sandbox.git(&["for-each-ref", "refs/heads/main", "refs/tags"]);
+    for (name, content) in [
+        ("refs/heads/ralph/add-login", nothing),
+        ("./HEAD", nothing),
+        ("refs/heads/main", nothing),
+        ("refs/heads/main", "half a ref"),
+        ("refs/tags/v1", nothing),
+        ("refs/tags/new", nothing),
+    ] {
+        for (promise, code) in [("complete", 0), ("failed red", 3)] {
+            let sandbox = Sandbox::new();
+            sandbox.git(&["tag", "v1"]);
+            sandbox.git(&["pack-refs", "--all"]);
+            sandbox.start();
+            let was = before(&sandbox);
+            let (dir, short) = name.rsplit_once('/').unwrap();
+            let script =
+                format!("echo work >work; mkdir -p .git/{dir}; echo {content} >.git/{name}; {promise}");
+            let output = sandbox.step("next", &sandbox.agent(&script)).exits(code);
+            assert!(output.stderr.contains(short), "{name}: {}", output.stderr);
+            assert_eq!(before(&sandbox), was, "{name} {content}");
+            sandbox.git(&["fsck", "--strict"]);
+            sandbox.git(&["gc", "-q", "--no-detach"]);
+            sandbox.ralph(&["abort"]).exits(0);
+        }
+    }
+}
