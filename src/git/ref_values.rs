@@ -48,9 +48,15 @@ impl Repo {
     }
 
     async fn listed_values(&self) -> Result<RefValues, GitError> {
-        let refs = self.git.refs(&["refs"]).await?;
-        let shared = refs.into_iter().filter(|found| !is_own(&found.name));
-        Ok(shared.map(|found| (found.name, found.oid)).collect())
+        // Without their types: git looks at no object then, and fails for none that does not exist.
+        let args = ["--format=%(objectname) %(refname)", "refs"];
+        let listed = self.git.cmd("for-each-ref", args).bytes().await?;
+        let listed = String::from_utf8_lossy(&listed);
+        let refs = listed.lines().filter_map(|line| line.split_once(' '));
+        Ok(refs
+            .filter(|(_, name)| !is_own(name))
+            .filter_map(|(oid, name)| Some((name.to_owned(), Oid::parse(oid)?)))
+            .collect())
     }
 }
 

@@ -86,13 +86,16 @@ fn who_keeps_writing_to_a_file_has_it_named() {
 fn a_ref_that_names_nothing_is_put_back() {
     let nothing = "1234567890123456789012345678901234567890";
     let before = |sandbox: &Sandbox| sandbox.git(&["for-each-ref", "refs/heads/main", "refs/tags"]);
-    for (name, content) in [
-        ("refs/heads/ralph/add-login", nothing),
-        ("./HEAD", nothing),
-        ("refs/heads/main", nothing),
-        ("refs/heads/main", "half a ref"),
-        ("refs/tags/v1", nothing),
-        ("refs/tags/new", nothing),
+    // A ref that is a link is left to git.
+    let link = "ln -s ralph/add-login .git/refs/heads/link";
+    for (name, content, also) in [
+        ("refs/heads/ralph/add-login", nothing, "true"),
+        ("./HEAD", nothing, "true"),
+        ("refs/heads/main", nothing, "true"),
+        ("refs/heads/main", nothing, link),
+        ("refs/heads/main", "half a ref", "true"),
+        ("refs/tags/v1", nothing, "true"),
+        ("refs/tags/new", nothing, "true"),
     ] {
         for (promise, code) in [("complete", 0), ("failed red", 3)] {
             let sandbox = Sandbox::new();
@@ -102,7 +105,7 @@ fn a_ref_that_names_nothing_is_put_back() {
             let was = before(&sandbox);
             let (dir, short) = name.rsplit_once('/').unwrap();
             let script =
-                format!("echo work >work; mkdir -p .git/{dir}; echo {content} >.git/{name}; {promise}");
+                format!("{also}; mkdir -p .git/{dir}; echo {content} >.git/{name}; echo >work; {promise}");
             let output = sandbox.step("next", &sandbox.agent(&script)).exits(code);
             assert!(output.stderr.contains(short), "{name}: {}", output.stderr);
             assert_eq!(before(&sandbox), was, "{name} {content}");
