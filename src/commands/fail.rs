@@ -2,9 +2,10 @@
 
 use super::{change_and_word, context, step_exit};
 use crate::cli::complete::loops;
-use crate::engine;
+use crate::engine::{self, StepEnd};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::state::{Effect, Phase};
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -24,6 +25,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let context = context(&mut narrator).await?;
     let (change, reason) = change_and_word(&context, &args.words)?;
     let mut open = engine::open(context, &change).await?;
-    let end = engine::fail(&mut open, reason).await?;
+    let retries_left = match open.state.progress.phase {
+        Phase::Failed => Some(true),
+        Phase::Exhausted => Some(false),
+        _ => None,
+    };
+    let end = match retries_left.filter(|_| open.completed == Some(Effect::Failed)) {
+        // The same command was cut off, and opening the loop has completed it: it must not count twice.
+        Some(retries_left) => StepEnd::Failed { retries_left },
+        None => engine::fail(&mut open, reason).await?,
+    };
     Ok(step_exit(&open, end))
 }

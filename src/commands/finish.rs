@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
-use crate::state::Closing;
+use crate::state::Effect;
 use crate::ui::{self, Narrator, Screen};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCandidates;
@@ -50,10 +50,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut open = open_loop(&mut narrator, change).await?;
     if !open.state.is_live() {
         let asked = choice.map(|choice| match choice {
-            Finish::Cleanup { .. } => Closing::Cleanup,
-            Finish::Keep => Closing::Keep,
+            Finish::Cleanup { .. } => Effect::CleanedUp,
+            Finish::Keep => Effect::Kept,
         });
-        if asked.is_some() && open.closed == asked {
+        if asked.is_some() && open.completed == asked {
             // The same command was cut off; opening the loop has completed it.
             summarise(&mut open).await;
             return Ok(Exit::Done);

@@ -21,7 +21,7 @@ use crate::protect::user_refs::OwnMove;
 use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
 use crate::refs::Update;
 use crate::settings::Settings;
-use crate::state::{Closing, Lock, Progress, State, Store};
+use crate::state::{Effect, Lock, Progress, State, Store};
 
 /// A loop that this process may change.
 pub struct Loop<'o> {
@@ -30,8 +30,8 @@ pub struct Loop<'o> {
     /// The loop's state as last saved.
     pub state: State,
     pub(super) store: Store,
-    /// The way in which a step that was cut off has closed the loop just now.
-    pub closed: Option<Closing>,
+    /// The effect of a step that was cut off and that opening the loop has completed.
+    pub completed: Option<Effect>,
     /// The known facts of the repository.
     pub(super) view: View,
     /// Events of this step, for hooks that run once nothing is in progress.
@@ -54,7 +54,7 @@ impl<'o> Loop<'o> {
             context,
             state,
             store,
-            closed: None,
+            completed: None,
             view: View::default(),
             due: Vec::new(),
             refs_before: None,

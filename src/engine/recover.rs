@@ -145,11 +145,11 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
 /// Completes the unfinished work of a git-ralph that died.
 async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(intent) = open.state.intent.clone() {
-        let (step, closing) = (intent.step(), intent.closing());
+        let (step, effect) = (intent.step(), intent.effect());
         end_orphans(open).await?;
         remove_stale_locks(open.site(), &open.state.change).await?;
         apply(open, intent).await?;
-        open.closed = closing;
+        open.completed = effect;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"
         ));

@@ -53,29 +53,36 @@ impl Intent {
         }
     }
 
-    /// Returns the way in which the step closes the loop, if it does.
+    /// Returns the effect of the step, if a person can ask for it by a command.
     #[must_use]
-    pub fn closing(&self) -> Option<Closing> {
+    pub fn effect(&self) -> Option<Effect> {
         match self {
-            Self::Leave(plan) if plan.into.is_none() => Some(Closing::Abort),
-            Self::Abort(_) => Some(Closing::Abort),
-            Self::Close(plan) if plan.keep => Some(Closing::Keep),
-            Self::Keep(_) => Some(Closing::Keep),
-            Self::Cleanup(_) | Self::Close(_) | Self::Leave(_) => Some(Closing::Cleanup),
+            Self::Checkpoint(plan) if plan.story.is_some() => Some(Effect::Completed),
+            Self::Revert(plan) if plan.verdict.is_some() => Some(Effect::Failed),
+            Self::Leave(plan) if plan.into.is_none() => Some(Effect::Aborted),
+            Self::Abort(_) => Some(Effect::Aborted),
+            Self::Close(plan) if plan.keep => Some(Effect::Kept),
+            Self::Keep(_) => Some(Effect::Kept),
+            Self::Cleanup(_) | Self::Close(_) | Self::Leave(_) => Some(Effect::CleanedUp),
             _ => None,
         }
     }
 }
 
-/// The ways in which a loop is closed.
+/// The effects of steps that a person can ask for by a command. One that was cut off is completed by the next command,
+/// which may be the same one again: it must not do the same to the next story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub enum Effect {
+    /// `complete`: a story has its checkpoint.
+    Completed,
+    /// `fail`: an attempt at a story has failed.
+    Failed,
     /// `finish --cleanup`.
-    Cleanup,
+    CleanedUp,
     /// `finish --keep`.
-    Keep,
+    Kept,
     /// `abort`.
-    Abort,
+    Aborted,
 }
 
 /// Plan of `start`: branch and HEAD move to the first checkpoint.

@@ -21,7 +21,7 @@ use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use intent::{
-    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Closing, Intent, IntoPlan, KeepPlan,
+    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Effect, Intent, IntoPlan, KeepPlan,
     LeavePlan, RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
 };
 pub use linked::Linked;

@@ -254,3 +254,23 @@ fn the_end_of_a_loop_can_be_said_again_after_a_kill() {
     let finish = sandbox.ralph(&["finish", "--keep"]).exits(1);
     finish.says("abort is completed now").says("is already finished");
 }
+
+#[test]
+fn what_was_said_of_a_story_counts_once_if_it_is_said_again_after_a_kill() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.write("work", "of the first story\n");
+    cut_off(&sandbox, &["complete"]);
+    let said = sandbox.ralph(&["complete"]).exits(0);
+    said.says("a checkpoint is completed now");
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    sandbox.write("work", "of the second\n");
+    cut_off(&sandbox, &["fail", "red"]);
+    let said = sandbox.ralph(&["fail", "red"]).exits(3);
+    said.says("going back to the checkpoint is completed now");
+    assert_eq!(sandbox.status()["current"]["retries"], 0);
+    assert_eq!(sandbox.attempts().len(), 2);
+    // What is said next is said of what is there now.
+    sandbox.ralph(&["fail", "red"]).exits(3);
+    assert_eq!(sandbox.status()["current"]["retries"], 1);
+}
