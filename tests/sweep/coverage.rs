@@ -19,8 +19,8 @@ const PARTS: &[(char, usize, &str)] = &[
     ('A', 21, "The work tree at the start"),
     ('B', 16, "The repository at the start"),
     ('C', 15, "Configuration and environment"),
-    ('D', 25, "What agents do"),
-    ('E', 11, "The end"),
+    ('D', 26, "What agents do"),
+    ('E', 12, "The end"),
 ];
 
 /// Where a row is tried.

@@ -205,4 +205,12 @@ pub const ROWS: &[Row] = &[
             Limit("cannot undo anything that was pushed around the guard"),
         ],
     ),
+    (
+        "D26",
+        "damages HEAD or refs, or makes them name nothing",
+        &[
+            Test("others::a_ref_that_names_nothing_is_put_back"),
+            Test("damaged::what_an_attempt_damaged_is_put_back"),
+        ],
+    ),
 ];

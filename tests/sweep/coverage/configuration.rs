@@ -81,6 +81,7 @@ pub const ROWS: &[Row] = &[
         &[
             Test("crash::a_full_disk_loses_nothing"),
             Test("crash::a_disk_without_room_loses_nothing"),
+            Test("processes::an_agent_whose_log_cannot_be_written_is_ended"),
         ],
     ),
 ];

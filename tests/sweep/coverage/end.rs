@@ -67,4 +67,12 @@ pub const ROWS: &[Row] = &[
         "the linked work tree is removed",
         &[Test("finish::a_loop_outlives_its_linked_work_tree")],
     ),
+    (
+        "E12",
+        "the same command again after a kill",
+        &[
+            Test("crash::the_end_of_a_loop_can_be_said_again_after_a_kill"),
+            Test("crash::what_was_said_of_a_story_counts_once_if_it_is_said_again_after_a_kill"),
+        ],
+    ),
 ];
