@@ -110,7 +110,7 @@ fn a_ref_that_names_nothing_is_put_back() {
             assert!(output.stderr.contains(short), "{name}: {}", output.stderr);
             assert_eq!(before(&sandbox), was, "{name} {content}");
             sandbox.git(&["fsck", "--strict"]);
-            sandbox.git(&["gc", "-q", "--no-detach"]);
+            sandbox.git(&["gc", "-q"]);
             sandbox.ralph(&["abort"]).exits(0);
         }
     }
