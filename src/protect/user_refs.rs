@@ -229,7 +229,8 @@ pub(crate) async fn put_back(
             .is_none_or(|is| visited.contains(is) || is_own(is));
         let ours = ours && !elsewhere.contains(&change.name);
         let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
-        if !ours && change.is_of_other_loop(own) {
+        // A loop that begins has its branch at the commit where others began, too, for a moment.
+        if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
             continue;
         }
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {

@@ -115,3 +115,14 @@ fn a_ref_that_names_nothing_is_put_back() {
         }
     }
 }
+
+#[test]
+fn a_loop_that_begins_meanwhile_is_not_the_attempts() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    // Where the branch of a new work tree is, before the loop moves it.
+    let agent = sandbox.failing("git rev-parse main >.git/refs/heads/ralph/other");
+    let output = sandbox.step("next", &agent).exits(3);
+    assert!(!output.stderr.contains("ralph/other"), "{}", output.stderr);
+    sandbox.git(&["rev-parse", "-q", "--verify", "refs/heads/ralph/other"]);
+}
