@@ -270,20 +270,6 @@ fn abort_leads_back_to_before_the_loop() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_dropped_is_told_in_gits_words() {
-    let sandbox = stashed();
-    let (mine, files) = (list(&sandbox), sandbox.files());
-    sandbox.start();
-    next(&sandbox, "failed red").exits(3);
-    let lock = sandbox.top.join(".git/logs/refs/stash.lock");
-    fs::write(&lock, "").unwrap();
-    sandbox.ralph(&["abort"]).exits(1).says("logs/refs/stash.lock");
-    fs::remove_file(&lock).unwrap();
-    assert_eq!(sandbox.status()["phase"], "finished");
-    assert_eq!((list(&sandbox), sandbox.files()), (mine, files));
-}
-
-#[test]
 fn a_loop_is_begun_anew_from_the_users_index() {
     let sandbox = stashed();
     let place = Place::of(&sandbox);

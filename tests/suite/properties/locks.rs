@@ -89,3 +89,20 @@ fn status_leaves_a_step_that_was_cut_off_to_others_while_a_git_is_at_work() {
     });
     sandbox.ralph(&["status"]).exits(0).says("was interrupted");
 }
+
+#[test]
+fn a_stash_entry_that_cannot_be_dropped_is_told_in_gits_words() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.strategy", "stash");
+    let files = sandbox.files();
+    sandbox.start();
+    let agent = sandbox.failing("echo work >work");
+    sandbox.step("next", &agent).exits(3);
+    let lock = sandbox.top.join(".git/logs/refs/stash.lock");
+    fs::write(&lock, "").unwrap();
+    sandbox.ralph(&["abort"]).exits(1).says("logs/refs/stash.lock");
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(sandbox.status()["phase"], "finished");
+    assert_eq!(sandbox.git(&["stash", "list"]), "");
+    assert_eq!(sandbox.files(), files);
+}
