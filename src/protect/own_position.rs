@@ -23,9 +23,9 @@ pub(crate) struct OwnPosition<'a> {
 }
 
 impl OwnPosition<'_> {
-    /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist; returns whether one was. A HEAD that was elsewhere,
-    /// according to its reflog, stays damaged: the files may not be those of the loop. The damaged files go to the
-    /// directory `trash`.
+    /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
+    /// returns whether one was. A HEAD that was elsewhere, according to its reflog, stays damaged: the files may not be
+    /// those of the loop. The damaged files go to the directory `trash`.
     ///
     /// # Errors
     /// If a file cannot be moved or written.

@@ -145,8 +145,8 @@ pub(crate) fn forget(dir: &Path) {
 }
 
 /// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
-/// to replacements, with which git would show a false history, and to refs that git cannot use any more. Values of replacements are kept under names that
-/// begin with `attempt`.
+/// to replacements, with which git would show a false history, and to refs that git cannot use any more. Values of
+/// replacements are kept under names that begin with `attempt`.
 pub(crate) fn own_refs_back(
     changes: &[RefChange],
     attempt: Option<&str>,
