@@ -12,6 +12,7 @@ use std::time::Duration;
 use memchr::memmem;
 use nix::unistd::geteuid;
 
+use super::ref_file::is_own;
 use super::{Git, loose};
 use crate::fs::{Links, read_regular, read_regular_text};
 use crate::names::Oid;
@@ -176,8 +177,7 @@ impl RepoLayout {
             let output = self.git().cmd("rev-parse", ["--verify", "--quiet", name]).bytes();
             return Some(Oid::parse(&String::from_utf8_lossy(&output.await.ok()?))?.to_string());
         }
-        let own = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
-        let is_own = !name.starts_with("refs/") || own.iter().any(|place| name.starts_with(place));
+        let is_own = !name.starts_with("refs/") || is_own(name);
         let dir = if is_own { &self.git_dir } else { &self.common_dir };
         match read_text(&dir.join(name)) {
             Ok(text) => Some(match text.strip_prefix("ref:") {

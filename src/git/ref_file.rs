@@ -10,6 +10,14 @@ use crate::names::Oid;
 /// Maximum length of a ref's file or log that is read, in bytes.
 const MOST: u64 = 1 << 26;
 
+/// Directories of refs that every work tree has for itself (gitglossary(7), "per-worktree ref").
+const OWN: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
+
+/// Returns whether every work tree has a ref of this full name for itself.
+pub(super) fn is_own(name: &str) -> bool {
+    OWN.into_iter().any(|dir| name.starts_with(dir))
+}
+
 /// The content of the file of HEAD or of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefFile {

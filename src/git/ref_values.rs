@@ -7,18 +7,16 @@ use std::path::Path;
 
 use super::command::GitError;
 use super::discover::{Head, Repo};
-use super::ref_file::RefFile;
+use super::ref_file::{RefFile, is_own};
 use crate::fs::{Links, read_regular};
 use crate::names::Oid;
 
 /// Maximum length of all packed refs, in bytes.
 const MOST_PACKED: u64 = 1 << 30;
-/// Directories of refs that every work tree has for itself (gitglossary(7), "per-worktree ref").
-const OWN: [&str; 3] = ["refs/bisect", "refs/rewritten", "refs/worktree"];
 /// The refs among which symbolic ones are ordinary: `refs/remotes/<name>/HEAD`.
 const REMOTES: &str = "refs/remotes/";
 
-/// What refs point to, by full name.
+/// Maps the full names of refs to the objects that they point to.
 pub type RefValues = BTreeMap<String, Oid>;
 
 impl Repo {
@@ -122,7 +120,7 @@ impl Loose {
             let name = format!("{prefix}/{file_name}");
             let kind = entry.file_type().ok()?;
             // Git overlooks hidden files and locks.
-            if file_name.starts_with('.') || is_lock(&file_name) || OWN.contains(&name.as_str()) {
+            if file_name.starts_with('.') || is_lock(&file_name) || is_own(&name) {
                 continue;
             }
             if kind.is_dir() {
@@ -177,12 +175,6 @@ fn add_packed(common_dir: &Path, oid_length: usize, values: &mut RefValues) -> O
         }
     }
     Some(())
-}
-
-/// Returns whether every work tree has a ref of this name for itself.
-fn is_own(name: &str) -> bool {
-    let below = |dir: &str| name.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
-    OWN.into_iter().any(below)
 }
 
 /// Returns whether an object id has a length, in bytes, and the form in which git writes it, and names an object.
@@ -256,90 +248,79 @@ mod tests {
         repo
     }
 
-    fn block_on<T>(future: impl Future<Output = T>) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.unwrap().block_on(future)
-    }
-
-    #[test]
-    fn files_say_what_git_says() {
+    #[tokio::test]
+    async fn files_say_what_git_says() {
         for format in ["sha1", "sha256"] {
-            block_on(async {
-                let dir = tempfile::tempdir().unwrap();
-                let repo = repository(dir.path(), format).await;
-                let read = read_all(&repo.common_dir, repo.oid_length).unwrap();
-                assert_eq!(read, repo.listed_values().await.unwrap());
-                assert_eq!(read.len(), 7, "{read:?}");
-                for head in ["refs/heads/main", "refs/heads/unborn"] {
-                    repo.git.cmd("symbolic-ref", ["HEAD", head]).done().await.unwrap();
-                    let found = head_among(&repo.git_dir, &read, repo.oid_length);
-                    assert_eq!(found, Some(repo.head().await.unwrap()));
-                }
-                let git = &repo.git;
-                let args = ["--no-deref", "HEAD", read["refs/heads/main"].as_str()];
-                git.cmd("update-ref", args).done().await.unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            let repo = repository(dir.path(), format).await;
+            let read = read_all(&repo.common_dir, repo.oid_length).unwrap();
+            assert_eq!(read, repo.listed_values().await.unwrap());
+            assert_eq!(read.len(), 7, "{read:?}");
+            for head in ["refs/heads/main", "refs/heads/unborn"] {
+                repo.git.cmd("symbolic-ref", ["HEAD", head]).done().await.unwrap();
                 let found = head_among(&repo.git_dir, &read, repo.oid_length);
                 assert_eq!(found, Some(repo.head().await.unwrap()));
-            });
+            }
+            let git = &repo.git;
+            let args = ["--no-deref", "HEAD", read["refs/heads/main"].as_str()];
+            git.cmd("update-ref", args).done().await.unwrap();
+            let found = head_among(&repo.git_dir, &read, repo.oid_length);
+            assert_eq!(found, Some(repo.head().await.unwrap()));
         }
     }
 
-    #[test]
-    fn a_work_tree_sees_the_refs_of_all() {
-        block_on(async {
-            let dir = tempfile::tempdir().unwrap();
-            let main = repository(dir.path(), "sha1").await;
-            let linked = dir.path().join("linked");
-            let args = ["add", "-q", "-b", "linked"].map(std::ffi::OsString::from);
-            let args = args.into_iter().chain([linked.clone().into_os_string()]);
-            main.git.cmd("worktree", args).done().await.unwrap();
-            let (repo, head) = discover(&linked).await.unwrap();
-            let (values, found) = repo.ref_values_and_head().await.unwrap();
-            assert_eq!((found, &values), (head, &main.ref_values().await.unwrap()));
-            assert!(values.contains_key("refs/heads/linked"));
-        });
+    #[tokio::test]
+    async fn a_work_tree_sees_the_refs_of_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = repository(dir.path(), "sha1").await;
+        let linked = dir.path().join("linked");
+        let args = ["add", "-q", "-b", "linked"].map(std::ffi::OsString::from);
+        let args = args.into_iter().chain([linked.clone().into_os_string()]);
+        main.git.cmd("worktree", args).done().await.unwrap();
+        let (repo, head) = discover(&linked).await.unwrap();
+        let (values, found) = repo.ref_values_and_head().await.unwrap();
+        assert_eq!((found, &values), (head, &main.ref_values().await.unwrap()));
+        assert!(values.contains_key("refs/heads/linked"));
     }
 
-    #[test]
-    fn what_is_not_ordinary_is_left_to_git() {
-        block_on(async {
-            let dir = tempfile::tempdir().unwrap();
-            let repo = repository(dir.path(), "sha1").await;
-            let read = || read_all(&repo.common_dir, repo.oid_length);
-            let values = read().unwrap();
-            let oid = &values["refs/heads/main"];
-            let heads = repo.common_dir.join("refs/heads");
-            let contents = [
-                String::new(),
-                "\n".to_owned(),
-                format!("{oid}0\n"),
-                format!("{}\n", oid.as_str().to_uppercase()),
-                "0".repeat(40),
-                "ref: refs/heads/main\n".to_owned(),
-            ];
-            for content in contents {
-                fs::write(heads.join("odd"), &content).unwrap();
-                assert_eq!(read(), None, "{content:?}");
-            }
-            fs::remove_file(heads.join("odd")).unwrap();
-            for name in ["a b", "a..b", "a@{b", "end."] {
-                fs::write(heads.join(name), format!("{oid}\n")).unwrap();
-                assert_eq!(read(), None, "{name:?}");
-                fs::remove_file(heads.join(name)).unwrap();
-            }
-            std::os::unix::fs::symlink("main", heads.join("link")).unwrap();
-            assert_eq!(read(), None);
-            fs::remove_file(heads.join("link")).unwrap();
-            let packed = repo.common_dir.join("packed-refs");
-            let text = fs::read_to_string(&packed).unwrap();
-            for odd in ["half a line", "line\n", &format!("{oid} refs/heads/a b\n")] {
-                fs::write(&packed, format!("{text}{odd}")).unwrap();
-                assert_eq!(read(), None, "{odd:?}");
-            }
-            fs::write(&packed, &text).unwrap();
-            assert_eq!(read(), Some(values));
-            fs::create_dir(repo.common_dir.join("reftable")).unwrap();
-            assert_eq!(read(), None);
-        });
+    #[tokio::test]
+    async fn what_is_not_ordinary_is_left_to_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = repository(dir.path(), "sha1").await;
+        let read = || read_all(&repo.common_dir, repo.oid_length);
+        let values = read().unwrap();
+        let oid = &values["refs/heads/main"];
+        let heads = repo.common_dir.join("refs/heads");
+        let contents = [
+            String::new(),
+            "\n".to_owned(),
+            format!("{oid}0\n"),
+            format!("{}\n", oid.as_str().to_uppercase()),
+            "0".repeat(40),
+            "ref: refs/heads/main\n".to_owned(),
+        ];
+        for content in contents {
+            fs::write(heads.join("odd"), &content).unwrap();
+            assert_eq!(read(), None, "{content:?}");
+        }
+        fs::remove_file(heads.join("odd")).unwrap();
+        for name in ["a b", "a..b", "a@{b", "end."] {
+            fs::write(heads.join(name), format!("{oid}\n")).unwrap();
+            assert_eq!(read(), None, "{name:?}");
+            fs::remove_file(heads.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("main", heads.join("link")).unwrap();
+        assert_eq!(read(), None);
+        fs::remove_file(heads.join("link")).unwrap();
+        let packed = repo.common_dir.join("packed-refs");
+        let text = fs::read_to_string(&packed).unwrap();
+        for odd in ["half a line", "line\n", &format!("{oid} refs/heads/a b\n")] {
+            fs::write(&packed, format!("{text}{odd}")).unwrap();
+            assert_eq!(read(), None, "{odd:?}");
+        }
+        fs::write(&packed, &text).unwrap();
+        assert_eq!(read(), Some(values));
+        fs::create_dir(repo.common_dir.join("reftable")).unwrap();
+        assert_eq!(read(), None);
     }
 }
