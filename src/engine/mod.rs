@@ -37,6 +37,8 @@ pub(crate) mod story_refusal;
 pub mod unmarked_stories;
 mod users_head;
 mod watch;
+mod work_tree_place;
+mod work_tree_removal;
 
 pub use attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, note_prompted, prompt_text,
@@ -46,7 +48,6 @@ pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;
 pub use open_loop::Loop;
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
-pub use own_work_tree::{Place, make as make_work_tree};
 pub use progress::Step;
 pub use recover::{look, open};
 pub use steps::abort::abort;
@@ -61,3 +62,4 @@ pub use steps::resume::resume;
 pub use steps::run::{Driver, Stopped, run};
 pub use steps::start::preview;
 pub use steps::start_again::{Started, start};
+pub use work_tree_place::Place;

@@ -52,6 +52,9 @@ pub enum OpenRefusal {
         /// True if nothing is there.
         is_gone: bool,
     },
+    /// git-ralph was cut off while it made the work tree of a loop again.
+    #[error("the work tree of loop '{change}' is only half made: {}", path.display())]
+    WorkTreeHalfMade { change: String, path: PathBuf },
     #[error("there is no saved attempt {attempt}")]
     UnknownAttempt { change: String, attempt: String },
     #[error("'{0}' is not an attempt: use <story>@<number>")]
@@ -136,6 +139,7 @@ impl Advise for OpenRefusal {
                 path,
                 is_gone,
             } => hint(make_again(change, path, *is_gone)),
+            Self::WorkTreeHalfMade { change, .. } => hint(format!("git ralph start {change} --worktree")),
             Self::UnknownAttempt { change, .. } => hint(format!("git ralph log {change}")),
             Self::NoAttempt(_) => hint("git ralph log"),
             Self::NoStoryOrChange { change, .. } => hint(format!("attempts: git ralph log {change}")),

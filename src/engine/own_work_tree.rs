@@ -2,25 +2,30 @@
 //! typed elsewhere gets there.
 //!
 //! Such a work tree is locked (git-worktree(1)) from its first moment until its loop is closed, so that git neither
-//! prunes nor removes it. The lock's reason names the change: one that has no live loop was cut off while it was made.
+//! prunes nor removes it. The lock's reason names the change, and says so while the work tree is being made: git may not
+//! have written all of its files if that was cut off.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
 use super::output_tail::OutputTail;
 use super::run_command::{CommandListener, failure_of, run_name, variable};
+use super::work_tree_place::{Place, directory, is_free};
+use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use crate::agent::orphans::Orphaned;
 use crate::agent::process::{self, Ending, Job, ProcessError};
 use crate::engine::Context;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::fs::{file_error, make_private_dir, write_private};
-use crate::git::{BeginsAt, Git, GitError, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
+use crate::fs::{
+    Durability, Links, file_error, make_private_dir, read_regular_text, write_atomically, write_private,
+};
+use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
 use crate::settings::{Settings, to_std};
@@ -30,15 +35,8 @@ use crate::state::{Linked, State, Store};
 const LOG: &str = "setup.log";
 /// File there with the mark of the processes of that command.
 const RUN: &str = "setup.run";
-
-/// The place of a work tree that a loop makes for itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// As configured (`ralph.worktreeDir`).
-    Configured,
-    /// This directory, relative to the current one.
-    Named(PathBuf),
-}
+/// Maximum length of the reason for which a work tree is locked, in bytes.
+const MOST_OF_A_REASON: u64 = 1 << 16;
 
 /// A work tree in which a loop can begin.
 pub(super) struct Prepared {
@@ -53,6 +51,35 @@ pub(super) struct Prepared {
 /// Returns the reason for which the work tree of a loop is locked.
 fn reason(change: &Change) -> String {
     format!("git ralph: {change}")
+}
+
+/// Returns the reason for which it is locked while it is being made.
+fn making(change: &Change) -> String {
+    format!("git ralph: {change} (being made)")
+}
+
+/// Returns the file with the reason of its lock (gitrepository-layout(5), `worktrees/<id>/locked`).
+fn lock_of(top: &Path) -> Option<PathBuf> {
+    RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("locked"))
+}
+
+/// Returns whether git-ralph was cut off while it made this work tree.
+fn is_half_made(change: &Change, top: &Path) -> bool {
+    let reason =
+        lock_of(top).and_then(|lock| read_regular_text(&lock, Links::Refused, MOST_OF_A_REASON).ok());
+    reason.is_some_and(|reason| reason.trim_end() == making(change))
+}
+
+/// Notes that a work tree is complete.
+fn note_made(change: &Change, top: &Path) -> Result<(), Error> {
+    let Some(lock) = lock_of(top) else { return Ok(()) };
+    let reason = format!("{}\n", reason(change));
+    Ok(write_atomically(
+        &lock,
+        reason.as_bytes(),
+        0o666,
+        Durability::Atomic,
+    )?)
 }
 
 /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`; returns its top
@@ -84,35 +111,47 @@ pub async fn make(
             .into());
         }
     }
-    let made = match git.add_work_tree(&top, begins_at, &reason(change)).await {
-        Ok(()) => set_up(context, change, &top, settings).await,
-        Err(error) => Err(error.into()),
-    };
-    if let Err(error) = made {
-        discard(&git, &top, settings).await?;
+    git.add_work_tree(&top, begins_at, &making(change)).await?;
+    if let Err(error) = set_up(context, change, &top, settings).await {
+        remove_new(&git, &top, settings).await?;
         return Err(error);
     }
+    note_made(change, &top)?;
     Ok(top.canonicalize().unwrap_or(top))
 }
 
-/// Removes a work tree in which no loop has begun, and the directory for such work trees if it is empty then.
-pub(super) async fn discard(git: &Git, top: &Path, settings: &Settings) -> Result<(), Error> {
-    let removed = git.discard_work_tree(top).await;
-    // A git that was cut off at its very beginning leaves an empty directory.
-    let _ = fs::remove_dir(top);
-    drop_empty_parent(git, top, settings).await?;
-    match removed {
-        Err(error) if top.exists() => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
-/// Removes the configured directory for work trees if nothing is left in it.
-pub(super) async fn drop_empty_parent(git: &Git, top: &Path, settings: &Settings) -> Result<(), GitError> {
-    let trees = git.work_trees().await?;
-    let Some(main) = trees.first() else { return Ok(()) };
-    if top.parent() == Some(configured(&main.top, settings).as_path()) {
-        let _ = top.parent().map(fs::remove_dir);
+/// Removes the work tree of a loop that has not begun, or has lost its files; what git did not write goes to the trash.
+async fn clear_away(
+    context: &mut Context<'_>,
+    change: &Change,
+    top: &Path,
+    settings: &Settings,
+) -> Result<(), Error> {
+    end_setup(top).await?;
+    let store = Store::new(&context.repo.common_dir, change);
+    let trash = store.file("trash").join(TRASH);
+    let moved = match remove_unused(&context.repo, top, &trash).await? {
+        Removal::Done(moved) => moved,
+        Removal::Stays(why) => {
+            return Err(StartRefusal::WorkTreeStays {
+                change: change.to_string(),
+                path: top.to_owned(),
+                why,
+            }
+            .into());
+        }
+    };
+    drop_empty_parent(&context.repo.git, top, settings).await?;
+    let place = top.display();
+    context.tell(
+        change,
+        format!("an earlier git-ralph was cut off; the work tree that it began to make is removed: {place}"),
+    );
+    if let Some(moved) = moved {
+        context.tell(
+            change,
+            format!("files in it that no commit has are moved to {}", moved.display()),
+        );
     }
     Ok(())
 }
@@ -132,17 +171,22 @@ pub(super) async fn prepare(
     };
     let top = directory(context, change, place, settings).await?;
     let trees = context.repo.git.work_trees().await?;
-    let locked = Some(reason(change));
-    for cut_off in trees.iter().filter(|tree| tree.locked == locked) {
-        end_setup(&cut_off.top).await?;
-        discard(&context.repo.git, &cut_off.top, settings).await?;
-        let place = cut_off.top.display();
-        context.tell(
-            change,
-            format!(
-                "an earlier git-ralph was cut off; the work tree that it began to make is removed: {place}"
-            ),
-        );
+    for tree in &trees {
+        let is_ours = |reason: String| tree.locked.as_ref() == Some(&reason);
+        match &tree.branch {
+            _ if is_ours(making(change)) => {}
+            // No loop has begun in it: a loop works on its branch.
+            None if is_ours(reason(change)) => {}
+            Some(_) if is_ours(reason(change)) => {
+                return Err(StartRefusal::WorkTreeOfLostLoop {
+                    change: change.to_string(),
+                    path: tree.top.clone(),
+                }
+                .into());
+            }
+            _ => continue,
+        }
+        clear_away(context, change, &tree.top, settings).await?;
     }
     let branch = context.head.branch.as_deref();
     let branch = branch.and_then(|branch| branch.strip_prefix("refs/heads/"));
@@ -156,7 +200,7 @@ pub(super) async fn prepare(
     let top = if is_new {
         make(context, change, place, BeginsAt::Commit(&head), settings).await?
     } else {
-        let found = trees.iter().find(|tree| tree.top == top && tree.locked != locked);
+        let found = trees.iter().find(|tree| tree.top == top);
         reuse(context, change, &top, found, &head).await?;
         top
     };
@@ -221,9 +265,16 @@ pub(super) async fn make_again(
     settings: &Settings,
 ) -> Result<(), Error> {
     let place = state.worktree.as_path();
-    if state.linked.is_none() || !state.is_live() || place.exists() {
+    if state.linked.is_none() || !state.is_live() {
         return Ok(());
     }
+    if is_half_made(&state.change, place) {
+        clear_away(context, &state.change, place, settings).await?;
+    }
+    if place.exists() {
+        return Ok(());
+    }
+    context.repo.git.unlock_work_tree(place).await?;
     let refs = context.repo.git.refs(&[&state.tip_ref()]).await?;
     let branch = state.change.branch();
     let begins_at = if refs.iter().any(|found| found.name == state.tip_ref()) {
@@ -249,7 +300,8 @@ pub(super) async fn make_again(
 /// If it is gone, or no longer belongs to the repository.
 pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result<Context<'o>, Error> {
     let place = state.worktree.as_path();
-    if state.linked.is_none() || !state.is_live() || place == context.repo.top {
+    let is_there = place == context.repo.top && !is_half_made(&state.change, place);
+    if state.linked.is_none() || !state.is_live() || is_there {
         return Ok(context);
     }
     match refusal(&context.repo, state) {
@@ -262,10 +314,16 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
 pub(crate) fn refusal(repo: &Repo, state: &State) -> Option<OpenRefusal> {
     let place = state.worktree.as_path();
     let is_there = || RepoLayout::of_work_tree(place).is_some_and(|layout| layout.shares(&repo.common_dir));
-    if state.linked.is_none() || !state.is_live() || is_there() {
+    if state.linked.is_none() || !state.is_live() {
         return None;
     }
     let (change, path) = (state.change.to_string(), place.to_owned());
+    if is_half_made(&state.change, place) {
+        return Some(OpenRefusal::WorkTreeHalfMade { change, path });
+    }
+    if is_there() {
+        return None;
+    }
     let is_gone = place.symlink_metadata().is_err();
     Some(OpenRefusal::WorkTreeGone {
         change,
@@ -290,7 +348,10 @@ pub(super) async fn go_to_branch<'o>(
         .into_iter()
         .find(|tree| tree.branch.as_deref() == Some(&branch));
     if let Some(found) = found.filter(|tree| tree.top.exists()) {
-        return context.at(&found.top).await;
+        if !is_half_made(change, &found.top) {
+            return context.at(&found.top).await;
+        }
+        clear_away(&mut context, change, &found.top, settings).await?;
     }
     let refs = context.repo.git.refs(&[&branch]).await?;
     if refs.iter().all(|found| found.name != branch) {
@@ -386,107 +447,10 @@ async fn end_setup(top: &Path) -> Result<(), ProcessError> {
     Ok(())
 }
 
-/// Returns whether a work tree can be made here.
-fn is_free(top: &Path) -> bool {
-    match fs::read_dir(top) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(_) => top.symlink_metadata().is_err(),
-    }
-}
-
 fn in_the_way(change: &Change, path: &Path) -> Error {
     StartRefusal::WorkTreeInTheWay {
         change: change.to_string(),
         path: path.to_owned(),
     }
     .into()
-}
-
-/// Returns the directory of the work tree of a change, absolute and without links.
-async fn directory(
-    context: &Context<'_>,
-    change: &Change,
-    place: &Place,
-    settings: &Settings,
-) -> Result<PathBuf, Error> {
-    Ok(match place {
-        Place::Named(dir) => real(&context.repo.top.join(&context.below_top).join(dir)),
-        Place::Configured => {
-            let trees = context.repo.git.work_trees().await?;
-            let main = trees.first().map_or(&context.repo.top, |main| &main.top);
-            configured(main, settings).join(change.as_str())
-        }
-    })
-}
-
-/// Returns the directory for the work trees of loops; `main` is the main work tree.
-fn configured(main: &Path, settings: &Settings) -> PathBuf {
-    match &settings.worktree_dir {
-        Some(dir) => real(&main.join(dir)),
-        None => {
-            let mut name = main.file_name().unwrap_or_default().to_owned();
-            name.push(".ralph");
-            real(&main.with_file_name(name))
-        }
-    }
-}
-
-/// Returns the path with links resolved as far as it exists.
-fn real(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain = plain.canonicalize().unwrap_or(plain);
-                plain.pop();
-            }
-            other => plain.push(other),
-        }
-    }
-    let found = plain.ancestors().find_map(|above| {
-        let rest = plain.strip_prefix(above).ok()?;
-        let above = above.canonicalize().ok()?;
-        Some(if rest.as_os_str().is_empty() {
-            above
-        } else {
-            above.join(rest)
-        })
-    });
-    found.unwrap_or(plain)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_resolved_as_far_as_it_exists() {
-        let dir = tempfile::tempdir().unwrap();
-        let top = dir.path().canonicalize().unwrap();
-        fs::create_dir_all(top.join("a/b")).unwrap();
-        std::os::unix::fs::symlink(top.join("a/b"), top.join("link")).unwrap();
-        for (path, is) in [
-            ("link", "a/b"),
-            ("link/../c/d", "a/c/d"),
-            ("a/./none/../x", "a/x"),
-            ("new/one", "new/one"),
-        ] {
-            assert_eq!(real(&top.join(path)), top.join(is), "{path}");
-        }
-    }
-
-    #[test]
-    fn work_trees_are_beside_the_main_one_unless_a_directory_is_set() {
-        let mut settings = Settings::default();
-        let main = Path::new("/none/of/these/repo");
-        assert_eq!(
-            configured(main, &settings),
-            Path::new("/none/of/these/repo.ralph")
-        );
-        settings.worktree_dir = Some("../trees".to_owned());
-        assert_eq!(configured(main, &settings), Path::new("/none/of/these/trees"));
-        settings.worktree_dir = Some("/elsewhere/none".to_owned());
-        assert_eq!(configured(main, &settings), Path::new("/elsewhere/none"));
-    }
 }

@@ -43,17 +43,18 @@ impl Git {
     }
 
     /// Makes a linked work tree that is locked for this reason from its first moment on: git then neither prunes nor
-    /// removes it. The directory must be absent or empty.
+    /// removes it. The directory must be absent or empty. A work tree that was there and is gone is replaced, unless it
+    /// is locked.
     ///
     /// # Errors
-    /// If git cannot make it. Something of it may be left, locked for the same reason.
+    /// If git cannot make it. It removes what it made, unless it is killed.
     pub async fn add_work_tree(
         &self,
         top: &Path,
         begins_at: BeginsAt<'_>,
         reason: &str,
     ) -> Result<(), GitError> {
-        let mut args: Vec<OsString> = ["add", "-f", "-f", "--lock", "--reason", reason]
+        let mut args: Vec<OsString> = ["add", "-f", "--lock", "--reason", reason]
             .map(OsString::from)
             .into();
         let at = match begins_at {
@@ -86,12 +87,12 @@ impl Git {
         self.cmd("worktree", args).done().await
     }
 
-    /// Removes a work tree with everything in it, locked or not.
+    /// Deletes a work tree that is not locked, with everything in it.
     ///
     /// # Errors
     /// If git cannot remove it.
-    pub async fn discard_work_tree(&self, top: &Path) -> Result<(), GitError> {
-        let args = ["remove", "-f", "-f", "--"].map(OsStr::new);
+    pub async fn delete_work_tree(&self, top: &Path) -> Result<(), GitError> {
+        let args = ["remove", "-f", "--"].map(OsStr::new);
         let args = args.into_iter().chain([top.as_os_str()]);
         self.cmd("worktree", args).done().await
     }

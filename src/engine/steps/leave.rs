@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use super::final_state::{final_state, work_tree_now};
-use crate::engine::own_work_tree::drop_empty_parent;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
 use crate::engine::{Loop, describe, journal};
 use crate::error::Error;
 use crate::events::What;
@@ -15,12 +15,8 @@ use crate::fs::Durability;
 use crate::git::{Git, GitError, Head, Repo, WorkTreeInfo, discover, index, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
-use crate::protect::put_unkept_away;
 use crate::refs::Update;
 use crate::state::{self, Intent, IntoPlan, LeavePlan, Lock, Progress, Store};
-
-/// Name of the directory in the trash for what no commit keeps of the work tree.
-const TRASH: &str = "worktree";
 
 /// Brings the work into another work tree, and closes the loop.
 pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<(), Error> {
@@ -306,13 +302,16 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         Some((repo, _)) => repo.git.clone(),
         None => Git::at(&open.context.repo.common_dir),
     };
-    let removed = remove(open, &top, &outside).await;
+    let removed = remove_final(&outside, &top, &open.site().trash().join(TRASH)).await;
+    if matches!(removed, Ok(Removal::Done(_))) {
+        drop_empty_parent(&outside, &top, &open.context.configuration.settings).await?;
+    }
     if let Some(linked) = &mut open.state.linked {
         linked.leaving = false;
     }
     open.save_for(Durability::Whole)?;
     match removed {
-        Ok(Ok(trash)) => {
+        Ok(Removal::Done(trash)) => {
             if let Some(trash) = trash {
                 open.tell(format!(
                     "what git ignores in the loop's work tree is moved to {}",
@@ -321,7 +320,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
             }
             open.tell(format!("the loop's work tree is removed: {}", top.display()));
         }
-        Ok(Err(why)) => open.tell(format!(
+        Ok(Removal::Stays(why)) => open.tell(format!(
             "the loop's work tree stays, because {why}: {}",
             top.display()
         )),
@@ -358,51 +357,4 @@ async fn other_work_tree(open: &Loop<'_>, from: &Path) -> Option<(Repo, Head)> {
         }
     }
     None
-}
-
-/// Removes the work tree at `top`; returns the directory to which unkept files were moved, or the reason why the work
-/// tree stays. `outside` runs git elsewhere.
-async fn remove(
-    open: &Loop<'_>,
-    top: &Path,
-    outside: &Git,
-) -> Result<Result<Option<PathBuf>, String>, Error> {
-    let settings = &open.context.configuration.settings;
-    let mut trash = None;
-    if top.exists() {
-        let git = Git::at_top(top);
-        let args = [
-            "--porcelain",
-            "-z",
-            "--untracked-files=all",
-            "--ignored=matching",
-            "--no-renames",
-        ];
-        let listed = git.cmd("status", args).fields().await?;
-        let ignored: Vec<Vec<u8>> = listed
-            .iter()
-            .filter_map(|line| line.strip_prefix(b"!! ").map(<[u8]>::to_vec))
-            .collect();
-        let staged = git.cmd("ls-files", ["-s", "-z"]).fields().await?;
-        let has_submodules = staged.iter().any(|entry| entry.starts_with(b"160000 "));
-        if has_submodules || ignored.len() < listed.len() {
-            outside.unlock_work_tree(top).await?;
-            let why = if has_submodules {
-                "it has submodules"
-            } else {
-                "files in it are in no commit"
-            };
-            return Ok(Err(why.to_owned()));
-        }
-        let kept = git.cmd("ls-files", ["-z"]).fields().await?;
-        trash = put_unkept_away(top, &kept, &ignored, &open.site().trash().join(TRASH))?;
-    }
-    outside.unlock_work_tree(top).await?;
-    if let Err(error) = outside.remove_work_tree(top).await
-        && top.exists()
-    {
-        return Err(error.into());
-    }
-    drop_empty_parent(outside, top, settings).await?;
-    Ok(Ok(trash))
 }

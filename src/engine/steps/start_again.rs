@@ -3,10 +3,11 @@
 use super::abort::abort;
 use super::preflight::StartOptions;
 use super::start::begin;
-use crate::engine::own_work_tree::{discard, make_again, prepare};
+use crate::engine::own_work_tree::{make_again, prepare};
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
 use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::work_tree_removal::remove_new;
 use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
 use crate::error::Error;
 use crate::git::RefInfo;
@@ -87,7 +88,7 @@ async fn begin_in_own<'o>(
     let begun = async { begin(context.at(&top).await?, change, &options, None).await };
     match Box::pin(begun).await {
         Err(error) if prepared.is_new && store.load_live()?.is_none() => {
-            discard(&git, &top, &options.settings).await?;
+            remove_new(&git, &top, &options.settings).await?;
             Err(error)
         }
         begun => begun,

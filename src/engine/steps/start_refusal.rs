@@ -59,6 +59,16 @@ pub enum StartRefusal {
     /// The work tree that an earlier loop of the change has left.
     #[error("the work tree of the last loop of '{change}' has changes, or a branch: {}", path.display())]
     WorkTreeInUse { change: String, path: PathBuf },
+    /// A work tree that git-ralph began to make.
+    #[error("the work tree that was made for '{change}' stays, because {why}: {}", path.display())]
+    WorkTreeStays {
+        change: String,
+        path: PathBuf,
+        why: &'static str,
+    },
+    /// A work tree with the branch of a loop whose state is gone.
+    #[error("the work tree {} has the work of '{change}', but the state of that loop is lost", path.display())]
+    WorkTreeOfLostLoop { change: String, path: PathBuf },
     /// The command that prepares a new work tree failed.
     #[error(
         "the command `{command}` that sets up the loop's work tree failed ({why}){}",
@@ -143,6 +153,15 @@ impl Advise for StartRefusal {
                 "look at it, then: git worktree remove {}",
                 quoted(&path.to_string_lossy())
             )),
+            Self::WorkTreeStays { path, .. } => {
+                let path = quoted(&path.to_string_lossy());
+                hint(format!(
+                    "look at it, then: git worktree unlock {path} && git worktree remove {path}"
+                ))
+            }
+            Self::WorkTreeOfLostLoop { change, .. } => {
+                hint(format!("git ralph start {change} --resume --worktree"))
+            }
             Self::SetupFailed { .. } => {
                 hint("mend it, and run the same command again: git config ralph.worktreeSetup '<command>'")
             }

@@ -67,6 +67,10 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             path: path("/r.ralph/add-login"),
             is_gone: false,
         },
+        OpenRefusal::WorkTreeHalfMade {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+        },
         OpenRefusal::UnknownAttempt {
             change: change(),
             attempt: "2@9".to_owned(),
@@ -149,6 +153,15 @@ pub(super) fn start() -> Vec<StartRefusal> {
             path: path("/r.ralph/add-login"),
         },
         StartRefusal::WorkTreeInUse {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+        },
+        StartRefusal::WorkTreeStays {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+            why: "it has submodules",
+        },
+        StartRefusal::WorkTreeOfLostLoop {
             change: change(),
             path: path("/r.ralph/add-login"),
         },

@@ -1,0 +1,115 @@
+//! Finds the directory of the work tree that a loop makes for itself.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::engine::Context;
+use crate::error::Error;
+use crate::names::Change;
+use crate::settings::Settings;
+
+/// The place of a work tree that a loop makes for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// As configured (`ralph.worktreeDir`).
+    Configured,
+    /// This directory, relative to the current one.
+    Named(PathBuf),
+}
+
+/// Returns whether a work tree can be made here.
+pub(super) fn is_free(top: &Path) -> bool {
+    match fs::read_dir(top) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(_) => top.symlink_metadata().is_err(),
+    }
+}
+
+/// Returns the directory of the work tree of a change, absolute and without links.
+pub(super) async fn directory(
+    context: &Context<'_>,
+    change: &Change,
+    place: &Place,
+    settings: &Settings,
+) -> Result<PathBuf, Error> {
+    Ok(match place {
+        Place::Named(dir) => real(&context.repo.top.join(&context.below_top).join(dir)),
+        Place::Configured => {
+            let trees = context.repo.git.work_trees().await?;
+            let main = trees.first().map_or(&context.repo.top, |main| &main.top);
+            configured(main, settings).join(change.as_str())
+        }
+    })
+}
+
+/// Returns the directory for the work trees of loops; `main` is the main work tree.
+pub(super) fn configured(main: &Path, settings: &Settings) -> PathBuf {
+    match &settings.worktree_dir {
+        Some(dir) => real(&main.join(dir)),
+        None => {
+            let mut name = main.file_name().unwrap_or_default().to_owned();
+            name.push(".ralph");
+            real(&main.with_file_name(name))
+        }
+    }
+}
+
+/// Returns the path with links resolved as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain = plain.canonicalize().unwrap_or(plain);
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    let found = plain.ancestors().find_map(|above| {
+        let rest = plain.strip_prefix(above).ok()?;
+        let above = above.canonicalize().ok()?;
+        Some(if rest.as_os_str().is_empty() {
+            above
+        } else {
+            above.join(rest)
+        })
+    });
+    found.unwrap_or(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_resolved_as_far_as_it_exists() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("a/b")).unwrap();
+        std::os::unix::fs::symlink(top.join("a/b"), top.join("link")).unwrap();
+        for (path, is) in [
+            ("link", "a/b"),
+            ("link/../c/d", "a/c/d"),
+            ("a/./none/../x", "a/x"),
+            ("new/one", "new/one"),
+        ] {
+            assert_eq!(real(&top.join(path)), top.join(is), "{path}");
+        }
+    }
+
+    #[test]
+    fn work_trees_are_beside_the_main_one_unless_a_directory_is_set() {
+        let mut settings = Settings::default();
+        let main = Path::new("/none/of/these/repo");
+        assert_eq!(
+            configured(main, &settings),
+            Path::new("/none/of/these/repo.ralph")
+        );
+        settings.worktree_dir = Some("../trees".to_owned());
+        assert_eq!(configured(main, &settings), Path::new("/none/of/these/trees"));
+        settings.worktree_dir = Some("/elsewhere/none".to_owned());
+        assert_eq!(configured(main, &settings), Path::new("/elsewhere/none"));
+    }
+}

@@ -1,0 +1,193 @@
+//! Removes work trees that loops made for themselves. Files of such a work tree are deleted only if a commit has them;
+//! everything else is moved to the trash first, or the work tree stays.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::work_tree_place::configured;
+use crate::error::Error;
+use crate::fs::make_private_dir;
+use crate::git::{Git, GitError, Repo, RepoLayout, index};
+use crate::names::Oid;
+use crate::protect::put_unkept_away;
+use crate::settings::Settings;
+
+/// Name of the directory in a loop's trash for files of its work tree that no commit has.
+pub(super) const TRASH: &str = "worktree";
+/// File in the work tree's git directory: the index that describes what git checks out there.
+const SCRATCH: &str = "removal.index";
+
+/// The end of an attempt to remove a work tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// It is removed. Files that no commit has were moved to this directory, if there were any.
+    Done(Option<PathBuf>),
+    /// It stays as it is, for this reason.
+    Stays(&'static str),
+}
+
+/// The part of a removal that is the same for all work trees.
+struct Contents {
+    /// Files that a commit has.
+    kept: Vec<Vec<u8>>,
+    /// Paths that git ignores, directories with a final slash.
+    ignored: Vec<Vec<u8>>,
+    /// True if nothing else is there, and nothing is missing.
+    is_whole: bool,
+}
+
+/// Removes the work tree of a closed loop. `outside` runs git elsewhere. It stays if it was changed since it was closed.
+///
+/// # Errors
+/// If git fails, or a file cannot be moved.
+pub(super) async fn remove_final(outside: &Git, top: &Path, trash: &Path) -> Result<Removal, Error> {
+    let mut moved = None;
+    if top.exists() {
+        let git = Git::at_top(top);
+        let staged = git.cmd("ls-files", ["-s", "-z"]).fields().await?;
+        if staged.iter().any(|entry| entry.starts_with(b"160000 ")) {
+            return stays(outside, top, "it has submodules").await;
+        }
+        let contents = look(&git, None).await?;
+        if !contents.is_whole {
+            return stays(outside, top, "files in it are in no commit").await;
+        }
+        moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
+    }
+    outside.unlock_work_tree(top).await?;
+    if let Err(error) = outside.remove_work_tree(top).await
+        && top.exists()
+    {
+        return Err(error.into());
+    }
+    Ok(Removal::Done(moved))
+}
+
+async fn stays(outside: &Git, top: &Path, why: &'static str) -> Result<Removal, Error> {
+    outside.unlock_work_tree(top).await?;
+    Ok(Removal::Stays(why))
+}
+
+/// Removes a work tree in which no loop has begun, even if git had not written all of its files yet. Files that git did
+/// not write are moved to `trash`. It stays if nothing would keep its commit, or git does not know it.
+///
+/// # Errors
+/// If git fails, or a file cannot be moved.
+pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Result<Removal, Error> {
+    let git = &repo.git;
+    let mut moved = None;
+    match RepoLayout::of_work_tree(top).filter(|layout| layout.shares(&repo.common_dir)) {
+        Some(layout) if layout.git_dir.join("modules").exists() => {
+            return Ok(Removal::Stays("it has submodules"));
+        }
+        Some(layout) => {
+            let own = Git::at_top(top);
+            let head = own.cmd("rev-parse", ["-q", "--verify", "HEAD^{commit}"]);
+            let head = head.any_exit().await?;
+            match Oid::parse(String::from_utf8_lossy(&head.stdout).trim()) {
+                Some(head) if is_kept(git, &head).await? => {
+                    let dir = layout.git_dir.join("ralph");
+                    make_private_dir(&dir)?;
+                    let contents = look(&own, Some(&dir.join(SCRATCH))).await?;
+                    moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
+                }
+                Some(_) => {
+                    return Ok(Removal::Stays(
+                        "no branch has the commit that is checked out in it",
+                    ));
+                }
+                // Git writes HEAD before any file.
+                None if has_only_link(top) => {}
+                None => return Ok(Removal::Stays("git cannot read its HEAD")),
+            }
+        }
+        // Git makes the directory before the link in it.
+        None if fs::read_dir(top).is_ok_and(|mut entries| entries.next().is_none()) => {}
+        None if top.symlink_metadata().is_err() => {}
+        None => return Ok(Removal::Stays("it does not belong to this repository")),
+    }
+    git.unlock_work_tree(top).await?;
+    delete(git, top).await?;
+    Ok(Removal::Done(moved))
+}
+
+/// Removes a work tree that this process has made, with everything in it: the commands that ran in it wrote the rest.
+///
+/// # Errors
+/// If git cannot remove it.
+pub(super) async fn remove_new(git: &Git, top: &Path, settings: &Settings) -> Result<(), Error> {
+    git.unlock_work_tree(top).await?;
+    delete(git, top).await?;
+    Ok(drop_empty_parent(git, top, settings).await?)
+}
+
+/// Removes an unlocked work tree. A git that was cut off at its very beginning leaves an empty directory.
+async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
+    let removed = git.delete_work_tree(top).await;
+    let _ = fs::remove_dir(top);
+    match removed {
+        Err(error) if top.symlink_metadata().is_ok() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the configured directory for work trees if nothing is left in it.
+///
+/// # Errors
+/// If git cannot list the work trees.
+pub(super) async fn drop_empty_parent(git: &Git, top: &Path, settings: &Settings) -> Result<(), GitError> {
+    let trees = git.work_trees().await?;
+    let Some(main) = trees.first() else { return Ok(()) };
+    if top.parent() == Some(configured(&main.top, settings).as_path()) {
+        let _ = top.parent().map(fs::remove_dir);
+    }
+    Ok(())
+}
+
+/// Compares a work tree with its index, or with HEAD in a new index at `scratch`.
+async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
+    if let Some(scratch) = scratch {
+        index::discard(scratch)?;
+        git.cmd("read-tree", ["HEAD"]).index(scratch).done().await?;
+    }
+    let args = [
+        "--porcelain",
+        "-z",
+        "--untracked-files=all",
+        "--ignored=matching",
+        "--no-renames",
+    ];
+    let (status, files) = (git.cmd("status", args), git.cmd("ls-files", ["-z"]));
+    let (status, files) = match scratch {
+        Some(scratch) => (status.index(scratch), files.index(scratch)),
+        None => (status, files),
+    };
+    let (listed, mut kept) = (status.fields().await?, files.fields().await?);
+    let with = |mark: &[u8]| -> Vec<Vec<u8>> {
+        let found = listed.iter().filter_map(|line| line.strip_prefix(mark));
+        found.map(<[u8]>::to_vec).collect()
+    };
+    let ignored = with(b"!! ");
+    let changed = [with(b" M "), with(b" T ")].concat();
+    kept.retain(|path| !changed.contains(path));
+    if let Some(scratch) = scratch {
+        index::discard(scratch)?;
+    }
+    Ok(Contents {
+        kept,
+        is_whole: ignored.len() == listed.len(),
+        ignored,
+    })
+}
+
+/// Returns whether a ref has a commit.
+async fn is_kept(git: &Git, commit: &Oid) -> Result<bool, GitError> {
+    let args = ["--count=1", "--format=x", "--contains", commit.as_str()];
+    Ok(!git.cmd("for-each-ref", args).bytes().await?.is_empty())
+}
+
+/// Returns whether nothing but the link to the repository is in a work tree.
+fn has_only_link(top: &Path) -> bool {
+    let is_link = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == ".git");
+    fs::read_dir(top).is_ok_and(|mut entries| entries.all(is_link))
+}
