@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::filters::{Filters, alone};
 use crate::async_cmd::{self, Command, CommandError, Output, quoted};
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
@@ -149,6 +150,8 @@ pub struct Git {
     settings: Vec<String>,
     /// The index in place of the work tree's.
     index: Option<PathBuf>,
+    /// The filters of the user's that it may run.
+    filters: Filters,
 }
 
 fn not_started(source: std::io::Error) -> GitError {
@@ -171,6 +174,7 @@ impl Git {
             own_identity: false,
             settings: Vec::new(),
             index: None,
+            filters: Filters::Possible,
         }
     }
 
@@ -210,6 +214,13 @@ impl Git {
     #[must_use]
     pub fn with_index(mut self, index: Option<PathBuf>) -> Self {
         self.index = index;
+        self
+    }
+
+    /// Tells whether filters are configured.
+    #[must_use]
+    pub fn with_filters(mut self, filters: Filters) -> Self {
+        self.filters = filters;
         self
     }
 
@@ -334,6 +345,7 @@ impl Git {
         GitCommand {
             command: command.in_short().arg(verb).args(args),
             verb,
+            is_alone: self.filters.run_in(verb),
         }
     }
 }
@@ -354,6 +366,8 @@ fn tells_cases(top: &Path) -> bool {
 pub struct GitCommand {
     command: Command,
     verb: &'static str,
+    /// True if no other git that may run filters runs beside it.
+    is_alone: bool,
 }
 
 impl GitCommand {
@@ -383,6 +397,7 @@ impl GitCommand {
     /// # Errors
     /// If git cannot be run or passes its limit.
     pub async fn any_exit(self) -> Result<Output, GitError> {
+        let _alone = if self.is_alone { Some(alone().await) } else { None };
         let mut tries = 0;
         while READS_WORK_TREES.contains(&self.verb) && tries < 50 {
             let output = async_cmd::run(self.command.clone()).await?;

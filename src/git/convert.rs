@@ -2,30 +2,22 @@
 //! (gitattributes(5)).
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
-use super::command::{GitError, joined_z, split_z};
+use super::command::{Git, GitError, joined_z, split_z};
 use super::discover::Repo;
-use super::index_file::IndexFile;
 
 /// Attributes that make git convert a file.
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text", "eol"];
 
 impl Repo {
-    /// Returns whether the configuration, or an attributes file that the index knows, can make git convert
-    /// files. `file` is that index as it was read. Starts no git process for an index that we can read ourselves.
+    /// Returns whether an index has attributes files, if it cannot be read without git.
     ///
     /// # Errors
     /// If git cannot tell.
-    pub async fn may_convert(&self, index: &Path, file: &IndexFile) -> Result<bool, GitError> {
-        if self.converts || self.common_dir.join("info/attributes").exists() {
-            return Ok(true);
-        }
-        if let Some(index) = file.index() {
-            return Ok(index.entries().any(|entry| is_attributes(entry.path)));
-        }
-        let pattern = ":(top,glob)**/.gitattributes";
-        let args = ["-z", "--", pattern];
+    pub async fn tracks_attributes(&self, index: &Path) -> Result<bool, GitError> {
+        let args = ["-z", "--", ":(top,glob)**/.gitattributes"];
         let files = self.git.cmd("ls-files", args).index(index).fields().await?;
         Ok(!files.is_empty())
     }
@@ -89,7 +81,27 @@ impl Repo {
     }
 }
 
-fn is_attributes(path: &[u8]) -> bool {
-    path.strip_suffix(b".gitattributes")
-        .is_some_and(|dir| dir.is_empty() || dir.ends_with(b"/"))
+/// The attributes files of the whole system where a git older than 2.42 may look for them: it does not tell.
+const OLD_PLACES: [&str; 3] = [
+    "/etc/gitattributes",
+    "/usr/local/etc/gitattributes",
+    "/opt/homebrew/etc/gitattributes",
+];
+
+impl Git {
+    /// Returns the attributes file of the whole system (git-var(1), `GIT_ATTR_SYSTEM`), whether it exists or not; `None`
+    /// if git uses none.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn system_attributes(&self) -> Result<Vec<PathBuf>, GitError> {
+        let told = self.cmd("var", ["GIT_ATTR_SYSTEM"]).any_exit().await?;
+        let path = told.stdout.trim_ascii_end();
+        Ok(match told.code {
+            Some(0) if !path.is_empty() => vec![OsString::from_vec(path.to_vec()).into()],
+            // It uses none.
+            Some(0 | 1) => Vec::new(),
+            _ => OLD_PLACES.map(PathBuf::from).into(),
+        })
+    }
 }

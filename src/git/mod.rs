@@ -8,6 +8,7 @@ mod checksum;
 mod command;
 mod convert;
 mod discover;
+mod filters;
 pub mod hooks;
 mod identity;
 pub mod index;
@@ -38,6 +39,7 @@ pub mod worktree;
 
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover, discover_in_files};
+pub use filters::Filters;
 pub use hooks::Hooks;
 pub use identity::{Identities, Signers};
 pub use layout::{LayoutHead, RepoLayout, git_directories};

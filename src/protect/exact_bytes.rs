@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::attribute_sources::may_convert;
 use super::moment::Moment;
 use super::records::make_room;
 use super::{ProtectError, Site};
@@ -16,6 +17,7 @@ use crate::events::Notices;
 use crate::fs::{Durability, copy_file, file_error, remove_dir, write_atomically};
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
+use crate::names::Oid;
 
 /// Name of the directory of the copies; that of the start of the loop is beside it.
 const RAW: &str = "raw";
@@ -64,12 +66,13 @@ impl ExactBytes {
     /// work tree; `file` is what is in it.
     pub async fn record(
         &self,
-        repo: &Repo,
+        site: Site<'_>,
         index: &Path,
         file: &IndexFile,
         paths: &[Vec<u8>],
     ) -> Result<(), ProtectError> {
-        if !repo.may_convert(index, file).await? {
+        let repo = site.repo;
+        if !may_convert(site, index, file).await? {
             return Ok(());
         }
         self.smudge(repo, index, paths).await?;
@@ -94,12 +97,12 @@ impl ExactBytes {
     pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         let repo = site.repo;
         let file = repo.read_index(index).unwrap_or_default();
-        if !repo.may_convert(index, &file).await? {
+        if !may_convert(site, index, &file).await? {
             return Ok(());
         }
         let all: Vec<_> = file.entries().map(|entry| entry.path.to_vec()).collect();
         let raw = Self::of(site, Moment::Checkpoint);
-        raw.record(repo, index, &file, &all).await?;
+        raw.record(site, index, &file, &all).await?;
         raw.copy_to(&Self::of(site, Moment::Start))
     }
 
@@ -153,13 +156,13 @@ impl ExactBytes {
     /// a way that git does not see. Returns the paths that it wrote. `index` describes the savepoint.
     pub async fn restore_as_git_writes(
         &self,
-        repo: &Repo,
+        site: Site<'_>,
         index: &Path,
         paths: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let mut written = Vec::new();
+        let (repo, mut written) = (site.repo, Vec::new());
         let file = repo.read_index(index).unwrap_or_default();
-        if paths.is_empty() || !repo.may_convert(index, &file).await? {
+        if paths.is_empty() || !may_convert(site, index, &file).await? {
             return Ok(written);
         }
         let unkept = |path: &&Vec<u8>| !self.kept.join(OsStr::from_bytes(path)).is_file();
@@ -205,7 +208,7 @@ pub(super) async fn keep_in_trash(
     }
     let kept = ExactBytes::below(trash, RAW);
     let file = site.repo.read_index(work).unwrap_or_default();
-    let recorded = kept.record(site.repo, work, &file, &touched).await;
+    let recorded = kept.record(site, work, &file, &touched).await;
     if let Err(ProtectError::Git(_)) = recorded {
         // A filter that fails gives no answer, and must not prevent the step: all files are kept.
         for path in &touched {
@@ -223,6 +226,47 @@ pub(super) async fn keep_in_trash(
         ));
     }
     Ok(())
+}
+
+/// Copies files to the trash whose bytes git could not give back, before the work tree is switched from the tree `now` to
+/// another one. `work` describes the work tree.
+///
+/// # Errors
+/// If a file cannot be read or copied, or git fails.
+pub(crate) async fn keep_before_switch(
+    site: Site<'_>,
+    work: &Path,
+    [now, target]: [&Oid; 2],
+    trash: &Path,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let file = site.repo.read_index(work).unwrap_or_default();
+    if now == target || !may_convert(site, work, &file).await? {
+        return Ok(());
+    }
+    let changes = site.repo.git.diff_trees(now, target).await?;
+    let going = changes.into_iter().filter(|(status, _)| *status != b'A');
+    let going: Vec<Vec<u8>> = going.map(|(_, path)| path).collect();
+    keep_in_trash(site, work, &going, trash, notices).await
+}
+
+/// Copies files to the trash whose bytes git could not give back, before the whole work tree is removed. Its index
+/// describes it.
+///
+/// # Errors
+/// If a file cannot be read or copied, or git fails.
+pub(crate) async fn keep_before_removal(
+    site: Site<'_>,
+    trash: &Path,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let index = site.repo.index();
+    let file = site.repo.read_index(&index).unwrap_or_default();
+    if !may_convert(site, &index, &file).await? {
+        return Ok(());
+    }
+    let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();
+    keep_in_trash(site, &index, &all, trash, notices).await
 }
 
 /// Restores the bytes that were kept in the trash, after the files themselves.

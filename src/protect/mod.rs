@@ -5,7 +5,8 @@
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` uses it.
 //! - `trash` holds what git cannot store; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
-//!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
+//!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
+//!   `attribute_sources`),
 //!   `linked_work_trees`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `users_index`.
 //!
@@ -13,6 +14,7 @@
 //! the state of a loop.
 
 mod attempt_record;
+mod attribute_sources;
 mod control_files;
 mod exact_bytes;
 mod file_modes;
@@ -57,7 +59,7 @@ use crate::git::{GitError, Repo};
 
 pub(crate) use attempt_record::AttemptRecord;
 pub(crate) use control_files::ControlFiles;
-pub(crate) use exact_bytes::restore_from_trash;
+pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_from_trash};
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use index_flags::hide_again;
 pub(crate) use left_work_tree::put_unkept_away;

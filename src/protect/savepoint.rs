@@ -145,7 +145,7 @@ impl Savepoint {
     ) -> Result<(), ProtectError> {
         Records::of(site).record_modes(touched)?;
         ExactBytes::of(site, self.moment)
-            .record(site.repo, index, file, touched)
+            .record(site, index, file, touched)
             .await
     }
 
@@ -299,7 +299,7 @@ impl Savepoint {
         let mut written = exact.restore(&repo.top, touched)?;
         // If the record is lost, nobody knows which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
-            match exact.restore_as_git_writes(repo, &repo.index(), touched).await {
+            match exact.restore_as_git_writes(site, &repo.index(), touched).await {
                 Err(ProtectError::Git(error)) => notices.tell(format!(
                     "git cannot convert files as it should, so what it does not see in them stays: {error}"
                 )),

@@ -11,7 +11,7 @@ use super::file_modes::{Modes, Usual};
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::records::{IGNORES_MODES, Paths, Records};
-use super::{ProtectError, Site};
+use super::{ProtectError, Site, attribute_sources};
 use crate::fs::{file_error, remove_dir};
 use crate::git::index::Entries;
 
@@ -21,7 +21,12 @@ use crate::git::index::Entries;
 pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
     let records = Records::of(site);
     remove_dir(&records.dir)?;
-    let mut inventory = records.take_inventory(site, index).await?;
+    let (inventory, attributes) = tokio::join!(
+        records.take_inventory(site, index),
+        site.repo.git.system_attributes()
+    );
+    attribute_sources::record(site, attributes?)?;
+    let mut inventory = inventory?;
     // The snapshot contains them.
     inventory.retain(|_, kind| kind != Kind::Untracked);
     records.record_flags(entries)?;

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::agent::Pieces;
 use crate::error::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
-use crate::git::{Git, GitError, Hooks, Identities, Repo};
+use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
 use crate::names::{closest, counted};
 
 pub use choices::{Colour, FinishChoice, Mark, Notify, OnFailure, Strategy};
@@ -212,6 +212,8 @@ pub struct Configuration {
     pub identities: Identities,
     /// True if a setting can make git convert files.
     converts: bool,
+    /// The filters that git may run.
+    filters: Filters,
     /// True if git ignores executable bits (`core.fileMode=false`).
     ignores_modes: bool,
     /// True if files of the repository have permissions of their own (`core.sharedRepository`).
@@ -270,7 +272,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath|sharedrepository|worktree|bare)$|^extensions\.|^hook\..*\.event$",
+            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath|sharedrepository|worktree|bare)$|^extensions\.|^hook\..*\.event$|^filter\.|^attr\.tree$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -284,7 +286,10 @@ impl Configuration {
     }
 
     fn parse(listing: &[u8]) -> Result<Self, SettingsError> {
-        let mut configuration = Self::default();
+        let mut configuration = Self {
+            filters: Filters::None,
+            ..Self::default()
+        };
         let mut hooks = Hooks::default();
         let mut hooks_paths = Vec::new();
         let mut ours = None;
@@ -322,7 +327,8 @@ impl Configuration {
                     configuration.places = Places::Configured;
                 }
                 Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
-                Some(("core", _)) => configuration.converts = true,
+                Some(("core" | "attr", _)) => configuration.converts = true,
+                Some(("filter", _)) => configuration.filters = Filters::Possible,
                 Some((section, key)) => configuration.identities.set(section, key, value),
                 None => {}
             }
@@ -351,6 +357,7 @@ impl Configuration {
     /// Tells a repository what was configured for it.
     pub fn describe(&self, repo: &mut Repo) {
         repo.converts = self.converts;
+        repo.git = repo.git.clone().with_filters(self.filters);
         repo.ignores_modes = self.ignores_modes;
         repo.has_shared_files = self.has_shared_files;
     }

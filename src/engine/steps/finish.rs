@@ -15,12 +15,14 @@ use crate::error::Error;
 use crate::events::What;
 use crate::git::{Git, GitError, Repo, StagedEntry, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
-use crate::protect::{Site, hide_again};
+use crate::protect::{Site, hide_again, keep_before_switch};
 use crate::refs::Update;
 use crate::state::{CleanupPlan, Intent, KeepPlan, Progress, State};
 
 /// The most files that a command in a message names.
 const MOST_NAMED: usize = 5;
+/// Name of the directory in the trash for bytes that the merge with the original branch replaces.
+const TRASH: &str = "finish";
 
 /// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -343,6 +345,9 @@ pub(crate) async fn apply_cleanup(
                 Some(read) => read,
                 None => work_tree_now(open).await?,
             };
+            let (site, _, mut recorder) = open.parts();
+            let trash = site.trash().join(TRASH);
+            keep_before_switch(site, &work, [&now, merged], &trash, &mut recorder).await?;
             let repo = &open.context.repo;
             repo.switch_work_tree(&work, &now, merged).await?;
             let to_original = async {

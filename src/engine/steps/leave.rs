@@ -15,8 +15,14 @@ use crate::fs::Durability;
 use crate::git::{Git, GitError, Head, Repo, WorkTreeInfo, discover, index, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
+use crate::protect::{Site, keep_before_removal, keep_before_switch};
 use crate::refs::Update;
 use crate::state::{self, Intent, IntoPlan, LeavePlan, Lock, Progress, Store};
+
+/// Name of the directory in the trash for bytes that the work replaces in another work tree.
+const REPLACED: &str = "finish";
+/// Name of the directory in the trash for bytes that go with the loop's own work tree.
+const REMOVED: &str = "removed";
 
 /// Brings the work into another work tree, and closes the loop.
 pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<(), Error> {
@@ -259,7 +265,7 @@ async fn carry_out(open: &mut Loop<'_>, plan: &LeavePlan, target: Option<&Repo>)
 
 /// Gives the files of the target the merged content. A file that is neither as in its HEAD nor as merged already stops
 /// this; it is not overwritten.
-async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
+async fn write_files(open: &mut Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
     let index = target_index(open);
     let made = target
         .private_index(&target.index(), &index, Some(&into.from))
@@ -267,13 +273,14 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     target.show_paths(&index, &made.entries.hidden()).await?;
     let changes = target.git.diff_trees(&into.from, &into.merged).await?;
     let paths: Vec<Vec<u8>> = changes.into_iter().map(|(_, path)| path).collect();
-    let written = async {
-        target
-            .update_index(&index, &["--add", "--remove"], &paths)
-            .await?;
-        target.switch_work_tree(&index, &into.from, &into.merged).await
-    };
-    let written = written.await;
+    let mut written = target.update_index(&index, &["--add", "--remove"], &paths).await;
+    if written.is_ok() {
+        let trees = [&into.from, &into.merged];
+        let (site, _, mut recorder) = open.parts();
+        let (there, trash) = (Site { repo: target, ..site }, site.trash().join(REPLACED));
+        keep_before_switch(there, &index, trees, &trash, &mut recorder).await?;
+        written = target.switch_work_tree(&index, &into.from, &into.merged).await;
+    }
     index::discard(&index)?;
     match written {
         Err(GitError::Failed { words, .. }) => Err(FinishRefusal::NotWritten {
@@ -302,7 +309,15 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         Some((repo, _)) => repo.git.clone(),
         None => Git::at(&open.context.repo.common_dir),
     };
-    let removed = remove_final(&outside, &top, &open.site().trash().join(TRASH)).await;
+    let removed = async {
+        let (site, _, mut recorder) = open.parts();
+        let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
+        if top.exists() {
+            keep_before_removal(site, &bytes, &mut recorder).await?;
+        }
+        remove_final(&outside, &top, &trash).await
+    };
+    let removed = removed.await;
     if matches!(removed, Ok(Removal::Done(_))) {
         drop_empty_parent(&outside, &top, &open.context.configuration.settings).await?;
     }

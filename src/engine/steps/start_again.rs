@@ -60,7 +60,7 @@ pub async fn start<'o>(
     }
     let open = match &place {
         Some(place) => Box::pin(begin_in_own(context, change, options, place)).await?,
-        None => begin(context, change, options, refs).await?,
+        None => Box::pin(begin(context, change, options, refs)).await?,
     };
     Ok(Started { open, already: false })
 }
@@ -85,7 +85,7 @@ async fn begin_in_own<'o>(
         linked: Some(prepared.linked),
         ..options.clone()
     };
-    let begun = async { begin(context.at(&top).await?, change, &options, None).await };
+    let begun = async { Box::pin(begin(context.at(&top).await?, change, &options, None)).await };
     match Box::pin(begun).await {
         Err(error) if prepared.is_new && store.load_live()?.is_none() => {
             remove_new(&git, &top, &options.settings).await?;

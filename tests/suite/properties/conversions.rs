@@ -1,6 +1,8 @@
 //! What git does not see because it converts files: bytes that an attempt changed, and git drops, are undone too.
 
-use crate::support::Sandbox;
+use std::fs;
+
+use crate::support::{CHANGE, Cmd, Sandbox};
 
 const STRIP: &str = "filter.strip.clean=sed s/out:.*/out:/";
 
@@ -74,4 +76,147 @@ fn without_the_record_bytes_that_git_does_not_have_stay() {
     let agent = sandbox.failing("rm -rf .git/ralph/add-login/unversioned; touch b.txt");
     sandbox.step("next", &agent).exits(3);
     assert_eq!(sandbox.read("b.txt"), "a\nb\n");
+}
+
+/// The places from which git reads attributes, with what puts `b.txt filter=strip` there.
+type Source = (&'static str, fn(&Sandbox));
+
+const RULE: &str = "b.txt filter=strip\n";
+
+fn put(sandbox: &Sandbox, place: &str) {
+    let file = sandbox.outside(place);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, RULE).unwrap();
+}
+
+const SOURCES: [Source; 8] = [
+    ("tracked", |sandbox| {
+        sandbox.write(".gitattributes", RULE);
+        sandbox.git(&["add", ".gitattributes"]);
+        sandbox.git(&["commit", "-qm", "rules"]);
+    }),
+    ("untracked", |sandbox| sandbox.write(".gitattributes", RULE)),
+    ("ignored", |sandbox| {
+        sandbox.write(".git/info/exclude", ".gitattributes\n");
+        sandbox.write(".gitattributes", RULE);
+    }),
+    ("of the repository", |sandbox| {
+        sandbox.write(".git/info/attributes", RULE);
+    }),
+    ("core.attributesFile", |sandbox| {
+        put(sandbox, "notes/rules");
+        let rules = sandbox.notes.join("rules");
+        sandbox.configure("core.attributesFile", rules.to_str().unwrap());
+    }),
+    ("XDG_CONFIG_HOME", |sandbox| put(sandbox, "config/git/attributes")),
+    ("~/.config", |sandbox| put(sandbox, "home/.config/git/attributes")),
+    ("attr.tree", |sandbox| {
+        sandbox.git(&["checkout", "-q", "-b", "rules"]);
+        sandbox.write(".gitattributes", RULE);
+        sandbox.git(&["add", ".gitattributes"]);
+        sandbox.git(&["commit", "-qm", "rules"]);
+        sandbox.git(&["checkout", "-q", "main"]);
+        sandbox.configure("attr.tree", "refs/heads/rules");
+    }),
+];
+
+/// Runs `git ralph` as the source has it.
+fn ralph(sandbox: &Sandbox, source: &str, args: &[&str]) -> Cmd {
+    let command = sandbox.ralph_cmd(args);
+    match source {
+        "~/.config" => command.env("XDG_CONFIG_HOME", ""),
+        _ => command,
+    }
+}
+
+#[test]
+fn attributes_are_obeyed_wherever_git_reads_them() {
+    for (source, place) in SOURCES {
+        let sandbox = converting(STRIP, "", "x\nout:\n");
+        place(&sandbox);
+        let git = |args: &[&str]| match source {
+            "~/.config" => sandbox.git_cmd(args).env("XDG_CONFIG_HOME", "").run().stdout,
+            _ => sandbox.git_cmd(args).run().stdout,
+        };
+        // `attr.tree` came with git 2.43.
+        if !git(&["check-attr", "filter", "b.txt"]).contains("strip") {
+            assert_eq!(source, "attr.tree");
+            continue;
+        }
+        // Git does not see what the filter drops.
+        sandbox.write("b.txt", "x\nout: mine\n");
+        git(&["add", "b.txt"]);
+        assert!(!git(&["status", "--porcelain"]).contains("b.txt"), "{source}");
+        ralph(&sandbox, source, &["start", CHANGE]).run().exits(0);
+        let agent = sandbox.failing("rm b.txt");
+        ralph(&sandbox, source, &["next", "--", &agent]).run().exits(3);
+        assert_eq!(sandbox.read("b.txt"), "x\nout: mine\n", "{source}");
+        let agent = sandbox.completing("echo y >>b.txt");
+        ralph(&sandbox, source, &["retry", "--", &agent]).run().exits(0);
+        ralph(&sandbox, source, &["abort"]).run().exits(0);
+        assert_eq!(sandbox.read("b.txt"), "x\nout: mine\n", "{source}");
+    }
+}
+
+#[test]
+fn bytes_that_a_merge_replaces_are_kept() {
+    for own in [false, true] {
+        let sandbox = converting(STRIP, "b.txt filter=strip\n", "x\n1\n2\n3\nout:\n");
+        sandbox.write("b.txt", "x\n1\n2\n3\nout: mine\n");
+        let start = ["start", CHANGE, "--worktree"];
+        let start = if own { &start[..] } else { &start[..2] };
+        sandbox.ralph(start).exits(0);
+        let agent = sandbox.completing("sed -i 's/^x/y/; s/out:.*/out: of the agent/' b.txt");
+        sandbox.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+        // The original branch gets another line of the file.
+        let other = sandbox.outside("other");
+        let place = other.to_str().unwrap();
+        if own {
+            sandbox.write("other.txt", "else\n");
+            sandbox.git(&["commit", "-qam", "other"]);
+        } else {
+            sandbox.git(&["worktree", "add", "-q", place, "main"]);
+            fs::write(other.join("b.txt"), "x\n1\n2\n3\nout:\nmore\n").unwrap();
+            sandbox
+                .git_cmd(&["commit", "-qam", "other"])
+                .dir(&other)
+                .run()
+                .exits(0);
+            sandbox.git(&["worktree", "remove", place]);
+        }
+        sandbox
+            .ralph(&["finish", "--cleanup", CHANGE])
+            .exits(0)
+            .says("bytes that git would not give back are kept in");
+        let trash = |path: &str| sandbox.read(&format!(".git/ralph/add-login/trash/{path}/raw/b.txt"));
+        if own {
+            assert_eq!(sandbox.read("b.txt"), "y\n1\n2\n3\nout:\n");
+            assert_eq!(trash("finish"), "x\n1\n2\n3\nout: mine\n");
+            assert_eq!(trash("removed"), "y\n1\n2\n3\nout: of the agent\n");
+        } else {
+            assert_eq!(sandbox.read("b.txt"), "y\n1\n2\n3\nout:\nmore\n");
+            assert_eq!(trash("finish"), "y\n1\n2\n3\nout: of the agent\n");
+        }
+    }
+}
+
+#[test]
+fn no_two_gits_run_a_filter_at_once() {
+    let sandbox = converting("", "b.txt filter=lone\n", "x\n");
+    let (busy, met) = (sandbox.notes.join("busy"), sandbox.notes.join("met"));
+    let (busy, met) = (busy.display(), met.display());
+    let filter = format!("mkdir '{busy}' || echo >>'{met}'; sleep 0.05; cat; rmdir '{busy}'");
+    sandbox.configure("filter.lone.clean", &filter);
+    // Git has to look at the content.
+    sandbox.write("b.txt", "y\n");
+    sandbox.start();
+    for agent in [
+        sandbox.completing("echo z >b.txt"),
+        sandbox.failing("echo a >b.txt"),
+    ] {
+        sandbox.write("b.txt", "edited\n");
+        sandbox.step("next", &agent);
+    }
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert!(!sandbox.notes.join("met").exists());
 }

@@ -47,7 +47,7 @@ fn no_step_asks_git_more_than_it_must() {
     let version = sandbox.git(&["version"]);
     let minor: u32 = version.split('.').nth(1).unwrap().parse().unwrap();
     let more = if minor < 46 { 2 } else { 0 };
-    is_within(&commands(&sandbox, &["start", "add-login"], 0), 6 + more, 2);
+    is_within(&commands(&sandbox, &["start", "add-login"], 0), 7 + more, 2);
     is_within(&commands(&sandbox, &["status"], 0), 1, 0);
     is_within(&commands(&sandbox, &["status", "--short"], 0), 0, 0);
     sandbox.write("work", "done\n");

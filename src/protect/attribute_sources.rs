@@ -1,0 +1,85 @@
+//! Finds out whether git converts files of the work tree at all, by every place from which git reads attributes
+//! (gitattributes(5)). Whether it converts a certain file is a question for git itself.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::records::{Paths, Records};
+use super::stat_changes::directories;
+use super::{ProtectError, Site};
+use crate::fs::FileError;
+use crate::git::index_file::IndexFile;
+
+/// Name of the record of the attributes file of the whole system.
+const OF_SYSTEM: &str = "system-attributes";
+/// Name of an attributes file in a work tree.
+const RULES: &str = ".gitattributes";
+
+/// Records where git reads the attributes of the whole system from.
+///
+/// # Errors
+/// If the record cannot be written.
+pub(super) fn record(site: Site<'_>, files: Vec<PathBuf>) -> Result<Paths, FileError> {
+    let files: Paths = files
+        .into_iter()
+        .map(|file| file.into_os_string().into_vec())
+        .collect();
+    Records::of(site).save_paths(OF_SYSTEM, &files)?;
+    Ok(files)
+}
+
+/// Returns whether git may convert files: the configuration says so, or there are attributes. `file` is what is in
+/// `index`, which describes the work tree. Looks for one file in each directory.
+///
+/// # Errors
+/// If git cannot be asked, or the record cannot be read.
+pub(super) async fn may_convert(
+    site: Site<'_>,
+    index: &Path,
+    file: &IndexFile,
+) -> Result<bool, ProtectError> {
+    let repo = site.repo;
+    let of_repository = repo.common_dir.join("info/attributes");
+    if repo.converts || of_repository.exists() || of_user().is_some_and(|file| file.exists()) {
+        return Ok(true);
+    }
+    let records = Records::of(site);
+    let of_system = if records.knows(OF_SYSTEM) {
+        records.paths(OF_SYSTEM)?
+    } else {
+        record(site, repo.git.system_attributes().await?)?
+    };
+    let exists = |path: &Vec<u8>| Path::new(OsStr::from_bytes(path)).exists();
+    if of_system.iter().any(exists) {
+        return Ok(true);
+    }
+    let Some(known) = file.index() else {
+        return Ok(repo.tracks_attributes(index).await?);
+    };
+    let is_rules = |path: &[u8]| {
+        let dir = path.strip_suffix(RULES.as_bytes());
+        dir.is_some_and(|dir| dir.is_empty() || dir.ends_with(b"/"))
+    };
+    Ok(known.entries().any(|entry| is_rules(entry.path)) || has_unlisted_rules(&repo.top, file))
+}
+
+/// Returns whether a directory of the index has attributes that the index does not list: git ignores the file that has
+/// them, but obeys it.
+fn has_unlisted_rules(top: &Path, file: &IndexFile) -> bool {
+    let mut dirs = directories(file.entries().map(|entry| entry.path));
+    dirs.insert(b"");
+    let rules = |dir: &[u8]| top.join(OsStr::from_bytes(dir)).join(RULES);
+    dirs.into_iter().any(|dir| rules(dir).symlink_metadata().is_ok())
+}
+
+/// Returns the user's own attributes file; `core.attributesFile` is a setting, and not considered here.
+fn of_user() -> Option<PathBuf> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    let dir = match named("XDG_CONFIG_HOME") {
+        Some(dir) => PathBuf::from(dir),
+        None => PathBuf::from(named("HOME")?).join(OsString::from(".config")),
+    };
+    Some(dir.join("git/attributes"))
+}
