@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail};
 use crate::names::Oid;
+use crate::protect::StashList;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
@@ -31,8 +32,8 @@ pub(super) async fn set_up(open: &mut Loop<'_>, is_wanted: bool) -> GitSettings 
 async fn make(open: &mut Loop<'_>) -> Result<GitSettings, Error> {
     let refs = open.user_refs().await?;
     let repo = &open.context.repo;
-    let stashes = if refs.has_stash() {
-        repo.git.stash_entries().await?
+    let stashes: Vec<Oid> = if refs.has_stash() {
+        StashList::read(repo).await?.oids().cloned().collect()
     } else {
         Vec::new()
     };

@@ -8,7 +8,7 @@
 //!   `recover` opens a loop and completes a step that a crash interrupted, with the same functions.
 //! - `attempt` runs an agent, from the checks before it to its verdict: `agent_run`, `gates`, `accept`.
 //! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
-//!   every process that is not git-ralph's own; `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
+//!   every process that is not git-ralph's own; `shared_stash` does so for the stash, which everybody shares. `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
 //!
 //! Nothing here knows the command line or prints: everything is reported to an [`Observer`](crate::events::Observer).
 
@@ -29,6 +29,7 @@ pub mod progress;
 mod recover;
 pub(crate) mod repository_refusal;
 mod run_command;
+mod shared_stash;
 mod stash;
 pub(crate) mod step_refusal;
 pub(crate) mod steps;

@@ -18,7 +18,7 @@ use crate::git::{DiffSize, Head, operations_in_progress};
 use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::user_refs::OwnMove;
-use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
+use crate::protect::{AttemptRecord, Moment, Savepoint, Site, StashList, UserRefs, switched_off_filters};
 use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::{Effect, Lock, Progress, State, Store};
@@ -38,6 +38,8 @@ pub struct Loop<'o> {
     pub(super) due: Vec<Event>,
     /// The user's refs before the attempt that this process runs, in case its record is deleted.
     pub(super) refs_before: Option<UserRefs>,
+    /// The stash before that attempt, for the same reason.
+    pub(super) stash_before: Option<StashList>,
     /// The moves of refs that the guard saw the attempt make.
     pub(super) own_moves: Vec<OwnMove>,
     dir: PathBuf,
@@ -58,6 +60,7 @@ impl<'o> Loop<'o> {
             view: View::default(),
             due: Vec::new(),
             refs_before: None,
+            stash_before: None,
             own_moves: Vec::new(),
             _lock: lock,
         }

@@ -5,21 +5,16 @@
 //! somebody dropped can be stored again. A loop without entries is not concerned by anything here.
 
 use std::collections::HashSet;
-use std::fs;
 
 use super::{Loop, journal};
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::fs::{remove_file, write_private};
 use crate::git::{StagedEntry, StashEntry, index};
 use crate::names::{Oid, ref_component};
 use crate::paths::first_few;
 use crate::refs::Update;
 use crate::settings::Strategy;
 use crate::state::{Intent, SavePlan, SavePoint};
-
-/// Name of the list of all entries before an attempt, in the loop's directory.
-const BEFORE: &str = "stash-before";
 
 /// Stores the state before an attempt at a story, unless its entry is there already.
 pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
@@ -54,7 +49,7 @@ pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> 
     apply(open, plan).await
 }
 
-/// Applies the plan of a save; records the list as it is then.
+/// Applies the plan of a save.
 pub(crate) async fn apply(open: &mut Loop<'_>, plan: SavePlan) -> Result<(), Error> {
     let SavePlan { point, old } = plan;
     let keep = Update::Set {
@@ -72,12 +67,6 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: SavePlan) -> Result<(), Err
     if let Some(old) = &old {
         drop_entry(open, old).await?;
     }
-    let listed = list
-        .iter()
-        .map(|entry| &entry.oid)
-        .filter(|oid| Some(*oid) != old.as_ref());
-    let lines = listed.chain([&point.entry]).map(|oid| format!("{oid}\n"));
-    write_private(&open.file(BEFORE), &lines.collect::<String>())?;
     let points = &mut open.state.save_points;
     points.retain(|other| other.story != point.story);
     points.push(point);
@@ -118,13 +107,12 @@ pub(crate) async fn drop_all(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Stores the loop's entries again that somebody has dropped, and reports them, and the entries of others that are gone
-/// since the attempt began.
+/// Stores the loop's entries again that somebody has dropped, and reports them.
 pub(crate) async fn keep_listed(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.save_points.is_empty() {
         return Ok(());
     }
-    let list = open.context.repo.git.stash_list().await?;
+    let list = open.context.repo.stash().await?;
     let listed: HashSet<&Oid> = list.iter().map(|entry| &entry.oid).collect();
     for point in open.state.save_points.clone() {
         if !listed.contains(&point.entry) {
@@ -137,33 +125,7 @@ pub(crate) async fn keep_listed(open: &mut Loop<'_>) -> Result<(), Error> {
             ));
         }
     }
-    let own = |oid: &Oid| open.state.save_points.iter().any(|point| point.entry == *oid);
-    let before = before(open);
-    let gone = before.iter().filter(|oid| !listed.contains(oid) && !own(oid));
-    let gone: Vec<String> = gone.map(|oid| format!("git stash store {oid}")).collect();
-    remove_file(&open.file(BEFORE))?;
-    if !gone.is_empty() {
-        open.tell(format!(
-            "stash entries are gone since the attempt began; to have them back: {}",
-            gone.join(" && ")
-        ));
-    }
     Ok(())
-}
-
-/// Returns whether the stash holds entries that were not there before the attempt; `None` if that is unknown.
-pub(crate) async fn has_new_entries(open: &Loop<'_>) -> Result<Option<bool>, Error> {
-    let before = before(open);
-    if before.is_empty() {
-        return Ok(None);
-    }
-    let list = open.context.repo.git.stash_list().await?;
-    Ok(Some(list.iter().any(|entry| !before.contains(&entry.oid))))
-}
-
-fn before(open: &Loop<'_>) -> HashSet<Oid> {
-    let text = fs::read_to_string(open.file(BEFORE)).unwrap_or_default();
-    text.lines().filter_map(Oid::parse).collect()
 }
 
 async fn drop_entry(open: &mut Loop<'_>, oid: &Oid) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 //! branch again, and kept.
 
 use super::position::Position;
-use super::{Loop, stash};
+use super::{Loop, shared_stash};
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::error::Error;
 use crate::names::short_branch;
@@ -121,7 +121,11 @@ pub(crate) async fn leave_out(open: &Loop<'_>, changes: &mut Vec<RefChange>) -> 
     let own = open.state.loop_head().branch;
     changes.retain(|change| own.as_deref() != Some(change.name()));
     let is_stash = |change: &RefChange| change.name() == "refs/stash";
-    if changes.iter().any(is_stash) && stash::has_new_entries(open).await? == Some(false) {
+    if changes.iter().any(is_stash)
+        && shared_stash::new_entries(open)
+            .await?
+            .is_some_and(|new| new.is_empty())
+    {
         changes.retain(|change| !is_stash(change));
     }
     Ok(())

@@ -226,6 +226,14 @@ impl RepoLayout {
         !output.is_ok_and(|output| output.code == Some(1))
     }
 
+    /// Returns whether the repository has no other work tree than this one (gitrepository-layout(5), `worktrees`).
+    #[must_use]
+    pub fn is_only_work_tree(&self) -> bool {
+        let others = std::fs::read_dir(self.common_dir.join("worktrees"));
+        let has_others = others.is_ok_and(|mut others| others.next().is_some());
+        self.git_dir == self.common_dir && !has_others
+    }
+
     /// Returns the path of the stash's reflog; the path is empty if the stash has no file of its own.
     #[must_use]
     pub fn stash_log(&self) -> PathBuf {

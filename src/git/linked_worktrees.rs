@@ -12,6 +12,8 @@ use crate::names::Oid;
 pub struct WorkTreeInfo {
     /// Its top directory; that of the repository itself if the repository is bare.
     pub top: PathBuf,
+    /// The commit that is checked out in it.
+    pub head: Option<Oid>,
     /// The full name of the branch that is checked out in it; `None` if HEAD is detached.
     pub branch: Option<String>,
     /// The reason for which it is locked; `None` if it is not.
@@ -112,6 +114,7 @@ fn listed(bytes: &[u8]) -> Vec<WorkTreeInfo> {
                 top: PathBuf::from(OsStr::from_bytes(value)),
                 ..WorkTreeInfo::default()
             }),
+            (b"HEAD", Some(last)) => last.head = Oid::parse(&text()),
             (b"branch", Some(last)) => last.branch = Some(text()),
             (b"locked", Some(last)) => last.locked = Some(text()),
             (b"bare", Some(last)) => last.is_bare = true,

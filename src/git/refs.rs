@@ -129,19 +129,6 @@ impl Git {
         Ok(kept)
     }
 
-    /// Returns the commits of the stash, newest first.
-    ///
-    /// # Errors
-    /// If git cannot read the stash.
-    pub async fn stash_entries(&self) -> Result<Vec<Oid>, GitError> {
-        let args = ["show", "--format=%H", "refs/stash", "--"];
-        let bytes = self.cmd("reflog", args).bytes().await?;
-        Ok(String::from_utf8_lossy(&bytes)
-            .lines()
-            .filter_map(Oid::parse)
-            .collect())
-    }
-
     /// Returns all commits in the HEAD reflog of this work tree.
     ///
     /// # Errors

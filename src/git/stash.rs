@@ -3,10 +3,15 @@
 //! The list is shared by all work trees, and anybody may change it at any time.
 
 use super::command::{Git, GitError, failure};
+use super::discover::Repo;
+use crate::fs::{Links, file_error, read_regular};
 use crate::names::Oid;
 
 /// Number of times that the list may change while an entry is being dropped.
 const TURNS: usize = 16;
+
+/// Maximum length of the reflog that is the list, in bytes.
+const MOST: u64 = 1 << 28;
 
 /// An entry of the stash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +20,42 @@ pub struct StashEntry {
     pub oid: Oid,
     /// Its message in the list.
     pub message: String,
+}
+
+impl Repo {
+    /// Lists the entries of the stash, newest first, from the reflog that is the list. Asks git only if its refs are not in
+    /// files.
+    ///
+    /// # Errors
+    /// If the list cannot be read.
+    pub async fn stash(&self) -> Result<Vec<StashEntry>, GitError> {
+        if self.common_dir.join("reftable").exists() {
+            return self.git.stash_list().await;
+        }
+        let log = self.layout().stash_log();
+        let listed = match read_regular(&log, Links::Followed, MOST) {
+            Ok(bytes) => entries_in(&String::from_utf8_lossy(&bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(Vec::new()),
+            Err(error) => return Err(file_error("read", &log, error).into()),
+        };
+        match listed {
+            Some(listed) => Ok(listed),
+            None => self.git.stash_list().await,
+        }
+    }
+}
+
+/// Reads the lines of a reflog, `<old> <new> <who> <when>\t<message>`, oldest first; returns `None` if they are not such
+/// lines.
+fn entries_in(log: &str) -> Option<Vec<StashEntry>> {
+    let entry = |line: &str| {
+        let (head, message) = line.split_once('\t')?;
+        Some(StashEntry {
+            oid: Oid::parse(head.split(' ').nth(1)?)?,
+            message: message.to_owned(),
+        })
+    };
+    log.lines().rev().map(entry).collect()
 }
 
 impl Git {
@@ -106,6 +147,20 @@ fn named_in(text: &str) -> Option<Oid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reflog_is_the_list() {
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let log = format!("{one} {one} A <a@b> 1 +0000\tOn main: a\tb\n{one} {two} A <a@b> 2 +0000\tWIP\n");
+        let entries = entries_in(&log).unwrap();
+        let found: Vec<_> = entries
+            .iter()
+            .map(|entry| (entry.oid.as_str(), entry.message.as_str()))
+            .collect();
+        assert_eq!(found, [(two.as_str(), "WIP"), (one.as_str(), "On main: a\tb")]);
+        assert_eq!(entries_in(""), Some(Vec::new()));
+        assert_eq!(entries_in("odd\n"), None);
+    }
 
     #[test]
     fn the_dropped_commit_is_found_in_any_language() {

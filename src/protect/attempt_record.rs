@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::records::Records;
 use super::{
     OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags,
-    linked_work_trees, locks, permissions, story_backup, user_refs, users_index,
+    linked_work_trees, locks, permissions, stash_list, story_backup, user_refs, users_index,
 };
 use crate::events::Notices;
 use crate::fs::file_error;
@@ -155,6 +155,7 @@ impl AttemptRecord<'_> {
     /// If a file of it cannot be removed.
     pub fn forget(&self) -> Result<(), ProtectError> {
         user_refs::forget(self.site.dir);
+        stash_list::forget(self.site.dir)?;
         users_index::forget(self.site)?;
         control_files::forget(self.site)?;
         story_backup::forget(self.site)

@@ -7,7 +7,7 @@
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`),
-//!   `linked_work_trees`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
+//!   `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `users_index`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
@@ -39,6 +39,7 @@ mod repo_link;
 mod savepoint;
 mod scan;
 mod small_ignored;
+mod stash_list;
 mod stat_changes;
 pub(crate) mod story_backup;
 mod submodules;
@@ -68,6 +69,7 @@ pub(crate) use moment::Moment;
 pub(crate) use own_position::OwnPosition;
 pub(crate) use repo_link::RepoLink;
 pub(crate) use savepoint::{Return, Savepoint};
+pub(crate) use stash_list::StashList;
 pub(crate) use user_refs::{RefChange, UserRefs};
 
 /// A repository, and the directory of a loop in it.

@@ -185,20 +185,6 @@ pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, not
     }
 }
 
-/// Judges an attempt that promised COMPLETE by its changes to the user's refs, and reports them. Returns an error with
-/// the reason if the attempt hid work in the stash.
-pub(crate) fn judge(changes: &[RefChange], own: &[OwnMove], notices: &mut dyn Notices) -> Result<(), String> {
-    for change in changes.iter().filter(|change| !change.is_of_other_loop(own)) {
-        if change.name == STASH && change.is.is_some() {
-            return Err(
-                "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
-            );
-        }
-        notices.tell(change.told(ATTEMPT));
-    }
-    Ok(())
-}
-
 /// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
 pub(crate) type OwnMove = (String, Oid);
 
@@ -394,20 +380,6 @@ mod tests {
         assert_eq!(UserRefs::recorded(dir.path()), Some(before));
         forget(dir.path());
         assert_eq!(UserRefs::recorded(dir.path()), None);
-    }
-
-    #[test]
-    fn work_hidden_in_the_stash_is_no_complete_story() {
-        let before = refs(&[("refs/heads/a", '1')]);
-        let mut told = Vec::new();
-        let stashed = refs(&[("refs/heads/a", '1'), (STASH, '5')]).changes_since(&before);
-        assert!(judge(&stashed, &[], &mut told).is_err());
-        let dropped = UserRefs::default().changes_since(&refs(&[(STASH, '5')]));
-        assert_eq!(judge(&dropped, &[], &mut told), Ok(()));
-        assert_eq!(
-            told,
-            ["the stash was deleted during the attempt (it was at 5555555555)"]
-        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, marks, numbers, unmarked_stories, users_head};
+use crate::engine::{Loop, marks, numbers, shared_stash, unmarked_stories, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
@@ -213,10 +213,12 @@ async fn accept(
         parent,
         gates,
     };
+    if let Some(reason) = shared_stash::hidden_work(open).await? {
+        return Err(Judgement::new(Verdict::Failed, reason).into());
+    }
     let changes = revert::ref_changes(open).await?;
     let own = open.own_moves.clone();
-    user_refs::judge(&changes, &own, &mut open.parts().2)
-        .map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
+    user_refs::tell_others(&changes, &own, user_refs::ATTEMPT, &mut open.parts().2);
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     if let Some(path) = checkpoint.dirty_submodule(site, &mut recorder).await? {

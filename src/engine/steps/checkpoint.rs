@@ -3,7 +3,7 @@
 use crate::engine::position::Position;
 use crate::engine::steps::revert::keep_and_move;
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, journal, marks, stash, users_head};
+use crate::engine::{Loop, journal, marks, shared_stash, stash, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
@@ -127,6 +127,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
     open.state.noted = None;
     if let Some(story) = &plan.story {
         stash::drop_of(open, story).await?;
+        shared_stash::put_back(open).await?;
         stash::keep_listed(open).await?;
     }
     open.state.intent = None;

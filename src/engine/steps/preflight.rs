@@ -145,7 +145,7 @@ pub(super) async fn check(
         .filter_map(|found| found.commit.clone())
         .collect();
     if refs.iter().any(|found| found.name == "refs/stash") {
-        tips.extend(repo.git.stash_entries().await?);
+        tips.extend(repo.stash().await?.into_iter().map(|entry| entry.oid));
     }
     tips.sort();
     tips.dedup();

@@ -117,7 +117,8 @@ pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Resul
         .unwrap_or_default();
     let is_old = |date: u64| now.saturating_sub(Duration::from_secs(date)) > age;
     // An anchor has no date of its own: it is pruned with the snapshots of its kind.
-    let (anchor, start) = (change.ralph_ref("anchor"), change.ralph_ref("start"));
+    let anchors = ["anchor", "stash"].map(|role| change.ralph_ref(role));
+    let start = change.ralph_ref("start");
     let replaced = change.ralph_ref("replaced/");
     let is_replaced = |found: &RefInfo| found.name.starts_with(&replaced);
     let stays = |like: &dyn Fn(&RefInfo) -> bool| {
@@ -127,7 +128,7 @@ pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Resul
     let start_stays = stays(&|found| found.name == start);
     let replaced_stay = stays(&is_replaced);
     let is_outdated = |(found, date): &(RefInfo, u64)| match *date {
-        ANCHORED if found.name == anchor => !start_stays,
+        ANCHORED if anchors.contains(&found.name) => !start_stays,
         ANCHORED if is_replaced(found) => !replaced_stay,
         date => is_old(date),
     };

@@ -3,7 +3,7 @@
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::Position;
 use crate::engine::progress::Outlook;
-use crate::engine::{Loop, journal, stash, users_head};
+use crate::engine::{Loop, journal, shared_stash, stash, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::worktree::Reading;
@@ -168,6 +168,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
     users_index::put_back(site).await?;
     users_index::forget(site)?;
     let changed = was_cut_off || moved || !touched.is_empty() || kept.len() > 1 || trash.exists();
+    shared_stash::put_back(open).await?;
     stash::keep_listed(open).await?;
     open.state.running = None;
     let outlook = match plan.verdict {

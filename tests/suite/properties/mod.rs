@@ -37,6 +37,7 @@ mod session;
 mod session_calls;
 mod side_by_side;
 mod sources;
+mod stash;
 mod submodules;
 mod terminal;
 mod times;

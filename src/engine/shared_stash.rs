@@ -1,0 +1,138 @@
+//! The stash during an attempt: its entries are kept by a ref before the attempt, and compared with the list after every
+//! verdict.
+//!
+//! Other work trees, other loops and people use the same list. An entry that came is the attempt's only if the guard saw
+//! it, or if it was made from this work tree. An entry that is gone is stored again where nobody else can have taken it;
+//! elsewhere git-ralph says how to have it back.
+
+use super::Loop;
+use crate::async_cmd::quoted;
+use crate::error::Error;
+use crate::git::StashEntry;
+use crate::protect::{StashList, UserRefs};
+use crate::refs::Update;
+
+/// The message of an entry that a loop has made for itself contains this.
+const OF_LOOP: &str = ": ralph:";
+
+/// Records the entries before an attempt, and has a ref keep those that none keeps yet.
+pub(crate) async fn record(open: &mut Loop<'_>) -> Result<(), Error> {
+    let refs = open.user_refs().await?;
+    let list = if refs.has_stash() {
+        StashList::read(&open.context.repo).await?
+    } else {
+        StashList::default()
+    };
+    let name = open.change().ralph_ref("stash");
+    let repo = &open.context.repo;
+    if list.has_entries() {
+        let known = match refs.at(&name) {
+            Some(keeper) => repo.git.parents_of(&keeper).await?,
+            None => Vec::new(),
+        };
+        if list.oids().any(|oid| !known.contains(oid)) {
+            let mut all: Vec<_> = list.oids().cloned().collect();
+            all.extend(known.into_iter().filter(|oid| list.oids().all(|new| new != oid)));
+            let new = repo.anchor(&repo.empty_tree().await?, &all).await?;
+            let keep = Update::Set { name, new };
+            repo.git
+                .update_refs(&[keep], "ralph: the stash before an attempt")
+                .await?;
+            open.view.drop_refs();
+        }
+    }
+    list.record(open.site().dir)?;
+    open.stash_before = Some(list);
+    Ok(())
+}
+
+/// Returns the reason why an attempt that promised COMPLETE did not complete its story: it put work into the stash.
+pub(crate) async fn hidden_work(open: &mut Loop<'_>) -> Result<Option<String>, Error> {
+    let Some(new) = new_entries(open).await? else {
+        return Ok(None);
+    };
+    for entry in new {
+        if is_of_attempt(open, &entry).await? {
+            return Ok(Some(
+                "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
+            ));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
+pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry>>, Error> {
+    let in_memory = open.refs_before.is_some() && open.state.running.is_some();
+    if !in_memory && UserRefs::recorded(open.site().dir).is_none() {
+        // A person's work is not compared with anything.
+        return Ok(None);
+    }
+    let now = StashList::read(&open.context.repo).await?;
+    Ok(Some(now.not_in(&before(open))))
+}
+
+fn before(open: &Loop<'_>) -> StashList {
+    let known = open.stash_before.clone();
+    known.unwrap_or_else(|| StashList::recorded(open.site().dir))
+}
+
+/// Returns whether an attempt made a new entry: the guard saw it, or it was made at a commit where HEAD of this work tree
+/// was, and that of no other work tree is.
+async fn is_of_attempt(open: &Loop<'_>, entry: &StashEntry) -> Result<bool, Error> {
+    let repo = &open.context.repo;
+    let was_seen = |(name, oid): &(String, _)| name == "refs/stash" && *oid == entry.oid;
+    if open.own_moves.iter().any(was_seen) || repo.layout().is_only_work_tree() {
+        return Ok(true);
+    }
+    let parents = repo.git.parents_of(&entry.oid).await?;
+    let Some(made_at) = parents.first() else {
+        return Ok(false);
+    };
+    if !repo.git.head_history().await?.contains(made_at) {
+        return Ok(false);
+    }
+    let trees = repo.git.work_trees().await?;
+    let others = trees.iter().filter(|tree| tree.top != repo.top);
+    Ok(others.into_iter().all(|tree| tree.head.as_ref() != Some(made_at)))
+}
+
+/// Stores entries again that are gone since the attempt began, or says how to do so; forgets the record.
+pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
+    let before = before(open);
+    if before.has_entries() {
+        let now = StashList::read(&open.context.repo).await?;
+        let mut gone = before.not_in(&now);
+        // Loops drop the entries that they have made for themselves.
+        gone.retain(|entry| !entry.message.contains(OF_LOOP));
+        if open.context.repo.layout().is_only_work_tree() {
+            store_again(open, gone).await?;
+        } else if !gone.is_empty() {
+            let commands = gone.iter().rev().map(command).collect::<Vec<_>>();
+            open.tell(format!(
+                "stash entries are gone since the attempt began; to have them back: {}",
+                commands.join(" && ")
+            ));
+        }
+    }
+    open.stash_before = None;
+    Ok(StashList::default().record(open.site().dir)?)
+}
+
+async fn store_again(open: &mut Loop<'_>, gone: Vec<StashEntry>) -> Result<(), Error> {
+    // The newest comes last, on top of the others.
+    for entry in gone.into_iter().rev() {
+        open.view.drop_refs();
+        open.context.repo.git.stash_store(&entry).await?;
+        open.tell(format!(
+            "the stash entry '{}' was dropped during the attempt; it is stored again",
+            entry.message
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the command that stores an entry again.
+fn command(entry: &StashEntry) -> String {
+    format!("git stash store -m {} {}", quoted(&entry.message), entry.oid)
+}

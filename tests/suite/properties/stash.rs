@@ -1,0 +1,108 @@
+//! The stash of the user's in a loop on a branch: everybody in the repository shares it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+fn list(sandbox: &Sandbox) -> String {
+    sandbox.git(&["stash", "list", "--format=%H %gs"])
+}
+
+/// Puts an edit of the README into the stash.
+fn stash(sandbox: &Sandbox, message: &str) {
+    sandbox.write("README.md", &format!("# {message}\n"));
+    sandbox.git(&["stash", "push", "-q", "-m", message]);
+}
+
+/// A linked work tree of the user's.
+fn other_work_tree(sandbox: &Sandbox) -> PathBuf {
+    let other = sandbox.outside("other");
+    sandbox.git(&["worktree", "add", "-q", other.to_str().unwrap(), "-b", "theirs"]);
+    other
+}
+
+#[test]
+fn entries_that_an_attempt_drops_are_stored_again() {
+    for verdict in ["complete", "failed red"] {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.guard", "false");
+        stash(&sandbox, "before the loop");
+        sandbox.start();
+        // Made when the snapshot of the beginning was taken already.
+        stash(&sandbox, "during the loop: it's \"quoted\"");
+        let before = list(&sandbox);
+        let agent = sandbox.agent(&format!(
+            "git stash drop -q stash@{{1}}; git stash clear; {verdict}"
+        ));
+        sandbox.step("next", &agent).says(
+            "the stash entry 'On main: before the loop' was dropped during the attempt; it is stored again",
+        );
+        assert_eq!(list(&sandbox), before, "{verdict}");
+    }
+}
+
+#[test]
+fn where_others_may_have_taken_them_entries_are_kept_and_named() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.guard", "false");
+    other_work_tree(&sandbox);
+    sandbox.start();
+    stash(&sandbox, "one's");
+    stash(&sandbox, "two");
+    let before = list(&sandbox);
+    let output = sandbox.step("next", &sandbox.failing("git stash clear"));
+    assert_eq!(list(&sandbox), "");
+    sandbox.git(&[
+        "reflog",
+        "expire",
+        "--expire=now",
+        "--expire-unreachable=now",
+        "--all",
+    ]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    let (_, commands) = output.stderr.split_once("to have them back: ").unwrap();
+    let commands = commands.lines().next().unwrap();
+    sandbox.cmd("sh").args(["-c", commands]).run().exits(0);
+    assert_eq!(list(&sandbox), before);
+}
+
+#[test]
+fn a_crash_does_not_lose_the_list() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.guard", "false");
+    sandbox.start();
+    stash(&sandbox, "mine");
+    let before = list(&sandbox);
+    let agent = sandbox.agent("git stash clear; kill -9 $PPID; sleep 60");
+    sandbox.direct(&["next", "--", &agent]).run();
+    assert_eq!(list(&sandbox), "");
+    sandbox.ralph(&["status"]).exits(0);
+    assert_eq!(list(&sandbox), before);
+}
+
+#[test]
+fn only_the_attempts_own_stash_fails_it() {
+    for guard in ["true", "false"] {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.guard", guard);
+        let other = other_work_tree(&sandbox);
+        sandbox.start();
+        let agent = sandbox.completing(
+            "touch \"$notes/begun\"; until [ -e \"$notes/enough\" ]; do sleep 0.05; done; echo 1 >one",
+        );
+        let running = sandbox.ralph_cmd(&["next", CHANGE, "--", &agent]).start();
+        wait_for(&sandbox.notes.join("begun"));
+        fs::write(other.join("README.md"), "# Theirs\n").unwrap();
+        sandbox.git_cmd(&["stash", "-q"]).dir(&other).run().exits(0);
+        fs::write(sandbox.notes.join("enough"), "").unwrap();
+        running
+            .end()
+            .exits(0)
+            .says("the stash was made during the attempt");
+        sandbox
+            .step("next", &sandbox.completing("echo 2 >two; git stash -q -u"))
+            .exits(3)
+            .says("work was put into the stash");
+    }
+}
