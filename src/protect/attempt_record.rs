@@ -156,6 +156,7 @@ impl AttemptRecord<'_> {
     pub fn forget(&self) -> Result<(), ProtectError> {
         user_refs::forget(self.site.dir);
         stash_list::forget(self.site.dir)?;
+        Records::of(self.site).settle_hidden()?;
         users_index::forget(self.site)?;
         control_files::forget(self.site)?;
         story_backup::forget(self.site)

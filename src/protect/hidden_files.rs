@@ -15,15 +15,25 @@ const HIDDEN: &str = "covered";
 const JUST_HIDDEN: &str = "covered.now";
 
 impl Records {
-    /// Treats the files that the last attempt hid and left as the user's. Called before an attempt.
+    /// Treats the files that the last attempt hid and left as the user's, as long as they are there. Called before an
+    /// attempt.
     pub(super) fn settle_hidden(&self) -> Result<(), FileError> {
-        let mut now = self.paths(JUST_HIDDEN)?;
-        if now.is_empty() {
+        let (known, now) = (self.paths(HIDDEN)?, self.paths(JUST_HIDDEN)?);
+        if known.is_empty() && now.is_empty() {
             return Ok(());
         }
-        now.extend(self.paths(HIDDEN)?);
-        self.save_paths(HIDDEN, &now)?;
-        self.save_paths(JUST_HIDDEN, &Paths::new())
+        let there = known.into_iter().chain(now).filter(|path| !self.is_gone(path));
+        self.save_paths(HIDDEN, &there.collect())?;
+        self.forget_just_hidden()
+    }
+
+    /// Forgets the files that an attempt hid, when they have gone with it: what comes in their place is work like any
+    /// other.
+    pub(super) fn forget_just_hidden(&self) -> Result<(), FileError> {
+        if self.knows(JUST_HIDDEN) {
+            self.save_paths(JUST_HIDDEN, &Paths::new())?;
+        }
+        Ok(())
     }
 
     /// Returns the files hidden by a rule of an earlier attempt.

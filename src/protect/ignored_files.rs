@@ -342,8 +342,13 @@ pub(super) async fn leave_out(
 ) -> Result<Reading, ProtectError> {
     let records = Records::of(site);
     let taken = records.ignored_at_start(reading.added())?;
-    let mut left_out = records.hidden_among(reading.added())?;
-    left_out.extend(taken.iter().cloned());
+    let mut hidden = records.hidden_among(reading.added())?;
+    if !hidden.is_empty() {
+        // Whoever adds a file to the index wants it to be committed.
+        let file = site.repo.read_index(&site.repo.index()).unwrap_or_default();
+        hidden.retain(|path| file.index().is_none_or(|index| index.find(path).is_none()));
+    }
+    let left_out = [taken.as_slice(), hidden.as_slice()].concat();
     if !left_out.is_empty() {
         let repo = site.repo;
         repo.update_index(work, &["--force-remove"], &left_out).await?;
@@ -356,6 +361,12 @@ pub(super) async fn leave_out(
         notices.tell(format!(
             "left out, because git ignored it when the loop began: {}",
             first_few(&taken).join(", ")
+        ));
+    }
+    if !hidden.is_empty() {
+        notices.tell(format!(
+            "left out, because a rule that an attempt added to .git/info/exclude hid it (git add takes it in): {}",
+            first_few(&hidden).join(", ")
         ));
     }
     Ok(reading)

@@ -280,6 +280,7 @@ impl Savepoint {
         let lost = gone.tell(trash, notices);
         touched.extend(gone.all);
         touched.extend(inner_repositories::clear(site, self.moment, trash, notices)?);
+        Records::of(site).forget_just_hidden()?;
         Ok(Return { touched, lost })
     }
 

@@ -149,6 +149,42 @@ fn what_a_new_exclude_rule_hides_is_in_no_checkpoint_and_no_attempt_takes_it_alo
 }
 
 #[test]
+fn what_a_failed_attempt_hid_is_no_longer_hidden() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let hide = "mkdir -p .git/info; echo gen.txt >>.git/info/exclude; echo bad >gen.txt; echo x >x";
+    sandbox.step("next", &sandbox.failing(hide)).exits(3);
+    assert!(!sandbox.top.join("gen.txt").exists());
+    sandbox
+        .step("retry", &sandbox.completing("echo good >gen.txt"))
+        .exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:gen.txt"]), "good");
+    // By hand too.
+    let hide = "mkdir -p .git/info; echo more.txt >>.git/info/exclude; echo bad >more.txt";
+    sandbox.step("next", &sandbox.failing(hide)).exits(3);
+    sandbox.write("more.txt", "good\n");
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:more.txt"]), "good");
+}
+
+#[test]
+fn what_a_complete_attempt_hid_comes_in_when_it_is_added() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let hide = "mkdir -p .git/info; echo gen.txt >>.git/info/exclude; echo 1 >gen.txt; echo x >x";
+    sandbox.step("next", &sandbox.completing(hide)).exits(0);
+    sandbox
+        .step("next", &sandbox.completing("echo 2 >gen.txt"))
+        .exits(0)
+        .says("left out, because a rule that an attempt added to .git/info/exclude hid it")
+        .says("gen.txt");
+    sandbox
+        .step("next", &sandbox.completing("echo 3 >gen.txt; git add gen.txt"))
+        .exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:gen.txt"]), "3");
+}
+
+#[test]
 fn history_that_is_there_stays_in_sight_and_what_came_without_its_parents_stays_sound() {
     for (promise, code) in [("complete", 0), ("failed it", 3)] {
         let sandbox = Sandbox::new();
