@@ -5,7 +5,7 @@ PREFIX = /usr/local
 DESTDIR =
 CARGO = cargo
 # What is installed; `make` builds it.
-PROGRAM = target/release/git-ralph
+PROGRAM = target/dist/git-ralph
 
 BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
@@ -13,7 +13,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 .PHONY: build install uninstall
 
 build:
-	$(CARGO) build --locked --release
+	$(CARGO) build --locked --profile dist
 
 install:
 	install -d "$(BIN)"
