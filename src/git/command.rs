@@ -107,14 +107,6 @@ pub enum GitError {
     Locked(PathBuf),
 }
 
-impl GitError {
-    /// Tells if git named this file when it failed; names are the same in every language.
-    #[must_use]
-    pub fn names(&self, file: &str) -> bool {
-        matches!(self, Self::Failed { words, .. } if words.contains(file))
-    }
-}
-
 impl Advise for GitError {
     fn advice(&self) -> Advice {
         match self {

@@ -56,13 +56,13 @@ impl RemoteGit {
         Ok(refs.collect())
     }
 
-    /// Fetches refs with everything that they reach, and names them nowhere; in a shallow repository, only down to
-    /// `depth` commits.
+    /// Fetches refs with everything that they reach, and names them nowhere. No depth can be given: `--depth` ends the
+    /// history at every commit of that depth, also at those that the repository has with all of theirs, and a commit of
+    /// the user's that was reachable would not be any more.
     ///
     /// # Errors
     /// If the remote cannot be read, or has no such ref.
-    pub async fn fetch(&self, names: &[String], depth: Option<u32>) -> Result<(), GitError> {
-        let depth = depth.map(|depth| format!("--depth={depth}"));
+    pub async fn fetch(&self, names: &[String]) -> Result<(), GitError> {
         let mut args = vec![
             "--quiet",
             "--no-tags",
@@ -71,7 +71,6 @@ impl RemoteGit {
             "--no-auto-maintenance",
             "--refmap=",
         ];
-        args.extend(depth.as_deref());
         args.extend(["--", &self.name]);
         args.extend(names.iter().map(String::as_str));
         self.cmd("fetch", &args).done().await

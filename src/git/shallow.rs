@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::discover::Repo;
-use super::index::lock_of;
-use super::locks;
 use crate::fs::{Durability, FileError, remove_file, write_atomically};
 
 /// The shallow commits at one moment, as git writes them: one per line.
@@ -39,15 +37,6 @@ impl Repo {
     #[must_use]
     pub fn shallow_file(&self) -> PathBuf {
         self.common_dir.join("shallow")
-    }
-
-    /// Removes the lock of the shallow file that a killed fetch left; a fetch that runs gets a moment to finish.
-    ///
-    /// # Errors
-    /// If another git process may hold it.
-    pub async fn free_shallow_file(&self) -> Result<(), GitError> {
-        let lock = lock_of(&self.shallow_file());
-        locks::remove_stale(self, &[lock]).await.map(|_| ())
     }
 
     /// Removes commits from the shallow file that were added since `before` although their parents are present; returns

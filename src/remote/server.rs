@@ -19,9 +19,6 @@ use crate::settings::{Settings, to_std};
 /// The waiting times between two attempts to hear whether a push was taken.
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 
-/// The number of further fetches while others in this repository fetch too.
-const FETCHES: usize = 3;
-
 /// The answer to the attempt to move a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -39,6 +36,8 @@ pub(super) enum Answer {
 #[derive(Clone, Debug)]
 pub struct Server {
     git: RemoteGit,
+    /// The same, with the time that much history takes: nothing is held meanwhile.
+    fetching: RemoteGit,
     /// The repository here.
     pub(super) repo: Repo,
     /// The beginning of the refs, with a slash at its end.
@@ -70,6 +69,7 @@ impl Server {
         let limit = limit.min(to_std(settings.command_timeout));
         Ok(Self {
             git: repo.git.remote(name, limit),
+            fetching: repo.git.remote(name, to_std(settings.command_timeout)),
             repo: repo.clone(),
             prefix: settings.remote_refs.clone(),
             lease,
@@ -166,17 +166,7 @@ impl Server {
         if names.is_empty() {
             return Ok(());
         }
-        // The parents of a state are everything that it needs.
-        let depth = self.repo.shallow_file().exists().then_some(2);
-        let mut fetched = self.git.fetch(&names, depth).await;
-        for _ in 0..FETCHES {
-            // A fetch holds this lock to its end, and leaves it behind if it is killed.
-            if !fetched.as_ref().is_err_and(|error| error.names("shallow.lock")) {
-                break;
-            }
-            self.repo.free_shallow_file().await?;
-            fetched = self.git.fetch(&names, depth).await;
-        }
+        let fetched = self.fetching.fetch(&names).await;
         Ok(fetched.map_err(|error| self.unreadable(&error))?)
     }
 

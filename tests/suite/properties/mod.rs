@@ -32,6 +32,7 @@ mod permissions;
 mod planted;
 mod presets;
 mod processes;
+mod remote_history;
 mod repository;
 mod session;
 mod session_calls;

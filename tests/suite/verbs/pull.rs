@@ -5,7 +5,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 
 use crate::support::remote::Remote;
-use crate::support::{CHANGE, Sandbox, wait_for, working_git};
+use crate::support::{CHANGE, Sandbox, wait_for};
 
 fn fails_once(sandbox: &Sandbox) -> String {
     sandbox.agent(
@@ -74,25 +74,14 @@ fn a_loop_goes_on_elsewhere_as_if_it_had_stayed() {
 #[test]
 fn a_fetch_that_was_killed_is_no_obstacle_to_the_next() {
     let remote = Remote::new();
-    let agent = remote.sandbox.completing("echo \"$RALPH_STORY\" >>done");
     let one = remote.clone("one", &[]);
     one.ralph(&["start", CHANGE]).exits(0);
-    one.ralph(&["next", CHANGE, "--", &agent]).exits(0);
     one.ralph(&["push", CHANGE]).exits(0);
-
     let other = remote.clone("other", &["--depth=1"]);
     let lock = other.dir.join(".git/shallow.lock");
     fs::write(&lock, "").unwrap();
-    let git = working_git(|args| other.cmd(args));
-    other
-        .ralph(&["pull", CHANGE])
-        .exits(75)
-        .says("shallow.lock exists");
-    assert!(lock.exists());
-    git.signal(Signal::SIGKILL);
-    git.wait_for_its_end();
     other.ralph(&["pull", CHANGE]).exits(0);
-    assert!(!lock.exists());
+    assert!(lock.exists(), "it may be that of a git that is running");
 }
 
 #[test]
