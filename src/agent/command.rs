@@ -107,7 +107,18 @@ const SHELL_WORDS: &[&str] = &[
     "ulimit", "umask", "unset", "until", "wait", "while",
 ];
 
+/// Returns the program of a shell line, without its directory and its arguments: of its first plain word, or `sh`.
+#[must_use]
+pub fn program_of(line: &str) -> &str {
+    let first = first_word(line).unwrap_or("sh");
+    first.rsplit('/').next().unwrap_or(first)
+}
+
 fn plain_first_word(line: &str) -> Option<&str> {
+    first_word(line).filter(|word| !SHELL_WORDS.contains(word))
+}
+
+fn first_word(line: &str) -> Option<&str> {
     let is_assignment = |word: &&str| word.contains('=') && !word.starts_with('=');
     // Only a shell knows where a value ends that has one of these in it.
     let is_plain = |word: &str| !word.contains(['\'', '"', '`', '$', '\\', '(']);
@@ -116,12 +127,27 @@ fn plain_first_word(line: &str) -> Option<&str> {
     }
     let word = line.split_whitespace().find(|word| !is_assignment(word))?;
     let plain = word.chars().all(|c| c.is_alphanumeric() || "-_./+".contains(c));
-    (plain && !SHELL_WORDS.contains(&word)).then_some(word)
+    plain.then_some(word)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_named_without_what_it_is_given() {
+        for (line, name) in [
+            ("cargo test --token=x", "cargo"),
+            ("KEY=s3cret /opt/bin/check -v", "check"),
+            ("KEY='s 3' check", "sh"),
+            ("test -e x", "test"),
+            ("\"$HOME/x\" y", "sh"),
+            ("(cd x; make)", "sh"),
+            ("", "sh"),
+        ] {
+            assert_eq!(program_of(line), name, "{line}");
+        }
+    }
 
     fn shell(line: &str) -> AgentCommand {
         AgentCommand::Shell(line.to_owned())

@@ -17,4 +17,4 @@ pub mod process_tree;
 pub mod promise;
 
 pub use choice::{Agent, Pieces};
-pub use command::AgentCommand;
+pub use command::{AgentCommand, program_of};

@@ -277,7 +277,9 @@ pub(super) fn run_name() -> String {
         .zip(var("GITHUB_REPOSITORY"))
         .zip(var("GITHUB_RUN_ID"))
         .map(|((server, repository), run)| format!("{server}/{repository}/actions/runs/{run}"));
-    match github.or_else(|| var("CI_JOB_URL")).or_else(|| var("BUILD_URL")) {
+    let url = github.or_else(|| var("CI_JOB_URL")).or_else(|| var("BUILD_URL"));
+    // An address can have a password or a token in it.
+    match url.filter(|url| !url.contains(['@', '?'])) {
         Some(url) => format!("{process} ({url})"),
         None => process,
     }

@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use super::record::{Holder, Record, list, parse_list};
 use super::refusal::RemoteRefusal;
 use crate::engine::stories::{listing_of, progress_of};
+use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::fs::file_error;
 use crate::git::{Git, GitError, Repo};
 use crate::names::{Change, Oid};
-use crate::paths::WorkTreePath;
 use crate::refs::KeptRef;
 use crate::state::{State, Store};
 
@@ -52,12 +52,15 @@ pub(super) async fn pack(open: &Loop<'_>) -> Result<Packed, Error> {
             oid: found.oid,
         })
         .collect();
-    let text = toml::to_string(&without_machine(state)).map_err(|error| Error::System {
+    let events = read(open, EVENTS)?;
+    let public = PublicText::of_loop(&open.context, state, &events);
+    let text = toml::to_string(&travel::state(state, &public)).map_err(|error| Error::System {
         what: "write the state",
         source: std::io::Error::other(error),
     })?;
     let refs = list(change, &kept);
-    let (events, learnings) = (read(open, EVENTS)?, read(open, LEARNINGS)?);
+    let events = travel::events(&events, &public);
+    let learnings = travel::learnings(&read(open, LEARNINGS)?, &public);
     // In the order of a tree.
     let files: [(&str, &[u8]); 4] = [
         (EVENTS, &events),
@@ -93,21 +96,6 @@ pub(super) async fn record_of(open: &Loop<'_>, holder: Option<Holder>) -> Result
         checkpoint: state.checkpoint.clone(),
         blocked: None,
     })
-}
-
-/// Returns a state without what belongs to one work tree or one process.
-fn without_machine(state: &State) -> State {
-    let mut state = state.clone();
-    state.worktree = WorkTreePath::new(std::path::Path::new(""));
-    state.original_branch = state.begun_on().cloned();
-    state.linked = None;
-    state.before.snapshot = state.before.initial.clone();
-    state.before.anchor = None;
-    // A command line can contain keys, and an agent may be installed elsewhere in another way.
-    state.settings.options.agent = None;
-    (state.running, state.session, state.prompted) = (None, None, None);
-    (state.noted, state.restored, state.intent) = (None, None, None);
-    state
 }
 
 fn read(open: &Loop<'_>, name: &str) -> Result<Vec<u8>, Error> {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::agent_run::{Begun, job};
 use super::verdict::Judgement;
 use crate::agent::process::{Job, ProcessError};
+use crate::agent::program_of;
 use crate::engine::output_tail::OutputTail;
 use crate::engine::run_command::{Passed, run_command};
 use crate::engine::watch::{self, Who, changed_since};
@@ -59,7 +60,12 @@ async fn run_all(
         let about = Some((story.id.as_str(), begun.number));
         let since = Instant::now();
         match run_gate(open, gate, about, job, log, settings).await? {
-            Passed::Yes => passed.push(format!("{gate} (passed, {}s)", since.elapsed().as_secs())),
+            // The checkpoint may be published, and a command line can hold keys.
+            Passed::Yes => passed.push(format!(
+                "{} (passed, {}s)",
+                program_of(gate),
+                since.elapsed().as_secs()
+            )),
             Passed::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Passed::No(failure) => {
                 let what = format!("the gate `{gate}` failed ({})", failure.why);

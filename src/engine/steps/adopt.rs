@@ -5,11 +5,13 @@ use super::original::ORIGINAL_INDEX;
 use super::preflight::refuse_other_loops;
 use super::revert::keep_and_move;
 use super::snapshot::snapshot_message;
+use crate::agent::program_of;
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::View;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::wanted;
+use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, journal, open, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::log::attempts;
@@ -76,13 +78,25 @@ pub async fn adopt<'o>(
         (state.linked, state.original_branch) = (own, None);
     }
     let mut dropped = Vec::new();
+    let (mut events, mut learnings) = (portable.events, portable.learnings);
+    if let Some(here) = &here {
+        let read = |name| std::fs::read(store.file(name)).unwrap_or_default();
+        let (own_events, own_learnings) = (read("events.jsonl"), read("learnings.md"));
+        let text = PublicText::of_loop(&context, here, &own_events);
+        events = joined(&own_events, &travel::events(&own_events, &text), events);
+        learnings = joined(
+            &own_learnings,
+            &travel::learnings(&own_learnings, &text),
+            learnings,
+        );
+    }
     match here {
         // Agent and gates that were named where it began hold there.
         Some(here) if is_known => (state.before, state.settings) = (here.before, here.settings),
         _ => {
             state.before = before(&context, &state).await?;
             dropped = portable.state.settings.options.verify;
-            dropped.retain(|gate| !settings.verify.contains(gate));
+            dropped.retain(|gate| !settings.verify.iter().any(|own| program_of(own) == gate));
         }
     }
     let plan = AdoptPlan {
@@ -94,7 +108,7 @@ pub async fn adopt<'o>(
         attempts: portable.attempts,
         is_known,
     };
-    put_files(&store, &portable.events, &portable.learnings)?;
+    put_files(&store, &events, &learnings)?;
     take_numbers(
         &store,
         change,
@@ -114,7 +128,7 @@ pub async fn adopt<'o>(
     apply(&mut open, plan, true).await?;
     for gate in dropped {
         open.tell(format!(
-            "a gate with which the loop began does not come from a remote: {gate}"
+            "a gate with which the loop began does not come from a remote, a command of the program {gate}"
         ));
     }
     Ok(open)
@@ -168,7 +182,9 @@ fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) ->
     let own = wanted(settings, &state.change, &context.below_top);
     if state.source.commands.is_some() {
         let missing = || StartRefusal::NoListCommand(state.change.to_string());
-        state.source.commands = Some(own.commands.ok_or_else(missing)?);
+        let commands = own.commands.ok_or_else(missing)?;
+        state.source.path.clone_from(&commands.stories);
+        state.source.commands = Some(commands);
     } else if !is_inside(&state.source.path) {
         return Err(StartRefusal::ListOutside(state.source.path.clone()).into());
     }
@@ -240,7 +256,16 @@ async fn overtaken(
     Ok(kept)
 }
 
-/// Replaces the events and the learnings; the events that were here go to the trash.
+/// Returns a file of a loop after a pull: what was here, with all that it says, and what came on top of the part of it that
+/// travels. If something else came, that.
+fn joined(here: &[u8], travelled: &[u8], came: Vec<u8>) -> Vec<u8> {
+    match came.strip_prefix(travelled) {
+        Some(new) => [here, new].concat(),
+        None => came,
+    }
+}
+
+/// Replaces the events and the learnings; the events that were here and are not among them go to the trash.
 fn put_files(store: &Store, events: &[u8], learnings: &[u8]) -> Result<(), Error> {
     let old = store.file("events.jsonl");
     if let Ok(bytes) = std::fs::read(&old)

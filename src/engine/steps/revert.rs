@@ -3,6 +3,7 @@
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::Position;
 use crate::engine::progress::Outlook;
+use crate::engine::travel::PublicText;
 use crate::engine::{Loop, journal, shared_stash, stash, users_head};
 use crate::error::Error;
 use crate::events::What;
@@ -103,15 +104,17 @@ async fn keep(
         Some(verdict) => verdict.words(),
         None => "reverted by hand",
     };
+    let why = match undoing.shown.as_ref().or(undoing.reason.as_ref()) {
+        // The commit may be published.
+        Some(why) => {
+            let events = std::fs::read(open.file("events.jsonl")).unwrap_or_default();
+            PublicText::of_loop(&open.context, &open.state, &events).of(why)
+        }
+        None => String::new(),
+    };
     let message = format!(
-        "attempt {} at {}: {what}\n\n{}\n",
-        undoing.attempt,
-        undoing.story,
-        undoing
-            .shown
-            .as_ref()
-            .or(undoing.reason.as_ref())
-            .map_or("", String::as_str)
+        "attempt {} at {}: {what}\n\n{why}\n",
+        undoing.attempt, undoing.story
     );
     let commit = repo.commit_tree(now, &[below], message.trim_end()).await?;
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);

@@ -225,7 +225,8 @@ fn gates_that_do_not_travel_are_named_and_stay_where_they_were_given() {
         .exits(0);
     one.ralph(&["push", CHANGE]).exits(0);
     let pulled = other.ralph(&["pull", CHANGE]).exits(0);
-    let wanted = "a gate with which the loop began does not come from a remote: test -e README.md\n";
+    let wanted =
+        "a gate with which the loop began does not come from a remote, a command of the program test\n";
     assert!(pulled.stderr.contains(wanted), "{}", pulled.stderr);
     let agent = remote.sandbox.completing("echo x >>f");
     other.ralph(&["next", CHANGE, "--", &agent]).exits(0);

@@ -123,3 +123,61 @@ fn a_branch_of_that_name_with_other_commits_stays_and_is_named() {
     assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
     assert_eq!(remote.git(&["rev-parse", "ralph/add-login"]), foreign);
 }
+
+#[test]
+fn no_command_line_and_no_path_of_the_machine_is_pushed() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    let before = remote.git(&["cat-file", "--batch-all-objects", "--batch-check"]);
+    let flag = sandbox.outside("flag");
+    let gate = format!(
+        "KEY=s3cret test -e {} || {{ echo at $PWD >&2; false; }}",
+        flag.display()
+    );
+    let notes = "echo \"LEARNED: see $PWD/f\" >>\"$notes/x\"; echo x >>f";
+    let agent = sandbox.completing(notes);
+    let line = format!("{agent} --token s3cret");
+    for setting in [
+        ["ralph.agent.mine.command", &line],
+        ["ralph.agent", "mine"],
+        ["ralph.worktreeSetup", "setup --token s3cret"],
+        ["ralph.retryOutput", "true"],
+    ] {
+        clone.git(&["config", setting[0], setting[1]]);
+    }
+    clone
+        .ralph(&["start", CHANGE, "--allow-red", "--verify", &gate])
+        .exits(0);
+    clone.ralph(&["next", CHANGE]).exits(3);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    fs::write(&flag, "").unwrap();
+    clone.ralph(&["retry", CHANGE]).exits(0);
+    clone
+        .ralph(&[
+            "run",
+            CHANGE,
+            "--agent",
+            &line,
+            "--verify",
+            "true s3cret",
+            "--keep",
+        ])
+        .exits(0);
+    let known: Vec<&str> = before.lines().filter_map(|line| line.split(' ').next()).collect();
+    let after = remote.git(&["cat-file", "--batch-all-objects", "--batch-check"]);
+    let new = after.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let (mut seen, top) = (0, sandbox.outside("").display().to_string());
+    for object in new.filter(|object| !known.contains(&object[0]) && object[1] != "tree") {
+        let text = remote.git(&["cat-file", object[1], object[0]]);
+        // The host's own name is public, and so is what the agent writes into files of the repository.
+        for secret in ["s3cret", top.trim_end_matches('/')] {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+        seen += usize::from(text.contains("the gate `test` failed"));
+    }
+    assert!(seen >= 2, "the reason travels: {seen}");
+    let other = remote.clone("other", &[]);
+    other.ralph(&["pull", CHANGE]).exits(0);
+    assert!(other.attempts()[0].contains("gate_failed"));
+}
