@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Head;
 use crate::names::{Change, short_branch};
-use crate::remote::queue::{Queue, read};
+use crate::remote::queue::{Queue, UNREADABLE, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
 use crate::settings::{FinishChoice, Settings};
@@ -32,21 +32,21 @@ enum Turn {
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let mut watch = Watch::default();
-    let mut tried = BTreeSet::new();
+    let mut passed = Passed::default();
     let mut base = None;
     let mut exit = None;
     loop {
-        match next(screen, &args, &mut watch, &tried, &mut base).await {
+        match next(screen, &args, &mut watch, &mut passed, &mut base).await {
             Ok(Turn::Wait(pause)) => {
                 sleep(pause).await;
                 // Whoever was faster may be gone by now.
-                tried.clear();
+                passed.tried.clear();
             }
             Ok(Turn::Work(change)) => {
                 screen.say(&format!("change {change}\n"));
                 match Box::pin(one(screen, &args, Some(change.as_str()), &mut watch)).await {
                     Ok(ended) if ended.may_go_on => {
-                        tried.clear();
+                        passed.tried.clear();
                         exit = exit.filter(|exit| *exit != Exit::Done).or(Some(ended.exit));
                     }
                     Ok(ended) => return Ok(ended.exit),
@@ -57,10 +57,18 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                         | RemoteRefusal::Over { .. }),
                     )) => {
                         screen.say(&format!("{refusal}\n"));
-                        tried.insert(change);
+                        passed.tried.insert(change);
+                    }
+                    Err(error) if is_about_one(&error) && has_no_loop(screen).await? => {
+                        passed.over(screen, change, &error.to_string());
                     }
                     Err(error) => return Err(error),
                 }
+            }
+            Err(Error::Remote(RemoteRefusal::NothingLeft | RemoteRefusal::AllHeld))
+                if !passed.sick.is_empty() =>
+            {
+                return Ok(Exit::Person);
             }
             Err(Error::Remote(RemoteRefusal::NothingLeft)) if exit.is_some() => {
                 return Ok(exit.unwrap_or(Exit::Done));
@@ -70,12 +78,52 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
 }
 
+/// The changes that are not taken now.
+#[derive(Default)]
+struct Passed {
+    /// Another run was faster.
+    tried: BTreeSet<Change>,
+    /// Nobody can go on with them until a person has looked.
+    sick: BTreeSet<Change>,
+}
+
+impl Passed {
+    fn has(&self, change: &Change) -> bool {
+        self.tried.contains(change) || self.sick.contains(change)
+    }
+
+    /// Passes over a change from now on; says why, once.
+    fn over(&mut self, screen: Screen, change: Change, why: &str) {
+        if !self.sick.contains(&change) {
+            screen.say(&format!("passed over {change}: {why}\n"));
+            self.sick.insert(change);
+        }
+    }
+}
+
+/// Returns whether an error is about the loop of one change: the others can go on.
+fn is_about_one(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Remote(
+            RemoteRefusal::Unintelligible { .. } | RemoteRefusal::Another(_) | RemoteRefusal::Behind { .. }
+        ) | Error::Start(_)
+            | Error::Story(_)
+    )
+}
+
+/// Returns whether no loop is active in this work tree.
+async fn has_no_loop(screen: Screen) -> Result<bool, Error> {
+    let mut narrator = Narrator::new(screen);
+    Ok(live_here(&context(&mut narrator).await?)?.is_none())
+}
+
 /// Finds what to do next. The work tree is first put back to where it was before the changes so far.
 async fn next(
     screen: Screen,
     args: &Args,
     watch: &mut Watch,
-    tried: &BTreeSet<Change>,
+    passed: &mut Passed,
     base: &mut Option<Head>,
 ) -> Result<Turn, Error> {
     let mut narrator = Narrator::new(screen);
@@ -86,7 +134,7 @@ async fn next(
     let pause = (lease::renewal(server.lease) / 4).max(Duration::from_millis(100));
     let base = base.get_or_insert(place_before(&context)?).clone();
     let live = live_here(&context)?;
-    if let Some(change) = live.as_ref().filter(|change| !tried.contains(*change)) {
+    if let Some(change) = live.as_ref().filter(|change| !passed.has(change)) {
         return Ok(Turn::Work(change.clone()));
     }
     let context = match live {
@@ -95,10 +143,10 @@ async fn next(
     };
     return_to(&context, &base).await?;
     let queue = read(&context, &settings, Some(&server), watch).await?;
-    let free: Vec<_> = queue
-        .free()
-        .filter(|entry| !tried.contains(&entry.change))
-        .collect();
+    for entry in queue.changes.iter().filter(|entry| entry.phase == UNREADABLE) {
+        passed.over(screen, entry.change.clone(), &entry.why);
+    }
+    let free: Vec<_> = queue.free().filter(|entry| !passed.has(&entry.change)).collect();
     if let Some(first) = free.first() {
         // Workers that begin at the same time shall not all want the same one.
         let alike = free
@@ -107,7 +155,7 @@ async fn next(
         let alike = alike.count();
         return Ok(Turn::Work(free[fastrand::usize(..alike)].change.clone()));
     }
-    if queue.free().next().is_some() {
+    if queue.free().any(|entry| !passed.sick.contains(&entry.change)) {
         return Ok(Turn::Wait(pause));
     }
     wait_for(&queue, watch, pause)

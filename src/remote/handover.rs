@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::base::Base;
 use super::lease::{Holding, Watch};
 use super::portable;
+use super::received::receive;
 use super::record::{Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{Answer, Server, There};
@@ -133,15 +134,14 @@ pub async fn fetch(
     if matches!(holding, Holding::Alive | Holding::Unknown) && !take {
         return Err(server.held(&there).into());
     }
-    let is_here = base.is_at(&there.oid);
+    let portable = if base.is_at(&there.oid) {
+        None
+    } else {
+        Some(receive(server, &there).await?)
+    };
     if take && there.record.holder.is_some() {
         there = free(context, server, &there).await?;
     }
-    let portable = if is_here {
-        None
-    } else {
-        Some(portable::unpack(repo, change, &there.oid, server.name()).await?)
-    };
     Ok(Found { there, portable })
 }
 

@@ -13,8 +13,10 @@ pub mod lease;
 mod portable;
 pub mod probe;
 pub mod queue;
+mod received;
 pub mod record;
 pub(crate) mod refusal;
+mod sane;
 mod server;
 mod tenure;
 

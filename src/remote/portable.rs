@@ -5,17 +5,17 @@ use std::fs;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{Holder, Record, list, parse_list};
+use super::record::{Holder, Record, list};
 use super::refusal::RemoteRefusal;
 use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::fs::file_error;
-use crate::git::{Git, GitError, Repo};
-use crate::names::{Change, Oid};
+use crate::git::{Git, GitError};
+use crate::names::Oid;
 use crate::refs::KeptRef;
-use crate::state::{State, Store};
+use crate::state::Store;
 
 const STATE: &str = "state.toml";
 const EVENTS: &str = "events.jsonl";
@@ -104,50 +104,6 @@ fn read(open: &Loop<'_>, name: &str) -> Result<Vec<u8>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         read => Ok(read.map_err(|error| file_error("read", &path, error))?),
     }
-}
-
-/// Reads a loop from a state commit.
-pub(super) async fn unpack(
-    repo: &Repo,
-    change: &Change,
-    commit: &Oid,
-    remote: &str,
-) -> Result<Portable, Error> {
-    let unintelligible = |why: String| RemoteRefusal::Unintelligible {
-        change: change.to_string(),
-        remote: remote.to_owned(),
-        why,
-    };
-    let mut files = Vec::new();
-    for name in [STATE, REFS, EVENTS, LEARNINGS] {
-        let file = repo.git.file_of(commit, name).await?;
-        files.push(file.ok_or_else(|| unintelligible(format!("it has no {name}")))?);
-    }
-    let [state, refs, events, learnings] = files.try_into().unwrap_or_default();
-    let text = String::from_utf8_lossy(&state);
-    let state = State::parse(&text).map_err(unintelligible)?;
-    if state.change != *change || !state.strategy.is_branch() || state.branch != change.branch() {
-        return Err(unintelligible("it is the state of another loop".to_owned()).into());
-    }
-    if !state.original_branch.as_deref().is_none_or(is_branch_name) {
-        return Err(unintelligible("its original branch has no valid name".to_owned()).into());
-    }
-    let refs = parse_list(change, &String::from_utf8_lossy(&refs));
-    Ok(Portable {
-        state,
-        attempts: refs,
-        events,
-        learnings,
-    })
-}
-
-/// Returns whether a text can be the short name of a branch (git-check-ref-format(1)).
-fn is_branch_name(text: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with('.') && !part.contains(".lock")
-    };
-    let is_bad = |c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c);
-    text.split('/').all(is_part) && !text.contains("..") && !text.contains("@{") && !text.contains(is_bad)
 }
 
 /// Refuses to replace a loop of this name that began here and is active: it is another one.

@@ -21,6 +21,9 @@ use crate::stories::{self, Source};
 /// The most jobs that a matrix of a CI system may have.
 pub const MOST_JOBS: usize = 256;
 
+/// The phase of a loop on the remote that is none, or that cannot be read.
+pub const UNREADABLE: &str = "unknown";
+
 /// The changes, and the remote that was asked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Queue {
@@ -93,8 +96,9 @@ pub async fn read(
     }
     if let Some(server) = server {
         let loops = server.all().await?;
-        server.fetch(&loops).await?;
+        let mut failed = server.fetch(&loops).await?;
         for (change, found) in server.read(loops).await? {
+            let found = found.map_err(|error| failed.remove(&change).unwrap_or(error));
             let source = entries.remove(&change).and_then(|entry: Entry| entry.source);
             entries.insert(change.clone(), there(server, change, found, source, watch));
         }
@@ -192,7 +196,7 @@ fn there(
                 source,
                 total: None,
                 done: 0,
-                phase: "unknown",
+                phase: UNREADABLE,
                 holder: None,
                 renewed: None,
                 generation: 0,
@@ -273,12 +277,13 @@ pub async fn find_conflicts(context: &Context<'_>, queue: &mut Queue) -> Result<
     };
     let is_done =
         |entry: &Entry| matches!(entry.phase, "complete" | "finished") && entry.checkpoint.is_some();
-    let tips: Vec<(Change, Oid)> = queue
-        .changes
-        .iter()
-        .filter(|entry| is_done(entry))
-        .filter_map(|entry| Some((entry.change.clone(), entry.checkpoint.clone()?)))
-        .collect();
+    let tips = queue.changes.iter().filter(|entry| is_done(entry));
+    let tips = tips.filter_map(|entry| Some((entry.change.clone(), entry.checkpoint.clone()?)));
+    let mut tips: Vec<(Change, Oid)> = tips.collect();
+    // A message on a remote can name anything.
+    let oids: Vec<Oid> = tips.iter().map(|(_, oid)| oid.clone()).collect();
+    let mut kinds = repo.git.kinds_of(&oids).await?.into_iter();
+    tips.retain(|_| kinds.next().flatten().is_some_and(|kind| kind.is_commit));
     for (change, tip) in &tips {
         let mut conflicts = Vec::new();
         let name = context.head.branch.as_deref().unwrap_or("HEAD");

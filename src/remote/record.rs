@@ -1,10 +1,12 @@
 //! The content of a loop's ref on a remote: the message of a state commit, and the list of the objects that travel with it.
 //! `docs/scale-out.md` describes both. Pure.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::sane::{is_attempt, is_time};
 use crate::names::{Change, Oid};
 use crate::refs::KeptRef;
 use crate::state::Phase;
@@ -109,15 +111,20 @@ impl Record {
         }
         let (done, total) = field("Stories")?.split_once('/')?;
         let phase = field("Phase")?;
+        let renewed = field("Renewed")?.parse().ok()?;
         Some(Self {
             change: change.clone(),
-            generation: field("Generation")?.parse().ok()?,
+            // Those after it need numbers too.
+            generation: field("Generation")?
+                .parse()
+                .ok()
+                .filter(|number| *number < u64::MAX >> 1)?,
             holder: field("Holder").map(|name| Holder {
                 name: name.to_owned(),
                 token: field("Token").unwrap_or_default().to_owned(),
             }),
             lease: SignedDuration::from_secs(field("Lease")?.parse().ok()?),
-            renewed: field("Renewed")?.parse().ok()?,
+            renewed: Some(renewed).filter(|time| is_time(*time))?,
             phase: PHASES.into_iter().find(|known| phase_name(*known) == phase)?,
             done: done.parse().ok()?,
             total: total.parse().ok()?,
@@ -161,20 +168,18 @@ pub fn list(change: &Change, refs: &[KeptRef]) -> String {
     lines.collect()
 }
 
-/// Reads such a list. Names that could leave the refs of the change are left out.
+/// Reads such a list. Returns `None` if a line of it is none, names a ref that is not for an attempt, or names one twice.
 #[must_use]
-pub fn parse_list(change: &Change, text: &str) -> Vec<KeptRef> {
-    let is_below = |name: &str| {
-        let mut parts = name.split('/');
-        name.starts_with("attempts/") && parts.all(|part| !part.is_empty() && !part.starts_with('.'))
-    };
-    let refs = text.lines().filter_map(|line| {
+pub fn parse_list(change: &Change, text: &str) -> Option<Vec<KeptRef>> {
+    let refs = text.lines().map(|line| {
         let (oid, name) = line.split_once(' ')?;
-        let oid = Oid::parse(oid).filter(|_| is_below(name))?;
+        let oid = Oid::parse(oid).filter(|_| name.strip_prefix("attempts/").is_some_and(is_attempt))?;
         let name = change.ralph_ref(name);
         Some(KeptRef { name, oid })
     });
-    refs.collect()
+    let refs: Vec<KeptRef> = refs.collect::<Option<_>>()?;
+    let names: BTreeSet<&str> = refs.iter().map(|kept| kept.name.as_str()).collect();
+    (names.len() == refs.len()).then_some(refs)
 }
 
 #[cfg(test)]
@@ -268,9 +273,14 @@ mod tests {
         };
         let there = [
             kept("refs/ralph/c/attempts/2/1"),
-            kept("refs/ralph/c/attempts/%2e/2"),
+            kept("refs/ralph/c/attempts/%2E/2"),
         ];
-        assert_eq!(parse_list(&change, &list(&change, &there)), there);
+        let twice = [
+            kept("refs/ralph/c/attempts/2/1"),
+            kept("refs/ralph/c/attempts/2/1"),
+        ];
+        assert_eq!(parse_list(&change, &list(&change, &twice)), None);
+        assert_eq!(parse_list(&change, &list(&change, &there)), Some(there.to_vec()));
         for evil in [
             "../main",
             "attempts/../../x",
@@ -279,7 +289,7 @@ mod tests {
             "attempts/.x/1",
         ] {
             let text = format!("{} {evil}\n", oid('1'));
-            assert_eq!(parse_list(&change, &text), [], "{evil}");
+            assert_eq!(parse_list(&change, &text), None, "{evil}");
         }
     }
 }

@@ -52,6 +52,8 @@ pub enum RemoteRefusal {
     Unintelligible {
         change: String,
         remote: String,
+        /// The ref.
+        name: String,
         why: String,
     },
     #[error("'{0}' has the strategy stash, and its checkpoints stay in this repository")]
@@ -106,7 +108,11 @@ impl Advise for RemoteRefusal {
             ))
             .exit(Exit::Person),
             Self::Unknown { remote, .. } => hint(format!("git ralph queue --remote {remote}")),
-            Self::Unintelligible { .. } => hint("install a newer git-ralph"),
+            Self::Unintelligible {
+                change, remote, name, ..
+            } => hint(format!(
+                "install a newer git-ralph, or, where the loop is whole: git push {remote} :{name}, then git ralph push {change} --remote {remote}"
+            )),
             Self::InPlace(_) => hint("start it without --strategy stash"),
             Self::OwnWorkTree { change } => hint(format!(
                 "git worktree add --detach ../{change}, then there: git ralph run {change}"

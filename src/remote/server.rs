@@ -12,12 +12,18 @@ use super::record::Record;
 use super::refusal::RemoteRefusal;
 use crate::error::Error;
 use crate::git::remote::{Pushed, RemoteGit};
-use crate::git::{GitError, Repo};
+use crate::git::{GitError, Kind, Repo};
 use crate::names::{Change, Oid};
 use crate::settings::{Settings, to_std};
 
 /// The waiting times between two attempts to hear whether a push was taken.
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
+
+/// The most loops that one fetch names.
+const MOST_AT_ONCE: usize = 500;
+
+/// The most bytes of a state commit: it has a line for each attempt.
+const MOST_MESSAGE: u64 = 4 << 20;
 
 /// The answer to the attempt to move a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +131,16 @@ impl Server {
         }
     }
 
+    /// Returns the error about a state on the remote that is none.
+    pub(super) fn unintelligible(&self, change: &Change, why: impl Into<String>) -> RemoteRefusal {
+        RemoteRefusal::Unintelligible {
+            change: change.to_string(),
+            remote: self.name().to_owned(),
+            name: self.state_ref(change),
+            why: why.into(),
+        }
+    }
+
     /// Lists the loops on the remote. One round trip.
     ///
     /// # Errors
@@ -154,23 +170,42 @@ impl Server {
         Ok((at(&wanted[0]), at(&wanted[1])))
     }
 
-    /// Fetches the states of these loops that are not here yet.
+    /// Fetches the states of these loops that are not here yet. Returns what git said about those that cannot be fetched:
+    /// one damaged loop is no obstacle to the others.
     ///
     /// # Errors
     /// If the remote cannot be read.
-    pub async fn fetch(&self, loops: &BTreeMap<Change, Oid>) -> Result<(), Error> {
-        let oids: Vec<String> = loops.values().map(ToString::to_string).collect();
-        let missing = self.repo.git.missing(&oids).await?;
-        let wanted = loops.iter().filter(|(_, oid)| missing.contains(*oid));
-        let names: Vec<String> = wanted.map(|(change, _)| self.state_ref(change)).collect();
-        if names.is_empty() {
-            return Ok(());
+    pub async fn fetch(
+        &self,
+        loops: &BTreeMap<Change, Oid>,
+    ) -> Result<BTreeMap<Change, RemoteRefusal>, Error> {
+        let oids: Vec<Oid> = loops.values().cloned().collect();
+        let here = self.repo.git.kinds_of(&oids).await?;
+        let missing = loops.keys().zip(here).filter(|(_, kind)| kind.is_none());
+        let wanted: Vec<&Change> = missing.map(|(change, _)| change).collect();
+        let mut parts: Vec<&[&Change]> = wanted.chunks(MOST_AT_ONCE).collect();
+        let mut failed = BTreeMap::new();
+        let mut is_there = false;
+        while let Some(part) = parts.pop() {
+            let names: Vec<String> = part.iter().map(|change| self.state_ref(change)).collect();
+            let Err(error) = self.fetching.fetch(&names).await else {
+                continue;
+            };
+            if let [change] = part {
+                failed.insert((*change).clone(), self.unreadable(&error));
+                continue;
+            }
+            if !is_there {
+                self.all().await?;
+                is_there = true;
+            }
+            let (one, other) = part.split_at(part.len() / 2);
+            parts.extend([one, other]);
         }
-        let fetched = self.fetching.fetch(&names).await;
-        Ok(fetched.map_err(|error| self.unreadable(&error))?)
+        Ok(failed)
     }
 
-    /// Reads state commits that are here, in one process; the error is about one of them.
+    /// Reads state commits that are here, in two processes; the error is about one of them.
     ///
     /// # Errors
     /// If git cannot be run.
@@ -179,24 +214,37 @@ impl Server {
         loops: BTreeMap<Change, Oid>,
     ) -> Result<BTreeMap<Change, Result<There, RemoteRefusal>>, Error> {
         let oids: Vec<Oid> = loops.values().cloned().collect();
-        let messages = self.repo.git.messages(&oids).await?;
-        let read = |(change, oid): (Change, Oid)| {
-            let record = match messages.get(&oid) {
+        let kinds = self.repo.git.kinds_of(&oids).await?;
+        let kinds: BTreeMap<&Oid, Option<Kind>> = oids.iter().zip(kinds).collect();
+        let is_readable = |kind: &Kind| kind.is_commit && kind.size <= MOST_MESSAGE;
+        let readable = oids
+            .iter()
+            .filter(|oid| kinds.get(oid).and_then(Option::as_ref).is_some_and(is_readable));
+        let messages = self
+            .repo
+            .git
+            .messages(&readable.cloned().collect::<Vec<_>>())
+            .await?;
+        let read = |(change, oid): (&Change, &Oid)| {
+            let record = match (kinds.get(oid).and_then(Option::as_ref), messages.get(oid)) {
+                (_, Some(message)) => {
+                    Record::parse(change, message).ok_or("its message is not that of a state")
+                }
+                (Some(kind), None) if kind.is_commit => Err("it is too large"),
+                (Some(_), None) => Err("it is no commit"),
                 // It moved between the look and the fetch, which is no error of the one who looks.
-                None => Err("it is missing"),
-                Some(message) => Record::parse(&change, message).ok_or("its message is not that of a state"),
+                (None, None) => Err("it is missing"),
             };
             let there = match record {
-                Ok(record) => Ok(There { oid, record }),
-                Err(why) => Err(RemoteRefusal::Unintelligible {
-                    change: change.to_string(),
-                    remote: self.name().to_owned(),
-                    why: why.to_owned(),
+                Ok(record) => Ok(There {
+                    oid: oid.clone(),
+                    record,
                 }),
+                Err(why) => Err(self.unintelligible(change, why)),
             };
-            (change, there)
+            (change.clone(), there)
         };
-        Ok(loops.into_iter().map(read).collect())
+        Ok(loops.iter().map(read).collect())
     }
 
     /// Finds a loop on the remote and fetches it; returns it with the place of its branch there.
@@ -209,7 +257,9 @@ impl Server {
             return Ok((None, branch));
         };
         let wanted = BTreeMap::from([(change.clone(), oid)]);
-        self.fetch(&wanted).await?;
+        if let Some(error) = self.fetch(&wanted).await?.into_values().next() {
+            return Err(error.into());
+        }
         let there = self.read(wanted).await?.into_values().next().transpose()?;
         Ok((there, branch))
     }

@@ -13,7 +13,8 @@ use super::base::Base;
 use super::held_loop::{BranchCopy, HeldLoop, run_name};
 use super::lease::{Holding, Watch, renewal};
 use super::may_move;
-use super::portable::{self, require_same};
+use super::portable::require_same;
+use super::received::receive;
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
@@ -95,8 +96,7 @@ impl Tenure {
         let mut portable = None;
         if let Some(there) = there {
             if !is_here {
-                let (repo, name) = (&held.repo, held.server.name());
-                let found = portable::unpack(repo, change, &there.oid, name).await?;
+                let found = receive(&held.server, &there).await?;
                 require_same(context, &found)?;
                 portable = Some(found);
             }

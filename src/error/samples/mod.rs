@@ -341,6 +341,7 @@ fn remote() -> Vec<RemoteRefusal> {
         RemoteRefusal::Unintelligible {
             change: change(),
             remote: remote(),
+            name: "refs/ralph/add-login/state".to_owned(),
             why: "it has no state.toml".to_owned(),
         },
         RemoteRefusal::InPlace(change()),

@@ -13,6 +13,7 @@ mod events;
 mod gates;
 mod guard;
 mod guard_hooks;
+mod hostile_remote;
 mod ignored;
 mod in_place;
 mod json;

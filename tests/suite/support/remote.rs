@@ -49,6 +49,108 @@ impl Remote {
     }
 }
 
+/// A state commit, taken apart.
+#[derive(Clone)]
+pub struct StateCommit {
+    /// The lines of its tree: mode, kind and object, and a name.
+    pub tree: Vec<(String, String)>,
+    pub message: String,
+    pub parents: Vec<String>,
+    /// Contents that are not objects yet, by their names.
+    new: Vec<(String, Vec<u8>)>,
+    texts: Vec<(String, String)>,
+}
+
+impl StateCommit {
+    /// Returns the text of a file as it was read.
+    pub fn text(&self, file: &str) -> &str {
+        let found = self.texts.iter().find(|(name, _)| name == file);
+        &found.unwrap().1
+    }
+
+    /// Replaces the text of a file.
+    pub fn edit(&mut self, file: &str, change: impl Fn(&str) -> String) {
+        let text = change(self.text(file));
+        self.set(file, text);
+    }
+
+    pub fn set(&mut self, file: &str, content: impl Into<Vec<u8>>) {
+        self.new.push((file.to_owned(), content.into()));
+    }
+}
+
+impl Remote {
+    fn reading(&self, args: &[&str], input: impl Into<Vec<u8>>) -> String {
+        let git = self.sandbox.git_cmd(args).dir(&self.bare);
+        git.reading(input).run().exits(0).stdout.trim().to_owned()
+    }
+
+    /// Makes an object that may be none that git would make.
+    pub fn object(&self, kind: &str, content: impl Into<Vec<u8>>) -> String {
+        self.reading(
+            &["hash-object", "-w", "--literally", "-t", kind, "--stdin"],
+            content,
+        )
+    }
+
+    /// Reads the state of a loop.
+    pub fn state(&self, change: &str) -> StateCommit {
+        let reference = format!("refs/ralph/{change}/state");
+        let listed = self.git(&["ls-tree", &reference]);
+        let tree = listed.lines().filter_map(|line| line.split_once('\t'));
+        let tree: Vec<(String, String)> = tree
+            .map(|(object, name)| (object.to_owned(), name.to_owned()))
+            .collect();
+        let text = |name: &String| self.git(&["show", &format!("{reference}:{name}")]);
+        StateCommit {
+            texts: tree.iter().map(|(_, name)| (name.clone(), text(name))).collect(),
+            tree,
+            message: self.git(&["log", "-1", "--format=%B", &reference]),
+            parents: self
+                .git(&["log", "-1", "--format=%P", &reference])
+                .split_whitespace()
+                .map(ToOwned::to_owned)
+                .collect(),
+            new: Vec::new(),
+        }
+    }
+
+    /// Puts such a commit in the place of a loop's state; it may have parents that are not there.
+    pub fn put_state(&self, change: &str, state: &StateCommit) {
+        let mut lines = String::new();
+        for (object, name) in &state.tree {
+            let new = state.new.iter().rev().find(|(file, _)| file == name);
+            match new {
+                Some((_, content)) => {
+                    lines.push_str(&format!(
+                        "100644 blob {}\t{name}\n",
+                        self.object("blob", content.clone())
+                    ));
+                }
+                None => lines.push_str(&format!("{object}\t{name}\n")),
+            }
+        }
+        let tree = self.reading(&["mktree"], lines);
+        let who = "E <e@e> 0 +0000";
+        let parents: String = state
+            .parents
+            .iter()
+            .map(|oid| format!("parent {oid}\n"))
+            .collect();
+        let text = format!(
+            "tree {tree}\n{parents}author {who}\ncommitter {who}\n\n{}",
+            state.message
+        );
+        let commit = self.object("commit", text);
+        self.point(change, &commit);
+    }
+
+    /// Has a loop's state name any object.
+    pub fn point(&self, change: &str, oid: &str) {
+        self.git(&["update-ref", &format!("refs/ralph/{change}/state"), oid]);
+    }
+}
+
 /// A clone with `ralph.remote` set.
 pub struct Clone<'r> {
     pub remote: &'r Remote,

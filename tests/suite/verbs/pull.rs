@@ -131,41 +131,6 @@ fn a_pull_refuses_to_take_anything_along() {
         .says("cannot read the remote");
 }
 
-/// Replaces a file of the state on the remote.
-fn forge(remote: &Remote, file: &str, change: impl Fn(&str) -> String) {
-    let reference = "refs/ralph/add-login/state";
-    let text = remote.git(&["show", &format!("{reference}:{file}")]);
-    let path = remote.sandbox.outside("forged");
-    fs::write(&path, change(&text)).unwrap();
-    let blob = remote.git(&["hash-object", "-w", path.to_str().unwrap()]);
-    let tree = remote.git(&["ls-tree", reference]);
-    let lines = tree.lines().map(|line| match line.rsplit_once('\t') {
-        Some((_, name)) if name == file => format!("100644 blob {}\t{name}\n", blob.trim()),
-        _ => format!("{line}\n"),
-    });
-    let mktree = remote.sandbox.git_cmd(&["mktree"]).dir(&remote.bare);
-    let tree = mktree.reading(lines.collect::<String>()).run().exits(0).stdout;
-    let body = remote.git(&["log", "-1", "--format=%B", reference]);
-    let message = remote.sandbox.outside("message");
-    fs::write(&message, body).unwrap();
-    let parents = remote.git(&["log", "-1", "--format=%P", reference]);
-    let mut args = vec![
-        "-c",
-        "user.name=E",
-        "-c",
-        "user.email=e@e",
-        "commit-tree",
-        tree.trim(),
-        "-F",
-    ];
-    args.push(message.to_str().unwrap());
-    for parent in parents.split_whitespace() {
-        args.extend(["-p", parent]);
-    }
-    let commit = remote.git(&args);
-    remote.git(&["update-ref", reference, commit.trim()]);
-}
-
 #[test]
 fn no_command_and_no_path_comes_from_a_remote() {
     let remote = Remote::new();
@@ -199,7 +164,7 @@ fn no_command_and_no_path_comes_from_a_remote() {
             "state.toml",
             list,
             "/etc/passwd",
-            "is not in the repository: /etc/passwd",
+            "is not in the repository: /passwd",
         ),
         ("state.toml", list, "../../x", "is not in the repository: ../../x"),
         ("state.toml", "\"main\"", "\"../../x\"", "cannot read the state"),
@@ -209,7 +174,9 @@ fn no_command_and_no_path_comes_from_a_remote() {
     ] {
         let reference = "refs/ralph/add-login/state";
         let good = remote.git(&["rev-parse", reference]);
-        forge(&remote, file, with(from, to));
+        let mut forged = remote.state(CHANGE);
+        forged.edit(file, with(from, to));
+        remote.put_state(CHANGE, &forged);
         third.ralph(&["pull", CHANGE]).exits(1).says(says);
         assert_eq!(third.git(&["for-each-ref"]), before, "{to}");
         remote.git(&["update-ref", reference, good.trim()]);

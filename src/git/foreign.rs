@@ -1,0 +1,110 @@
+//! Looks at objects that somebody else made, before anything of them is read or used.
+
+use super::command::{Git, GitError};
+use super::discover::Repo;
+use crate::names::Oid;
+
+/// The longest name of a file that every file system takes, in bytes.
+const MOST_NAME: usize = 255;
+
+/// The longest path below a work tree that can be opened, in bytes.
+const MOST_PATH: usize = 3000;
+
+/// The kind of an object, and its size in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// True if it is a commit.
+    pub is_commit: bool,
+    /// Its size.
+    pub size: u64,
+}
+
+/// A file in the top directory of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopFile {
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub oid: Oid,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl Git {
+    /// Returns the kinds of these objects, `None` for those that are not here, in one process.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn kinds_of(&self, oids: &[Oid]) -> Result<Vec<Option<Kind>>, GitError> {
+        if oids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
+        let args = ["--batch-check=%(objecttype) %(objectsize)"];
+        let told = self.cmd("cat-file", args).stdin(input).bytes().await?;
+        let kind = |line: &str| {
+            let (kind, size) = line.split_once(' ')?;
+            Some(Kind {
+                is_commit: kind == "commit",
+                size: size.parse().ok()?,
+            })
+        };
+        Ok(String::from_utf8_lossy(&told).lines().map(kind).collect())
+    }
+
+    /// Lists those of these files that the top directory of a commit has. What has such a name and is no ordinary file is
+    /// left out.
+    ///
+    /// # Errors
+    /// If the commit or its tree is missing.
+    pub async fn top_files(&self, commit: &Oid, names: &[&str]) -> Result<Vec<TopFile>, GitError> {
+        let args = ["-z", "-l", "--full-tree", commit.as_str(), "--"];
+        let args = args.iter().chain(names);
+        let fields = self.cmd("ls-tree", args).fields().await?;
+        let files = fields.iter().filter_map(|field| {
+            let text = String::from_utf8_lossy(field);
+            let (meta, name) = text.split_once('\t')?;
+            let mut words = meta.split_whitespace();
+            let (mode, _, oid) = (words.next()?, words.next()?, words.next()?);
+            Some(TopFile {
+                name: Some(name).filter(|_| mode.starts_with("100"))?.to_owned(),
+                oid: Oid::parse(oid)?,
+                size: words.next()?.parse().ok()?,
+            })
+        });
+        Ok(files.collect())
+    }
+
+    /// Reads a blob.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn blob(&self, oid: &Oid) -> Result<Vec<u8>, GitError> {
+        self.cmd("cat-file", ["blob", oid.as_str()]).bytes().await
+    }
+}
+
+impl Repo {
+    /// Returns whether a tree has nothing but paths that git checks out and that a file system can have. No file of the
+    /// work tree or of its index is touched.
+    ///
+    /// # Errors
+    /// If git cannot be run, or the tree is missing.
+    pub async fn can_be_checked_out(&self, tree: &Oid) -> Result<bool, GitError> {
+        let dir = tempfile::Builder::new()
+            .prefix("ralph-index-")
+            .tempdir_in(&self.git_dir)
+            .map_err(|source| crate::fs::file_error("make a directory in", &self.git_dir, source))?;
+        let index = dir.path().join("index");
+        let read = self.git.cmd("read-tree", [tree.as_str()]).index(&index);
+        if read.any_exit().await?.code != Some(0) {
+            return Ok(false);
+        }
+        let paths = self.git.cmd("ls-files", ["-z"]).index(&index).fields().await?;
+        let is_short = |path: &Vec<u8>| {
+            let mut names = path.split(|byte| *byte == b'/');
+            path.len() <= MOST_PATH && names.all(|name| name.len() <= MOST_NAME)
+        };
+        Ok(paths.iter().all(is_short))
+    }
+}

@@ -1,0 +1,134 @@
+//! Reads a loop that somebody put on a remote. Everything has a bound, and all of it is checked before any of it is used
+//! or saved: a state that is none is told, and changes nothing here.
+
+use std::collections::BTreeSet;
+
+use super::record::parse_list;
+use super::refusal::RemoteRefusal;
+use super::sane::{check_state, is_event};
+use super::server::{Server, There};
+use crate::engine::Portable;
+use crate::engine::travel::{self, PublicText};
+use crate::error::Error;
+use crate::events::Event;
+use crate::names::Oid;
+use crate::state::State;
+
+/// The files of a state, with the most bytes that they can have.
+const FILES: [(&str, u64); 4] = [
+    ("state.toml", 16 << 20),
+    ("refs", 4 << 20),
+    ("events.jsonl", 64 << 20),
+    ("learnings.md", 16 << 20),
+];
+
+/// The most attempts that travel.
+const MOST_ATTEMPTS: usize = 20_000;
+
+/// Reads a loop from a state commit.
+///
+/// # Errors
+/// If it is not one, or git cannot be run.
+pub(super) async fn receive(server: &Server, there: &There) -> Result<Portable, Error> {
+    let portable = read(server, there).await?;
+    check_objects(server, there, &portable).await?;
+    Ok(portable)
+}
+
+fn wrong(server: &Server, there: &There, why: impl Into<String>) -> RemoteRefusal {
+    server.unintelligible(&there.record.change, why)
+}
+
+/// Reads the files of a state, and checks what they say.
+async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
+    let git = &server.repo.git;
+    let wrong = |why: &str| Error::from(wrong(server, there, why));
+    let names = FILES.map(|(name, _)| name);
+    let found = git.top_files(&there.oid, &names).await?;
+    let mut contents = Vec::new();
+    for (name, most) in FILES {
+        let file = found.iter().find(|file| file.name == name);
+        let file = file.ok_or_else(|| wrong(&format!("it has no {name}")))?;
+        if file.size > most {
+            return Err(wrong(&format!("its {name} is too large")));
+        }
+        contents.push(git.blob(&file.oid).await?);
+    }
+    let [state, refs, events, learnings] = contents.try_into().unwrap_or_default();
+    let record = &there.record;
+    let change = &record.change;
+    let text = String::from_utf8(state).map_err(|_| wrong("its state.toml is no text"))?;
+    let state = State::parse(&text).map_err(|why| wrong(&why))?;
+    check_state(change, &state).map_err(wrong)?;
+    if state.checkpoint != record.checkpoint || state.progress.phase != record.phase {
+        return Err(wrong("its message and its state.toml say different things"));
+    }
+    let text = String::from_utf8(refs).map_err(|_| wrong("its refs are no text"))?;
+    let attempts =
+        parse_list(change, &text).ok_or_else(|| wrong("its refs name something else than attempts"))?;
+    // Whoever wrote it may have another version, or other intentions.
+    let events = travel::events(&events, &PublicText::default());
+    let lines = events
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let is_sane = |line| serde_json::from_slice(line).is_ok_and(|event: Event| is_event(change, &event));
+    if !lines.clone().all(is_sane) {
+        return Err(wrong(
+            "its events.jsonl has an event that cannot be one of this loop",
+        ));
+    }
+    if attempts.len() > MOST_ATTEMPTS || lines.count() > MOST_ATTEMPTS * 10 {
+        return Err(wrong("it has too many attempts"));
+    }
+    Ok(Portable {
+        state: travel::state(&state, &PublicText::default()),
+        attempts,
+        events,
+        learnings,
+    })
+}
+
+/// Checks that the objects that a state names are here, that they are what it says, and that they came with it: nothing
+/// that is only here is named by anybody elsewhere.
+async fn check_objects(server: &Server, there: &There, portable: &Portable) -> Result<(), Error> {
+    let (repo, state) = (&server.repo, &portable.state);
+    let wrong = |why: &str| Error::from(wrong(server, there, why));
+    let git = &repo.git;
+    let mut named: BTreeSet<&Oid> = BTreeSet::from([&state.checkpoint, &state.before.initial]);
+    named.extend(&state.original_head);
+    named.extend(portable.attempts.iter().map(|kept| &kept.oid));
+    let parents = git.parents_of(&there.oid).await?;
+    if !named.iter().all(|oid| parents.contains(oid)) {
+        return Err(wrong("it names an object that did not come with it"));
+    }
+    let named: Vec<Oid> = named.into_iter().cloned().collect();
+    let kinds = git.kinds_of(&named).await?;
+    let are_commits = kinds.len() == named.len()
+        && kinds.iter().flatten().filter(|kind| kind.is_commit).count() == named.len();
+    if !are_commits {
+        return Err(wrong("it names an object that is no commit, or is not here"));
+    }
+    let trees = [&state.checkpoint, &state.before.initial].map(ToString::to_string);
+    let trees = git.trees_of(&trees).await?;
+    let [Some(tree), Some(initial)] = trees.as_slice() else {
+        return Err(wrong("its checkpoint has no files"));
+    };
+    if *tree != state.checkpoint_tree {
+        return Err(wrong("its checkpoint has other files than it says"));
+    }
+    let begun = &state.before.initial;
+    let is_line = git.is_ancestor(begun, &state.checkpoint).await?
+        && match &state.original_head {
+            Some(head) => git.is_ancestor(head, begun).await?,
+            None => true,
+        };
+    if !is_line {
+        return Err(wrong("its checkpoint does not descend from its beginning"));
+    }
+    let is_writable =
+        repo.can_be_checked_out(tree).await? && (tree == initial || repo.can_be_checked_out(initial).await?);
+    if !is_writable {
+        return Err(wrong("its checkpoint has files that cannot be checked out"));
+    }
+    Ok(())
+}
