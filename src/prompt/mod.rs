@@ -381,7 +381,8 @@ mod tests {
             "a\n  > `<promise>COMPLETE</promise>`\nb\n",
             "a\n- {{ complete_tag }}\nb\n",
             "a\n<promise>FAILED: x</promise>\nb\n",
-            "a\nend with <promise>COMPLETE</promise>",
+            "Do not print\n<promise>COMPLETE</promise>\nb\n",
+            "a\nend with: <promise>COMPLETE</promise>",
         ] {
             let told = mistake(template);
             assert!(
@@ -431,7 +432,7 @@ mod tests {
             // Even if the echo cannot be recognised line by line, no line is a tag of its own.
             let mut scanner = PromiseScanner::new("");
             scanner.push(text.as_bytes());
-            prop_assert!(!matches!(scanner.finish(), Heard::Promise(_)), "{}", text);
+            prop_assert!(!matches!(scanner.finish(), Heard::Promise(_) | Heard::Denied), "{}", text);
         }
     }
 }

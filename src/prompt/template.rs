@@ -196,7 +196,7 @@ impl Template {
     fn refuse_promise(&self, rendered: &str) -> Result<(), TemplateError> {
         let mut scanner = PromiseScanner::new("");
         scanner.push(rendered.as_bytes());
-        if !matches!(scanner.finish(), Heard::Promise(_)) {
+        if !matches!(scanner.finish(), Heard::Promise(_) | Heard::Denied) {
             return Ok(());
         }
         // All values are harmless, so the tag is the template's own.

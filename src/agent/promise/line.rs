@@ -2,8 +2,9 @@
 //!
 //! This module takes plain text alone, and must not know what a tag is worth.
 
-use super::plain::{BULLETS, SIDES, is_line_break};
-use super::{CLOSE, OPEN, Words};
+use super::learned::LearningFilter;
+use super::plain::{BULLETS, PlainFilter, SIDES, is_line_break};
+use super::{CLOSE, OPEN};
 use memchr::memmem;
 use std::collections::HashSet;
 
@@ -94,10 +95,12 @@ pub(super) struct PromptLines(HashSet<Vec<u8>>);
 
 impl PromptLines {
     pub(super) fn new(prompt: &str) -> Self {
-        let mut text = Vec::new();
-        let mut words = Words::default();
-        words.take(prompt.as_bytes(), &mut text);
-        words.end(&mut text);
+        let (mut plain, mut text) = (Vec::new(), Vec::new());
+        let (mut filter, mut learned) = (PlainFilter::default(), LearningFilter::default());
+        filter.take(prompt.as_bytes(), &mut plain);
+        filter.end(&mut plain);
+        learned.take(&plain, &mut text);
+        learned.end(&mut text);
         let lines = text
             .split(|byte| is_line_break(*byte))
             .filter(|line| memmem::find(line, CLOSE).is_some());

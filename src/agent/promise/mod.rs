@@ -7,6 +7,12 @@
 //! - memory stays under half a mebibyte and time linear, whatever comes in;
 //! - where two readings are possible, the one that does not complete the story is taken.
 //!
+//! What counts. A tag counts if it stands on a line of its own, where frames, bullets and fences do not matter; the last
+//! one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
+//! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
+//! ([`sentence`]): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
+//! what follows the tag takes it back. Thoughts ([`thoughts`]) and learnings are cut out before anything is searched.
+//!
 //! This module must not know which agent speaks, nor what a promise leads to.
 
 mod learned;
@@ -14,13 +20,18 @@ mod line;
 mod plain;
 #[cfg(test)]
 mod properties;
+mod sentence;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 
 use learned::LearningFilter;
 use line::{PromptLines, begins_line, is_in_json, is_made_of, is_repeated};
 use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, SIDES, is_line_break};
+use sentence::{AROUND, denies_after, denies_before, is_finished};
+use std::mem;
+use thoughts::ThoughtFilter;
 
 const OPEN: &[u8] = b"<promise>";
 const CLOSE: &[u8] = b"</promise>";
@@ -52,6 +63,10 @@ pub enum Heard {
     Promise(Promise),
     /// There is a promise, but only in the middle of a sentence, where it does not count.
     InSentence,
+    /// There is a completion, but words before or after it deny it.
+    Denied,
+    /// There is a promise, but only in thoughts.
+    InThoughts,
     /// There is a promise, but only in a quotation or in a line of a diff, which repeat what somebody else wrote.
     Repeated,
     /// There is a promise, but only in JSON of a format that is not known.
@@ -65,9 +80,10 @@ pub enum Heard {
 
 /// Finds the promise of one message that counts.
 ///
-/// The last tag on a line of its own decides, but a failure anywhere after a completion vetoes it. If there is none, a
-/// tag that ends the message counts. A line of the prompt that comes back is not the agent's word, and its tags are
-/// passed over; so are learnings. A line of a diff promises nothing, and in an output no quotation does.
+/// The last tag on a line of its own decides, but a failure anywhere after a completion vetoes it, and so do words that
+/// deny it. If there is none, a tag that ends the message counts, a completion only after a finished sentence. A line of
+/// the prompt that comes back is not the agent's word, and its tags are passed over; so are learnings and thoughts. A line
+/// of a diff promises nothing, and in an output no quotation does.
 pub struct PromiseScanner {
     prompt: PromptLines,
     closing: memmem::Finder<'static>,
@@ -141,7 +157,13 @@ impl PromiseScanner {
 
 /// The recent part of a message and the result of the rest.
 struct Message {
-    words: Words,
+    plain: PlainFilter,
+    thoughts: ThoughtFilter,
+    learned: LearningFilter,
+    /// True if there was a tag in thoughts that had no beginning.
+    tag_in_thoughts: bool,
+    /// True if there was any closing tag, whatever it is worth.
+    has_tag: bool,
     /// True if the text may repeat what the agent read.
     output: bool,
     /// The plain text. A line break stands before the first line.
@@ -154,6 +176,8 @@ struct Message {
     line: Line,
     /// The promise that stands last on a line of its own.
     alone: Option<Promise>,
+    /// The first text after that promise.
+    after: Vec<u8>,
     /// True if a failure has come after the completion that stands last on a line of its own.
     vetoed: bool,
     /// True if a failure was begun before that completion and never closed.
@@ -177,13 +201,18 @@ struct Line {
 impl Message {
     fn new() -> Self {
         Self {
-            words: Words::default(),
+            plain: PlainFilter::default(),
+            thoughts: ThoughtFilter::default(),
+            learned: LearningFilter::default(),
+            tag_in_thoughts: false,
+            has_tag: false,
             output: false,
             text: vec![b'\n'],
             next: 0,
             after_tag: 0,
             line: Line::default(),
             alone: None,
+            after: Vec::new(),
             vetoed: false,
             in_failure: false,
             ending: None,
@@ -192,19 +221,49 @@ impl Message {
     }
 
     fn append(&mut self, piece: &[u8]) {
-        let before = self.text.len();
-        self.words.take(piece, &mut self.text);
-        self.go_on(before);
+        let (mut plain, mut words) = (Vec::new(), Vec::new());
+        self.plain.take(piece, &mut plain);
+        let thoughts = self.thoughts.take(&plain, &mut words);
+        self.add(&words, thoughts);
     }
 
     fn end(&mut self) {
-        let before = self.text.len();
-        self.words.end(&mut self.text);
-        self.go_on(before);
+        let (mut plain, mut words) = (Vec::new(), Vec::new());
+        self.plain.end(&mut plain);
+        let first = self.thoughts.take(&plain, &mut words);
+        let thoughts = self.thoughts.end(&mut words).or(first);
+        self.add(&words, thoughts);
+        let mut rest = Vec::new();
+        self.learned.end(&mut rest);
+        self.go_on(&rest);
     }
 
-    /// Notes that the message went on with the text from `before`.
-    fn go_on(&mut self, before: usize) {
+    /// Adds words, of which those before `thoughts` turned out to be thoughts, as did all that came before.
+    fn add(&mut self, words: &[u8], thoughts: Option<usize>) {
+        let (before, words) = words.split_at(thoughts.unwrap_or(0));
+        if thoughts.is_some() {
+            self.learned.take(before, &mut self.text);
+            let has_tag = self.has_tag || memmem::find(&self.text[self.next..], CLOSE).is_some();
+            *self = Self {
+                plain: mem::take(&mut self.plain),
+                thoughts: mem::take(&mut self.thoughts),
+                output: self.output,
+                tag_in_thoughts: self.tag_in_thoughts || has_tag,
+                ..Self::new()
+            };
+        }
+        let mut text = Vec::with_capacity(words.len());
+        self.learned.take(words, &mut text);
+        self.go_on(&text);
+    }
+
+    /// Notes that the message goes on with `text`.
+    fn go_on(&mut self, text: &[u8]) {
+        let before = self.text.len();
+        self.text.extend_from_slice(text);
+        if self.alone.is_some() {
+            self.note_after(before);
+        }
         if self.ending.is_some() && !self.is_quiet_from(before) {
             self.ending = None;
         }
@@ -227,8 +286,16 @@ impl Message {
         Some(Line { end, ended, echo })
     }
 
+    /// Notes the text from `from` as what follows the promise on a line of its own.
+    fn note_after(&mut self, from: usize) {
+        let room = AROUND - self.after.len();
+        let text = &self.text[from.min(self.text.len())..];
+        self.after.extend_from_slice(&text[..text.len().min(room)]);
+    }
+
     /// Decides what the tag that closes at `close` is worth.
     fn weigh(&mut self, close: usize) {
+        self.has_tag = true;
         let window = &self.text[self.after_tag.max(close.saturating_sub(REACH))..close];
         let Some(open) = opening(window) else {
             // What was begun before is closed here: the completion was part of its reason.
@@ -250,11 +317,19 @@ impl Message {
             Err(unknown) if unknown.starts_with(FAILED) => self.vetoed = true,
             _ => {}
         }
+        let before = &window[..open];
+        let completes = promise == Ok(Promise::Complete);
         match (promise, alone) {
+            (Ok(_), true) if completes && denies_before(before) => {
+                self.stray = Heard::Denied;
+                self.alone = self.alone.take().filter(|promise| *promise != Promise::Complete);
+            }
             (Ok(promise), true) => {
                 self.vetoed = false;
-                self.in_failure = has_failure(&window[..open]);
+                self.in_failure = has_failure(before);
                 self.alone = Some(promise);
+                self.after.clear();
+                self.note_after(self.line.end);
             }
             (Ok(promise), false) => {
                 self.stray = if repeated {
@@ -264,7 +339,8 @@ impl Message {
                 } else {
                     Heard::InSentence
                 };
-                let counts = !repeated && self.is_quiet_from(after);
+                let finished = !completes || is_finished(before) && !denies_before(before);
+                let counts = !repeated && finished && self.is_quiet_from(after);
                 self.ending = counts.then_some(promise);
             }
             (Err(unknown), _) => {
@@ -296,39 +372,20 @@ impl Message {
         // A failure that was begun at the end, and cut off, is one too.
         let end = self.text.len().saturating_sub(REACH).max(self.after_tag);
         self.vetoed |= has_failure(&self.text[end..]);
+        if self.stray == Heard::Nothing && (self.tag_in_thoughts || self.thoughts.promised()) {
+            self.stray = Heard::InThoughts;
+        }
         match (self.alone, self.ending) {
             (Some(Promise::Complete), Some(failed @ Promise::Failed(_))) if self.vetoed => {
                 Heard::Promise(failed)
             }
             (Some(Promise::Complete), _) if self.vetoed => match self.stray {
-                Heard::Nothing => Heard::InSentence,
+                Heard::Nothing | Heard::InThoughts => Heard::InSentence,
                 stray => stray,
             },
+            (Some(Promise::Complete), _) if denies_after(&self.after, self.output) => Heard::Denied,
             (alone, ending) => alone.or(ending).map_or(self.stray, Heard::Promise),
         }
-    }
-}
-
-/// Filters the output of an agent: only the words that count are left.
-#[derive(Default)]
-struct Words {
-    plain: PlainFilter,
-    learned: LearningFilter,
-    piece: Vec<u8>,
-}
-
-impl Words {
-    fn take(&mut self, piece: &[u8], words: &mut Vec<u8>) {
-        self.piece.clear();
-        self.plain.take(piece, &mut self.piece);
-        self.learned.take(&self.piece, words);
-    }
-
-    fn end(&mut self, words: &mut Vec<u8>) {
-        self.piece.clear();
-        self.plain.end(&mut self.piece);
-        self.learned.take(&self.piece, words);
-        self.learned.end(words);
     }
 }
 

@@ -25,6 +25,10 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         "<learning>",
         "</learning>",
         "<lear",
+        "<think>",
+        "</think>",
+        "not",
+        ". ",
         "word",
         "\u{200b}",
         "\u{a0}",
@@ -51,13 +55,9 @@ fn plainly(text: &str) -> Option<Promise> {
     };
     let ending = || {
         let text = text.trim_end_matches([' ', '`', '-', '\n', '\u{200b}', '\u{a0}']);
-        let complete = text.ends_with("<promise>COMPLETE</promise>");
+        // A completion counts only after a finished sentence, and there is none.
         let failed = text.ends_with("<promise>FAILED: no</promise>");
-        match (complete, failed) {
-            (true, _) => Some(Promise::Complete),
-            (_, true) => Some(Promise::Failed("no".into())),
-            _ => None,
-        }
+        failed.then(|| Promise::Failed("no".into()))
     };
     let lines: Vec<&str> = text.lines().collect();
     let last = lines.iter().rposition(|line| own(line).is_some());

@@ -365,7 +365,7 @@ fn a_learning_promises_nothing() {
             format!("Done.\n{done}\n<learning>a\nb</learning>\nBye."),
             complete(),
         ),
-        (format!("<learning>never closed\n{done}\n"), complete()),
+        (format!("<learning>left open\n{done}\n"), complete()),
         (format!("the tag </learning>\n{done}\n"), complete()),
         (
             "<promise>COM<learning>x</learning>PLETE</promise>".to_owned(),
@@ -492,6 +492,9 @@ fn floods_of_tags_take_little() {
         "<learning>",
         "<learning></learning>",
         "<lear",
+        "<think>",
+        "</think>\n",
+        "<",
         " ",
     ] {
         hear_in_pieces(tags.repeat(300_000).as_bytes(), 65_536);

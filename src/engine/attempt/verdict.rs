@@ -121,6 +121,22 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
                 format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
             )
         },
+        Heard::Denied => Judgement {
+            wrong_form: true,
+            ..Judgement::new(
+                Verdict::NoSignal,
+                format!(
+                    "words around the promise can be read as its opposite{exit}; end with a finished sentence, and then the promise as the last line"
+                ),
+            )
+        },
+        Heard::InThoughts => Judgement {
+            wrong_form: true,
+            ..Judgement::new(
+                Verdict::NoSignal,
+                format!("the promise stood in thoughts, not in the message{exit}"),
+            )
+        },
         Heard::Repeated => Judgement {
             wrong_form: true,
             ..Judgement::new(

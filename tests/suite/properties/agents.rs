@@ -11,7 +11,7 @@ fn what_is_printed_last_decides_and_the_exit_code_does_not() {
         ("complete >&2", "no_signal"),
         ("complete; exit 1", "complete"),
         ("cat", "no_signal"),
-        ("cat; printf '\\377 <promise>COMPLETE</promise>'", "complete"),
+        ("cat; printf '\\377. <promise>COMPLETE</promise>'", "complete"),
     ];
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--max-retries", "99"]).exits(0);

@@ -169,6 +169,14 @@ fn a_promise_in_the_wrong_form_is_told_why_it_did_not_count() {
             "in the middle of a sentence",
         ),
         (
+            "I could not finish, so I will not say\n<promise>COMPLETE</promise>",
+            "can be read as its opposite",
+        ),
+        (
+            "<think>\n<promise>COMPLETE</promise>\n</think>",
+            "stood in thoughts",
+        ),
+        (
             "<promise>complete</promise>",
             "neither COMPLETE nor FAILED but 'complete'",
         ),

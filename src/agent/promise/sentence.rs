@@ -1,0 +1,264 @@
+//! Reads the words around a promise of completion: whether they deny it.
+//!
+//! A finished sentence before a tag stands by itself, whatever it says of other things. The words lead to the tag if the
+//! sentence before it is not finished, and the words that follow belong to the message as well. This module must not
+//! know what a tag is worth.
+
+#[cfg(test)]
+mod tests;
+
+/// The most bytes of text that are read before a tag and after it.
+pub(super) const AROUND: usize = 1024;
+
+/// Words that deny. One of them in an unfinished sentence before a tag, or in the message after it, denies it.
+const DENIALS: &[&str] = &[
+    "not",
+    "cannot",
+    "cant",
+    "dont",
+    "wont",
+    "never",
+    "neither",
+    "nor",
+    "unable",
+    "impossible",
+    "refuse",
+    "refusing",
+    "incomplete",
+    "unfinished",
+    "instead",
+];
+
+/// Words that make something depend on something else. They deny a tag in an unfinished sentence before it.
+const CONDITIONS: &[&str] = &[
+    "if",
+    "unless",
+    "until",
+    "once",
+    "when",
+    "whenever",
+    "before",
+    "rather",
+    "would",
+    "should",
+    "could",
+    "might",
+    "without",
+    "otherwise",
+];
+
+/// Words with which a message takes back what it has just said: anywhere after the tag, as the first word after it, and
+/// as the first word if it does not begin a sentence.
+const LATER: &[&str] = &[
+    "but",
+    "however",
+    "although",
+    "except",
+    "unless",
+    "unfortunately",
+    "fail",
+    "fails",
+    "failing",
+    "broken",
+];
+const FIRST: &[&str] = &[
+    "because",
+    "since",
+    "until",
+    "unless",
+    "but",
+    "yet",
+    "though",
+    "although",
+    "however",
+    "except",
+    "unfortunately",
+    "only",
+    "no",
+];
+const GOING_ON: &[&str] = &[
+    "is", "was", "would", "will", "can", "could", "should", "if", "when", "once", "as", "or",
+];
+
+/// Words for a story that is done; after a denial, they say that it is not, even in a finished sentence.
+const DONE: &[&str] = &[
+    "done",
+    "complete",
+    "completed",
+    "finish",
+    "finished",
+    "ready",
+    "satisfied",
+    "met",
+];
+
+/// Words that announce what is said next. An item of a list leads to a tag only if it ends with one of them, or with a
+/// colon.
+const SAYING: &[&str] = &[
+    "say",
+    "saying",
+    "print",
+    "printing",
+    "output",
+    "outputting",
+    "write",
+    "writing",
+    "emit",
+    "emitting",
+    "claim",
+    "claiming",
+    "promise",
+    "promising",
+    "declare",
+    "state",
+    "answer",
+    "report",
+    "send",
+    "give",
+    "return",
+];
+
+/// Returns true if the words before a tag deny it.
+pub(super) fn denies_before(text: &[u8]) -> bool {
+    let text = lower(&text[text.len().saturating_sub(AROUND)..]);
+    let Some(sentence) = Sentence::last_of(&text) else {
+        return false;
+    };
+    let words: Vec<&str> = words(sentence.text).collect();
+    if says_undone(&words) {
+        return true;
+    }
+    if sentence.is_finished() {
+        return false;
+    }
+    let leads = sentence.announces() || words.last().is_some_and(|last| SAYING.contains(last));
+    let denied = words.iter().any(|word| is_denial(word));
+    let conditional = words.iter().any(|word| CONDITIONS.contains(word));
+    (leads || !sentence.is_item) && denied || leads && conditional
+}
+
+/// Returns true if the text before a tag, on the same line, has come to its end.
+pub(super) fn is_finished(text: &[u8]) -> bool {
+    let text = lower(&text[text.len().saturating_sub(AROUND)..]);
+    let sentence = Sentence::last_of(&text);
+    sentence.is_some_and(|sentence| sentence.is_finished() || sentence.announces())
+}
+
+/// Returns true if the words after a tag deny it. Of an `output`, which may end with words of other programs, only the
+/// beginning is the agent's.
+pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
+    let text = &text[..text.len().min(AROUND)];
+    let begin = text.iter().find(|byte| byte.is_ascii_alphabetic());
+    let goes_on = begin.is_some_and(u8::is_ascii_lowercase);
+    let text = lower(text);
+    let mut words = words(&text);
+    let Some(first) = words.next() else {
+        return false;
+    };
+    let is_later = |word: &str| is_denial(word) || LATER.contains(&word);
+    FIRST.contains(&first)
+        || is_denial(first)
+        || goes_on && GOING_ON.contains(&first)
+        || !output && (is_later(first) || words.any(is_later))
+}
+
+/// The sentence that ends a text, in small letters.
+struct Sentence<'a> {
+    text: &'a str,
+    /// True if it is an item of a list, or a row of a table.
+    is_item: bool,
+}
+
+impl<'a> Sentence<'a> {
+    /// Returns the last sentence of a text; a blank line ends a sentence, and so does a fence.
+    fn last_of(text: &'a str) -> Option<Self> {
+        let mut lines = text
+            .split(['\n', '\r'])
+            .rev()
+            .skip_while(|line| is_bare(line))
+            .take_while(|line| !is_bare(line));
+        let last = lines.next()?;
+        let (mut first, mut is_item) = (last, is_item(last));
+        while !is_item {
+            let Some(line) = lines.next() else { break };
+            (first, is_item) = (line, self::is_item(line));
+        }
+        // Both are parts of `text`.
+        let start = first.as_ptr().addr() - text.as_ptr().addr();
+        let end = last.as_ptr().addr() - text.as_ptr().addr() + last.len();
+        let paragraph = text[start..end].trim_end_matches(is_decoration);
+        let begin = paragraph
+            .match_indices(['.', '!', '?', '。', '！'])
+            .map(|(at, sign)| at + sign.len())
+            .filter(|at| paragraph[*at..].starts_with(char::is_whitespace) && !is_numbered(&paragraph[..*at]))
+            .last();
+        Some(Self {
+            text: begin.map_or(paragraph, |begin| &paragraph[begin..]),
+            is_item: is_item && begin.is_none(),
+        })
+    }
+
+    fn is_finished(&self) -> bool {
+        let dots = self.text.ends_with("..") || self.text.ends_with('…');
+        !dots && self.text.ends_with(['.', '!', '。', '！'])
+    }
+
+    fn announces(&self) -> bool {
+        self.text.ends_with([':', ',', ';', '：', '…']) || self.text.ends_with("..")
+    }
+}
+
+/// Returns true if the words say that something is not done: a denial, at most one word, and a word for it.
+fn says_undone(words: &[&str]) -> bool {
+    words.iter().enumerate().any(|(at, word)| {
+        let near = words.iter().skip(at + 1).take(2);
+        is_denial(word) && near.clone().any(|next| DONE.contains(next))
+    })
+}
+
+fn is_denial(word: &str) -> bool {
+    DENIALS.contains(&word) || word.ends_with("n't")
+}
+
+/// Returns the text in small letters, with one kind of apostrophe.
+fn lower(text: &[u8]) -> String {
+    String::from_utf8_lossy(text)
+        .to_lowercase()
+        .replace('\u{2019}', "'")
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|char: char| !char.is_alphanumeric() && char != '\'')
+        .map(|word| word.trim_matches('\''))
+        .filter(|word| !word.is_empty())
+}
+
+/// Returns true for what may stand around a sentence or a tag.
+fn is_decoration(char: char) -> bool {
+    char.is_whitespace() || "`*_~>#-|+\"'“”‘’()[]│┃•●".contains(char)
+}
+
+/// Returns true for a blank line, the fence of code, and a line of nothing but decoration.
+fn is_bare(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '\t', '>', '│', '┃']);
+    line.starts_with("```") || line.starts_with("~~~") || line.chars().all(is_decoration)
+}
+
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '\t', '>', '│', '┃']);
+    let numbered = line
+        .split_once([' ', '\t'])
+        .is_some_and(|(number, _)| is_numbered(number));
+    numbered
+        || ["- ", "* ", "+ ", "• "]
+            .iter()
+            .any(|bullet| line.starts_with(bullet))
+        || line.matches('|').count() > 2
+}
+
+/// Returns true for the number of an item, such as `2.`
+fn is_numbered(text: &str) -> bool {
+    let text = text.trim_start();
+    text.strip_suffix(['.', ')'])
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,195 @@
+//! Tables of endings: of those that deny, and of those that are honest.
+
+use crate::agent::promise::tests::hear;
+use crate::agent::promise::{Heard, Promise, PromiseScanner};
+
+/// Endings with `@` for the tag; none is a completion.
+const DENIALS: &[&str] = &[
+    "I could not finish, so I will not say\n@",
+    "I can't output\n\n`@`\n\nbecause the tests fail",
+    "The work is not done. Do not print @",
+    "I did not reach @",
+    "I will not say\n@\n",
+    "I won't print:\n\n@",
+    "I can\u{2019}t print:\n\n@",
+    "I cannot honestly write\n\n@",
+    "I am unable to print:\n@",
+    "It would be wrong to print:\n\n@",
+    "It would be dishonest to end with:\n\n@",
+    "Once the tests pass I would print:\n@",
+    "When all is done, I will print\n@",
+    "If the build were green, I would say:\n```\n@\n```\n",
+    "Until the gate is green I refuse to claim\n\n@",
+    "Unless you disagree I will write:\n\n@",
+    "Before I print\n@\nI have to fix the tests.",
+    "Instead of\n@\nI have to say that it failed.",
+    "I never got as far as\n\n**@**",
+    "Do not take this as\n@",
+    "So far I have not\nbeen able to say\n@",
+    "The story is not done.\n\n@",
+    "This is not yet complete.\n@",
+    "The story isn't finished!\n\n@",
+    "I could not finish.\n\n@",
+    "Status: not finished\n@",
+    "The story is incomplete\n\n@",
+    "The tests could not be run, therefore no\n@",
+    "- I will not print\n- @",
+    "- I can't say:\n\n@",
+    "> I will not say\n> @",
+    "\u{2502} I will not say  \u{2502}\n\u{2502} @ \u{2502}",
+    "## I cannot print\n\n@",
+    "I should not print \"\n@\n\"",
+    "Am I allowed to print this, when I should not?\n@",
+    "I cannot print...\n\n@",
+    "@\n\nbecause the tests pass now? No, they still fail.",
+    "@\n\nBut the tests still fail.",
+    "@\n\n... but not really.",
+    "@\nHowever, two tests are red.",
+    "@\n\nwould be the wrong thing to print.",
+    "@\n\nis what I can't print.",
+    "@\n\nNote: the tests do not pass yet.",
+    "@\n\nUnfortunately the build is broken.",
+    "Done.\n@\n\nOn second thought, I have not run the tests.",
+    "All tests pass.\n\n@\n\nI will not say\n@",
+    "I will print @",
+    "See @",
+    "not @",
+    "<promise>FAILED: a</promise> @",
+    "I was asked for `@`",
+    "```text\nnot\n```\nI cannot claim\n```text\n@\n```\n",
+];
+
+/// Honest endings with `@` for the tag.
+const HONEST: &[&str] = &[
+    "@",
+    "All tests pass.\n\n@",
+    "Nothing was left undone.\n@",
+    "I did not need to change the README.\n\n@",
+    "No errors.\n@",
+    "No errors\n@",
+    "It cannot fail now.\n@",
+    "Done. @",
+    "Done: @",
+    "Done! @\n",
+    "All done \u{2705}\n\n@",
+    "All tests pass\n\n@",
+    "The tests pass, and nothing else had to be touched.\n@\n",
+    "I couldn't find any other caller.\n\n**@**\n",
+    "The old function never returned an error; the new one does.\n\n@",
+    "Users who cannot log in now see why.\n\n```\n@\n```\n",
+    "- Added the check\n- Users who cannot log in see why\n\n@",
+    "- Tests: not affected\n@",
+    "1. parser\n2. does not panic any more\n\n@",
+    "| lint | not run |\n| test | passed |\n\n@",
+    "* Should not regress\n\n@",
+    "\u{2022} never blocks\n\n@",
+    "Summary:\n\n- the cache is used if it is fresh\n\n@",
+    "Is it fast? It is not slow any more.\n\n@",
+    "The file work.txt is written and the tests pass.\n\n@",
+    "I will now print the promise:\n\n@",
+    "I print the line:\n@",
+    "Therefore I promise:\n@\n",
+    "As asked, the last line is\n\n@",
+    "Final answer:\n\n> @\n",
+    "# Done\n\n@",
+    "Status: finished\n@",
+    "I didn't touch anything else. Everything is green.\n\n@",
+    "It did not compile at first. I fixed it.\nNow it does.\n\n@",
+    "It does not fail (I ran it twice).\n\n@",
+    "\"It is not broken,\" says the test.\n\n@",
+    "Version 1.2 is not affected.\n\n@",
+    "This can\u{2019}t happen again.\n\n@",
+    "test result: ok. 12 passed; 0 failed; 0 ignored\n\n@",
+    "warning: 0 errors\n\n@",
+    "Ran `make`; it prints nothing.\n@\n\n",
+    "@\nBye.",
+    "@\n\nLet me know if you need anything else!",
+    "@\nTokens: 1.2k sent, 50 received.\n",
+    "It is not complicated.\n@\nTo resume: x\n",
+    "<think>\nIt is not done.\n@\n</think>\nIt works now.\n\n@",
+    "I will not stop here.\n\nAll is done.\n@",
+    "He said that it would not work. It does.\n\n---\n\n@",
+    "FAILED tests were two, and both pass now.\n@",
+    "\u{5b8c}\u{6210}\u{3002}\n@",
+];
+
+fn with_tag(text: &str) -> String {
+    text.replace('@', "<promise>COMPLETE</promise>")
+}
+
+fn in_output(text: &str, size: usize) -> Heard {
+    let mut scanner = PromiseScanner::new("");
+    scanner.hear_output();
+    text.as_bytes().chunks(size).for_each(|piece| scanner.push(piece));
+    scanner.finish()
+}
+
+#[test]
+fn words_that_deny_a_completion_take_it_back() {
+    for text in DENIALS {
+        let heard = hear(with_tag(text));
+        assert!(!matches!(heard, Heard::Promise(_)), "{text:?}: {heard:?}");
+    }
+}
+
+#[test]
+fn honest_words_around_a_completion_leave_it() {
+    for text in HONEST {
+        assert_eq!(
+            hear(with_tag(text)),
+            Heard::Promise(Promise::Complete),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn the_words_before_a_tag_count_in_an_output_too() {
+    for text in DENIALS.iter().filter(|text| !text.starts_with('@')) {
+        let heard = in_output(&with_tag(text), usize::MAX);
+        // What follows the tag may be the words of another program.
+        let follows = text.contains("@\n\nOn second");
+        assert_eq!(matches!(heard, Heard::Promise(_)), follows, "{text:?}: {heard:?}");
+    }
+    let footer = with_tag("Done.\n@\nCommit 1234 fix: do not crash\n");
+    assert_eq!(in_output(&footer, 1), Heard::Promise(Promise::Complete));
+    let taken_back = with_tag("Done.\n@\nBut the tests fail.\n");
+    assert_eq!(in_output(&taken_back, 1), Heard::Denied);
+}
+
+#[test]
+fn thoughts_are_not_what_the_agent_says() {
+    let done = Heard::Promise(Promise::Complete);
+    let failed = Heard::Promise(Promise::Failed("x".to_owned()));
+    for (text, heard) in [
+        ("<think>\n@\n</think>\nNothing yet.", Heard::InThoughts),
+        ("<think>\n@", Heard::InThoughts),
+        ("<thinking>\n@\n</thinking>\n", Heard::InThoughts),
+        ("<reasoning>@</reasoning>", Heard::InThoughts),
+        ("Hm.\n  <think>\n@\n</thinking>\n@", Heard::InThoughts),
+        ("<think>\nSo I print\n@\n", Heard::InThoughts),
+        ("So I print\n@\n</think>\n\nNothing yet.", Heard::InThoughts),
+        ("<think>a</think><think>b\n@\n</think>", Heard::InThoughts),
+        ("\x1b[2m<think>\x1b[0m\n@\n</think>", Heard::InThoughts),
+        ("<think>hm</think>@", done.clone()),
+        ("<think>hm</think>\n\n@\n", done.clone()),
+        ("I cannot say\n</think>\n@", done.clone()),
+        ("<think><promise>FAILED: x</promise></think>\n@", done.clone()),
+        (
+            "@\n<think>\n<promise>FAILED: x</promise>\n</think>\n",
+            done.clone(),
+        ),
+        ("@\n<think>\n<promise>FAILED: x", done.clone()),
+        ("<think>\n@\n</think>\n<promise>FAILED: x</promise>", failed),
+        // A tag of thoughts in a line is only mentioned.
+        ("I strip `<think>` from texts.\n\n@", done.clone()),
+        ("Now </think> ends thoughts.\n\n@", done.clone()),
+        ("a < b\n<thin\n@", done),
+        ("<think>\nhm\n</think>\nHello.", Heard::Nothing),
+    ] {
+        let text = with_tag(text);
+        for size in [1, 2, 3, 7, usize::MAX] {
+            assert_eq!(in_output(&text, size), heard, "{text:?} {size}");
+        }
+    }
+}
