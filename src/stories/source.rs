@@ -120,11 +120,18 @@ impl Source {
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Content, SourceError> {
-        Ok(match self.adapter {
-            Adapter::Prd => Content::Records(prd::parse(bytes, &self.path)?),
-            Adapter::Openspec => Content::Plan(Plan::parse_for_openspec(bytes, self.grouping)),
-            _ => Content::Plan(Plan::parse(bytes, self.grouping)),
-        })
+        let mut plan = match self.adapter {
+            Adapter::Prd => return Ok(Content::Records(prd::parse(bytes, &self.path)?)),
+            Adapter::Openspec => Plan::parse_for_openspec(bytes, self.grouping),
+            _ => Plan::parse(bytes, self.grouping),
+        };
+        match plan.incomplete.take() {
+            Some(cause) => Err(SourceError::Malformed {
+                path: self.path.clone(),
+                cause,
+            }),
+            None => Ok(Content::Plan(plan)),
+        }
     }
 
     /// Returns the path of the file that [`Source::mark_done`] edits: the path without symlinks.

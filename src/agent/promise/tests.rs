@@ -366,7 +366,6 @@ fn a_learning_promises_nothing() {
             complete(),
         ),
         (format!("<learning>left open\n{done}\n"), complete()),
-        (format!("the tag </learning>\n{done}\n"), complete()),
         (
             "<promise>COM<learning>x</learning>PLETE</promise>".to_owned(),
             unknown("COM PLETE"),
@@ -492,9 +491,7 @@ fn floods_of_tags_take_little() {
         "<learning>",
         "<learning></learning>",
         "<lear",
-        "<think>",
-        "</think>\n",
-        "<",
+        "<think></think>\n<",
         " ",
     ] {
         hear_in_pieces(tags.repeat(300_000).as_bytes(), 65_536);

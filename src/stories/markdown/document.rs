@@ -5,12 +5,14 @@
 //! anyone writes are no longer nested in the markdown, so that the work of the parser, which looks at every open quote
 //! and item on each line, is bounded.
 //!
-//! This module must not know what a box or a heading is.
+//! This module must not know what a heading is.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr2_iter;
+
+use super::boxes::{looks_like_box, touches_marker};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -153,34 +155,48 @@ fn prologue(text: &str) -> usize {
     text.len() - unmarked.len() + front_matter(unmarked)
 }
 
-/// Returns the length of the block between `---` lines that the text begins with.
+/// Returns the length of the front matter that the text begins with: a block between `---` lines that reads as a mapping
+/// of YAML and holds nothing that looks like a box. Any other block is content, so that no part of a list is passed over.
 ///
 /// With a blank line after it, the first `---` is a thematic break, unless nothing but keys with values follow.
 fn front_matter(text: &str) -> usize {
     let mut length = 0;
     let mut only_keys = false;
+    let mut keys = 0_usize;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         length += line.len();
-        match (index, line.trim_end()) {
+        let line = line.trim_end();
+        match (index, line) {
             (0, "---") => {}
             (0, _) => return 0,
             (1, "") => only_keys = true,
-            (_, "---" | "...") => return length,
-            (_, line) if only_keys && !line.is_empty() && !is_key(line) => return 0,
+            (_, "---" | "...") if keys > 0 => return length,
+            (_, "") => {}
+            (_, line) if looks_like_box(line) || touches_marker(line.trim_start()) => return 0,
+            (_, line) if is_key(line) => keys += 1,
+            (_, line) if only_keys || keys == 0 && !line.starts_with('#') || !is_below_key(line) => return 0,
             _ => {}
         }
     }
     0
 }
 
+/// Returns whether a line may go on with the value of a key, or be a comment.
+fn is_below_key(line: &str) -> bool {
+    line.starts_with([' ', '\t', '#', ']', '}']) || line == "-" || line.starts_with("- ")
+}
+
 /// Returns whether a line is a key with its value.
 fn is_key(line: &str) -> bool {
     let is_name = |name: &str| {
         name.chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ' ' | '"' | '\''))
     };
     line.split_once(':').is_some_and(|(name, value)| {
-        !name.is_empty() && is_name(name) && (value.is_empty() || value.starts_with(' '))
+        !name.is_empty()
+            && !name.starts_with(' ')
+            && is_name(name)
+            && (value.is_empty() || value.starts_with(' '))
     })
 }
 
@@ -221,6 +237,37 @@ mod tests {
         assert_eq!(start_of("---\n\ntags:\n  - b\n---\n"), 0, "more than keys");
         assert_eq!(start_of("---\n\nNote: a\n- [ ] b\n\n---\n"), 0, "text");
         assert_eq!(start_of("\n---\nkey: 1\n---\n"), 0, "not at the start");
+    }
+
+    #[test]
+    fn only_a_mapping_without_boxes_is_front_matter() {
+        let start_of = |text: &str| Document::new(text.as_bytes()).start;
+        for matter in [
+            "---\nkey: 1\n---\n",
+            "---\n# a comment\nDue date: x\n\n\"b\": c\n...\n",
+            "---\ntags:\n- a\n  - b\nlist: [\n  a,\n]\ntext: |\n  # Plan\n---\n",
+        ] {
+            assert_eq!(
+                start_of(&format!("{matter}- [ ] a\n")),
+                matter.len(),
+                "{matter:?}"
+            );
+        }
+        for content in [
+            "---\n- [ ] 1 a\n---\n- [x] 2 b\n",
+            "---\nkey: 1\n- [ ] a\n---\n",
+            "---\ntodo:\n  - [x] a\n---\n",
+            "---\nkey: 1\n-[ ] a\n---\n",
+            "---\n---\n- [ ] a\n",
+            "---\n# Plan\n---\n- [ ] a\n",
+            "---\nkey: 1\nSome words.\n---\n",
+            "---\nkey: 1\n## 1. A\n- [ ] a\n---\n",
+            "---\n- a\n- b\n---\n",
+            "---\r\n- [ ] a\r\n---\r\n- [x] b\r\n",
+            "---\r- [ ] a\r---\r- [x] b\r",
+        ] {
+            assert_eq!(start_of(content), 0, "{content:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod groups;
 mod outline;
 mod prose;
 mod tick;
+mod unended;
 
 use std::ops::Range;
 
@@ -37,6 +38,8 @@ pub struct Plan {
     pub warnings: Vec<Warning>,
     /// The least important warning: about sections that are hardly meant as stories.
     pub aside: Option<Warning>,
+    /// The reason why the file cannot be read as a list: a part of it may be missing.
+    pub incomplete: Option<String>,
     /// Every box in the order of the file.
     boxes: Vec<CheckBox>,
     /// For each story, the indices of its boxes.
@@ -76,6 +79,10 @@ impl Plan {
             stories,
             warnings,
             aside: boilerplate(&outline, grouping),
+            incomplete: outline.swallowed.map(|found| {
+                let unended::Swallowed { line, open_box, what } = found;
+                format!("line {line}: the {what} that begins here is never closed, and hides the open box on line {open_box}")
+            }),
             boxes: outline.boxes,
             members,
         }

@@ -16,6 +16,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use super::boxes::{looks_like_box, looks_marked, looks_open, read_box, touches_marker};
 use super::document::Document;
 use super::prose::{Prose, Teller};
+use super::unended::{Swallowed, html_without_end};
 
 /// A heading that divides the file.
 pub(super) struct Heading {
@@ -64,6 +65,8 @@ pub(super) struct Outline {
     pub(super) lookalikes: Vec<Lookalike>,
     /// The lines of code fences that are never closed.
     pub(super) unclosed: Vec<usize>,
+    /// The first block that hides an open box because nothing ends it.
+    pub(super) swallowed: Option<Swallowed>,
 }
 
 impl Outline {
@@ -155,8 +158,8 @@ impl Walker<'_> {
             }
             Tag::CodeBlock(kind) => {
                 let is_fenced = matches!(kind, CodeBlockKind::Fenced(_));
-                if is_fenced {
-                    self.note_fence(&range);
+                if is_fenced && self.note_fence(&range) {
+                    self.note_swallowed(&range, "code fence");
                 }
                 self.note_lookalikes(range, "is inside a code block", is_fenced);
             }
@@ -168,6 +171,9 @@ impl Walker<'_> {
                 } else {
                     "is inside an HTML block"
                 };
+                if let Some(what) = html_without_end(html) {
+                    self.note_swallowed(&range, what);
+                }
                 self.note_lookalikes(range, why, false);
             }
             _ => {}
@@ -235,17 +241,27 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a code fence without a closing one: everything that follows is code.
-    fn note_fence(&mut self, range: &Range<usize>) {
+    /// Notes a code fence without a closing one, and returns whether it has none: everything that follows is code.
+    fn note_fence(&mut self, range: &Range<usize>) -> bool {
         let block = self.document.text().get(range.clone()).unwrap_or("").trim_end();
         let fence = block.chars().next().unwrap_or('`');
         let opening = block.chars().take_while(|c| *c == fence).count();
         let (above, last) = block.rsplit_once(['\n', '\r']).unwrap_or(("", block));
         let last = last.trim_start_matches([' ', '\t', '>']).trim_end();
         let closes = last.len() >= opening && last.chars().all(|c| c == fence);
-        if above.is_empty() || !closes {
+        let is_open = above.is_empty() || !closes;
+        if is_open {
             self.outline.unclosed.push(self.document.line(range.start));
         }
+        is_open
+    }
+
+    /// Notes a block that nothing ends if it is the first that hides an open box.
+    fn note_swallowed(&mut self, range: &Range<usize>, what: &'static str) {
+        let swallowed = &mut self.outline.swallowed;
+        *swallowed = swallowed
+            .take()
+            .or_else(|| Swallowed::by(self.document, range, what));
     }
 
     /// Notes a line that would begin with a box if there were a space before it.

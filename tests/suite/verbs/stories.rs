@@ -33,6 +33,40 @@ fn what_is_probably_a_mistake_is_told() {
 }
 
 #[test]
+fn no_part_of_a_list_is_left_out_in_silence() {
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, "---\n- [ ] 1 a\n---\n- [x] 2 b\n");
+    let stories = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0).json();
+    assert_eq!((&stories["total"], &stories["done"]), (&2.into(), &1.into()));
+    for (list, told) in [
+        (
+            "- [x] 1 a\n\n```\n- [ ] 2 b\n",
+            "line 3: the code fence that begins here is never closed, and hides the open box on line 4",
+        ),
+        (
+            "- [x] 1 a\n\n<!-- later\n\n- [ ] 2 b\n",
+            "line 3: the comment that begins here is never closed, and hides the open box on line 5",
+        ),
+    ] {
+        sandbox.write(TASKS, list);
+        for verb in ["stories", "start"] {
+            sandbox.ralph(&[verb, CHANGE]).exits(1).says(told);
+        }
+    }
+    // An attempt that leaves such a list has failed.
+    sandbox.write(TASKS, "- [ ] 1 a\n- [ ] 2 b\n");
+    sandbox.start();
+    let agent = sandbox.completing(&format!(
+        "printf -- '- [x] 1 a\\n\\n<!--\\n- [ ] 2 b\\n' >{TASKS}"
+    ));
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("hides the open box on line 4");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
 fn other_lists_and_groupings_can_be_named() {
     let sandbox = Sandbox::new();
     sandbox.write("TODO.md", "## A\n- [ ] one\n- [ ] two\n");
