@@ -27,7 +27,7 @@ use crate::settings::{
 };
 use crate::state::Store;
 use crate::stories::Source;
-use crate::ui::choice::{Choice, forget_typed};
+use crate::ui::choice::Choice;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -364,7 +364,6 @@ async fn conclude(
     }
     notify(screen, open, begun, &message(&stopped, open)).await;
     if asks {
-        forget_typed();
         let possible: &[Choice] = match stopped {
             Stopped::RetriesSpent => &AFTER_A_FAILURE,
             _ => &AT_THE_END,

@@ -52,7 +52,7 @@ impl Choice {
 }
 
 /// Discards what was typed before there was a question: it was not meant as an answer.
-pub fn forget_typed() {
+fn forget_typed() {
     // Where that is impossible there is no terminal to ask on.
     let _ = tcflush(io::stdin().as_fd(), FlushArg::TCIFLUSH);
 }
@@ -73,6 +73,7 @@ pub async fn ask(screen: Screen, question: &str, possible: &[Choice], stop: &Sto
     // Counts from now on: a signal that came before is not an answer to this question.
     let already = stop.times();
     loop {
+        forget_typed();
         screen.say(&format!("{question} {}: ", words.join("  ")));
         let mut interrupted = stop.clone();
         let answer = tokio::select! {

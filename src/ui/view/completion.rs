@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
@@ -27,24 +27,33 @@ pub struct Page {
 }
 
 impl Page {
-    /// Draws the page; what does not fit is cut off above the choices.
-    fn draw(&self, area: Rect, buffer: &mut Buffer) {
+    /// Draws the page, with the choice that waits for Enter; what does not fit is cut off above the choices.
+    fn draw(&self, waiting: Option<Choice>, area: Rect, buffer: &mut Buffer) {
         if area.is_empty() {
             return;
         }
         let columns = Some(usize::from(area.width).max(20));
-        let choices: Vec<String> = self
+        let choices: Vec<(String, Modifier)> = self
             .choices
             .iter()
             .flat_map(|(choice, words)| {
                 let (letter, _) = choice.name().split_at(1);
-                let line = format!("  {letter}  {:<8} {}", choice.name(), plain(words));
+                let (mark, modifier) = if waiting == Some(*choice) {
+                    ('>', Modifier::BOLD)
+                } else {
+                    (' ', Modifier::empty())
+                };
+                let line = format!("{mark} {letter}  {:<8} {}", choice.name(), plain(words));
                 let line = crate::ui::width::hang(&line, 14, columns);
-                line.lines().map(ToOwned::to_owned).collect::<Vec<_>>()
+                let lines = line.lines().map(move |line| (line.to_owned(), modifier));
+                lines.collect::<Vec<_>>()
             })
             .collect();
         let summary = wrap(plain(self.summary.trim()).as_ref(), columns);
-        let last = "Enter  later: git ralph finish";
+        let last = waiting.map_or_else(
+            || "Enter  later: git ralph finish".to_owned(),
+            |choice| format!("Enter  {}   Esc  back", choice.name()),
+        );
         let below = choices.len() + 2;
         let room = usize::from(area.height).saturating_sub(below + 1);
         let mut rows: Vec<(&str, Modifier)> = Vec::new();
@@ -61,10 +70,10 @@ impl Page {
         if usize::from(area.height) > rows.len() + below {
             rows.push(("", Modifier::empty()));
         }
-        rows.extend(choices.iter().map(|line| (line.as_str(), Modifier::empty())));
+        rows.extend(choices.iter().map(|(line, modifier)| (line.as_str(), *modifier)));
         rows.push(("", Modifier::empty()));
         rows.truncate(usize::from(area.height).saturating_sub(1));
-        rows.push((last, Modifier::DIM));
+        rows.push((&last, Modifier::DIM));
         for (y, (line, modifier)) in (area.top()..area.bottom()).zip(rows) {
             put(
                 buffer,
@@ -77,39 +86,74 @@ impl Page {
     }
 }
 
-/// Lets a person choose by one key, on the whole screen; Enter, `q`, Esc and Ctrl-C are [`Choice::Quit`], and so is an
-/// answer that `is_closed` forestalls.
+/// Lets a person choose on the whole screen: by a letter, and by Enter after the screen has shown what it chooses, unless
+/// the choice only shows something. Enter alone, `q`, Esc and Ctrl-C are [`Choice::Quit`], and so is an answer that
+/// `is_closed` forestalls. What was typed before the question is on the screen is no answer.
 ///
 /// # Errors
 /// If the terminal cannot be used.
 pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
     let mut screen = Screen::take()?;
+    let possible = possible(page);
+    let mut waiting = None;
+    let mut shown = None;
     loop {
-        screen.draw(|frame| page.draw(frame.area(), frame.buffer_mut()))?;
+        screen.draw(|frame| page.draw(waiting, frame.area(), frame.buffer_mut()))?;
+        if shown != Some(waiting) {
+            // Whatever came together with the letter was typed without a look at what it would do.
+            terminal::discard_typed()?;
+            shown = Some(waiting);
+        }
         if is_closed() {
             return Ok(Choice::Quit);
         }
         if !terminal::is_typed_within(POLL)? {
             continue;
         }
-        let Event::Key(key) = event::read()? else { continue };
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('c') if is_control => return Ok(Choice::Quit),
-            KeyCode::Char('z') if is_control => {
+        let Some(key) = terminal::read_key()? else {
+            continue;
+        };
+        match effect(&key, waiting, &possible) {
+            Effect::Chosen(choice) => return Ok(choice),
+            Effect::Waiting(choice) => waiting = choice,
+            Effect::Suspend => {
                 screen.suspend()?;
+                shown = None;
             }
-            KeyCode::Char('l') if is_control => screen.repaint()?,
-            KeyCode::Enter | KeyCode::Esc => return Ok(Choice::Quit),
-            KeyCode::Char(letter) => {
-                let typed = letter.to_lowercase().to_string();
-                let possible = self::possible(page);
-                if let Some(choice) = Choice::read(&typed, &possible) {
-                    return Ok(choice);
-                }
-            }
-            _ => {}
+            Effect::Repaint => screen.repaint()?,
         }
+    }
+}
+
+/// The effect of a key on the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Chosen(Choice),
+    /// This choice waits for Enter, or none does.
+    Waiting(Option<Choice>),
+    Suspend,
+    Repaint,
+}
+
+/// Returns the effect of a key while `waiting` waits for Enter. A letter alone, which may be one of the view's keys, only
+/// chooses what changes nothing.
+fn effect(key: &KeyEvent, waiting: Option<Choice>, possible: &[Choice]) -> Effect {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('c') if is_control => Effect::Chosen(Choice::Quit),
+        KeyCode::Char('z') if is_control => Effect::Suspend,
+        KeyCode::Char('l') if is_control => Effect::Repaint,
+        KeyCode::Enter => Effect::Chosen(waiting.unwrap_or(Choice::Quit)),
+        KeyCode::Esc if waiting.is_none() => Effect::Chosen(Choice::Quit),
+        KeyCode::Char(letter) if !is_control => {
+            match Choice::read(&letter.to_lowercase().to_string(), possible) {
+                Some(choice @ (Choice::Diff | Choice::Log)) => Effect::Chosen(choice),
+                Some(Choice::Quit) if !letter.is_whitespace() => Effect::Chosen(Choice::Quit),
+                Some(Choice::Quit) | None => Effect::Waiting(None),
+                Some(choice) => Effect::Waiting(Some(choice)),
+            }
+        }
+        _ => Effect::Waiting(None),
     }
 }
 
@@ -124,6 +168,10 @@ mod tests {
     use ratatui::buffer::Cell;
 
     fn drawn(width: u16, height: u16) -> String {
+        drawn_with(None, width, height)
+    }
+
+    fn drawn_with(waiting: Option<Choice>, width: u16, height: u16) -> String {
         let page = Page {
             summary:
                 "\nadd-login: 3 of 3 stories are complete; 4 attempts, 8m 12s, $0.84\n  kept: 2@1\u{1b}[2J\n"
@@ -142,7 +190,7 @@ mod tests {
         };
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        page.draw(area, &mut buffer);
+        page.draw(waiting, area, &mut buffer);
         let rows = buffer.content.chunks(usize::from(width.max(1)));
         rows.map(|row| {
             let row: String = row.iter().map(Cell::symbol).collect();
@@ -169,5 +217,52 @@ Enter  later: git ralph finish"
             drawn(width, height);
         }
         assert!(drawn(40, 8).contains("Enter  later"), "{}", drawn(40, 8));
+    }
+
+    #[test]
+    fn what_waits_for_enter_is_shown() {
+        let shown = drawn_with(Some(Choice::Keep), 80, 12);
+        assert!(shown.contains("\n> k  keep     stay on"), "{shown}");
+        assert!(shown.contains("\nEnter  keep   Esc  back"), "{shown}");
+        assert!(!shown.contains("later"), "{shown}");
+    }
+
+    #[test]
+    fn no_key_alone_changes_anything() {
+        let all = [
+            Choice::Retry,
+            Choice::Skip,
+            Choice::Diff,
+            Choice::Log,
+            Choice::Cleanup,
+            Choice::Keep,
+            Choice::Quit,
+        ];
+        let press = |code, waiting| effect(&KeyEvent::new(code, KeyModifiers::NONE), waiting, &all);
+        let letters = (' '..='~').map(KeyCode::Char);
+        let others = [
+            KeyCode::Up,
+            KeyCode::Right,
+            KeyCode::Enter,
+            KeyCode::Esc,
+            KeyCode::Tab,
+        ];
+        for code in letters.chain(others) {
+            let changes = |effect| {
+                let harmless = [Choice::Quit, Choice::Diff, Choice::Log];
+                matches!(effect, Effect::Chosen(choice) if !harmless.contains(&choice))
+            };
+            assert!(!changes(press(code, None)), "{code:?}");
+            let confirmed = changes(press(code, Some(Choice::Keep)));
+            assert_eq!(confirmed, code == KeyCode::Enter, "{code:?}");
+        }
+        let keep = Some(Choice::Keep);
+        assert_eq!(press(KeyCode::Char('k'), None), Effect::Waiting(keep));
+        assert_eq!(press(KeyCode::Enter, keep), Effect::Chosen(Choice::Keep));
+        assert_eq!(press(KeyCode::Enter, None), Effect::Chosen(Choice::Quit));
+        // A key of the view that is none here takes the choice back.
+        assert_eq!(press(KeyCode::Up, keep), Effect::Waiting(None));
+        assert_eq!(press(KeyCode::Char('j'), keep), Effect::Waiting(None));
+        assert_eq!(press(KeyCode::Esc, keep), Effect::Waiting(None));
     }
 }

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 
 use self::draw::{Chosen, Scene, is_wide};
@@ -188,7 +188,7 @@ pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
         // Whatever has come, the screen is drawn again.
         drawn = None;
         while terminal::is_typed_within(Duration::ZERO)? {
-            if let Event::Key(key) = event::read()?
+            if let Some(key) = terminal::read_key()?
                 && let Some(left) = view.key(&key, &mut screen)?
             {
                 return Ok(left);

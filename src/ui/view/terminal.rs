@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{getpgrp, getsid};
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::{DefaultTerminal, Frame, Terminal, backend::CrosstermBackend};
@@ -36,6 +36,9 @@ pub fn is_there() -> bool {
 /// The longest time that a process of several threads may take to stop.
 const TO_STOP: Duration = Duration::from_millis(250);
 
+/// The longest time between the bytes of one key.
+const WITHIN_SEQUENCE: Duration = Duration::from_millis(50);
+
 /// Waits until something was typed, or the terminal has another size; returns false if nothing has happened in this time.
 ///
 /// # Errors
@@ -55,6 +58,71 @@ pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
     event::poll(Duration::ZERO)
+}
+
+/// Reads what was typed: a key, or none if it was something else.
+///
+/// The bytes of an arrow or of another key may come one by one, as over a slow line. What follows an Esc at once belongs
+/// to it: its letters are never taken as keys of their own, nor is a letter with Alt.
+///
+/// # Errors
+/// If the terminal cannot be read.
+pub(super) fn read_key() -> io::Result<Option<KeyEvent>> {
+    let Event::Key(key) = event::read()? else {
+        return Ok(None);
+    };
+    if key.kind == KeyEventKind::Release || key.modifiers.contains(KeyModifiers::ALT) {
+        return Ok(None);
+    }
+    if key.code != KeyCode::Esc {
+        return Ok(Some(key));
+    }
+    let mut sequence = Sequence::default();
+    while is_typed_within(WITHIN_SEQUENCE)? {
+        let ended = match event::read()? {
+            Event::Key(key) => sequence.ends_with(key.code),
+            _ => true,
+        };
+        if ended {
+            return Ok(None);
+        }
+    }
+    Ok((sequence == Sequence::default()).then_some(key))
+}
+
+/// Discards all that has been typed so far.
+///
+/// # Errors
+/// If the terminal cannot be read.
+pub(super) fn discard_typed() -> io::Result<()> {
+    while is_typed_within(Duration::ZERO)? {
+        event::read()?;
+    }
+    Ok(())
+}
+
+/// What has come after an Esc.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sequence {
+    #[default]
+    Begun,
+    /// After `[`, in the parameters.
+    Control,
+    /// After `O`, before the letter of the key.
+    Single,
+}
+
+impl Sequence {
+    /// Takes the next key; returns true if the sequence ends with it.
+    fn ends_with(&mut self, code: KeyCode) -> bool {
+        match (&self, code) {
+            (Self::Begun, KeyCode::Char('[')) => *self = Self::Control,
+            (Self::Begun, KeyCode::Char('O')) => *self = Self::Single,
+            (Self::Control, KeyCode::Char(' '..='?')) => {}
+            _ => return true,
+        }
+        false
+    }
 }
 
 /// The screen while the view has it.
@@ -173,4 +241,22 @@ fn println_out(line: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}");
     let _ = out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_letter_of_an_escape_sequence_is_a_key() {
+        for rest in ["[A", "[C", "OC", "[1;5C", "[200~", "c", "k", "[c"] {
+            let mut sequence = Sequence::default();
+            let ends: Vec<bool> = rest
+                .chars()
+                .map(|letter| sequence.ends_with(KeyCode::Char(letter)))
+                .collect();
+            let (last, before) = ends.split_last().unwrap();
+            assert!(*last && before.iter().all(|ended| !ended), "{rest}: {ends:?}");
+        }
+    }
 }

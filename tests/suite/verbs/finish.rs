@@ -119,16 +119,23 @@ fn without_a_choice_and_a_terminal_nothing_is_done() {
 fn on_a_terminal_the_choice_is_asked_for() {
     let sandbox = half_way();
     let state = sandbox.state();
-    let output = sandbox.ralph_cmd(&["finish"]).typing("what?\n\n").run();
-    output
-        .exits(0)
-        .says("1 of 3 stories are complete")
-        .says("return to main");
+    let question = "[q]uit: ";
+    let answers = [(question, "what?\n"), (question, "\n")];
+    let seen = sandbox.ralph_cmd(&["finish"]).answering(&answers).exits(0).stdout;
+    for words in ["1 of 3 stories are complete", "return to main"] {
+        assert!(seen.contains(words), "{words:?} in {seen}");
+    }
     assert_eq!(sandbox.state(), state);
-    sandbox.ralph_cmd(&["finish"]).typing("c\n").run().exits(0);
+    sandbox
+        .ralph_cmd(&["finish"])
+        .answering(&[(question, "c\n")])
+        .exits(0);
     assert!(!has_branch(&sandbox));
     let sandbox = half_way();
-    sandbox.ralph_cmd(&["finish"]).typing("keep\n").run().exits(0);
+    sandbox
+        .ralph_cmd(&["finish"])
+        .answering(&[(question, "keep\n")])
+        .exits(0);
     assert!(has_branch(&sandbox));
     assert_eq!(sandbox.status()["phase"], "finished");
 }

@@ -144,6 +144,8 @@ fn a_whole_change_is_done_by_keys_alone() {
         "{seen}"
     );
     tmux.keys(&["c"]);
+    tmux.sees("Enter  cleanup   Esc  back");
+    tmux.keys(&["Enter"]);
     let seen = tmux.sees("finished: on main again");
     assert!(seen.contains("3 of 3 stories are complete"), "{seen}");
     tmux.is_right();
@@ -229,8 +231,37 @@ fn a_loop_that_ended_while_it_was_watched_is_finished_there() {
     tmux.sees("complete (f: finish)");
     tmux.keys(&["f"]);
     tmux.sees("k  keep");
+    // A key of the view alone closes nothing.
     tmux.keys(&["k"]);
+    tmux.sees("> k  keep");
+    tmux.keys(&["Up"]);
+    tmux.sees("Enter  later");
+    tmux.keys(&["k"]);
+    tmux.sees("Enter  keep   Esc  back");
+    tmux.keys(&["Enter"]);
     tmux.sees("finished: on ralph/add-login, with its commits");
+    tmux.is_right();
+}
+
+#[test]
+fn keys_of_the_view_are_no_answer_to_the_question_after_it() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 100, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    tmux.types(&format!("git ralph run {CHANGE} --view -- {agent}"));
+    tmux.sees("hello from 1");
+    // Keys come in all the time, before the question and after it.
+    fs::write(&go, "").unwrap();
+    for _ in 0..40 {
+        tmux.keys(&["k", "Right", "k", "Up"]);
+    }
+    tmux.sees("c  cleanup");
+    assert_eq!(sandbox.status()["phase"], "complete");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/add-login");
+    tmux.keys(&["q"]);
+    tmux.sees("git ralph finish --cleanup add-login");
     tmux.is_right();
 }
 
