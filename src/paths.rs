@@ -44,6 +44,19 @@ impl<'de> Deserialize<'de> for WorkTreePath {
     }
 }
 
+/// Returns whether a path, relative to the top of a work tree, stays in it by its own words, and out of git's directory.
+/// Records in files are not believed to have only such paths.
+#[must_use]
+pub fn is_of_work_tree(path: &[u8]) -> bool {
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    let mut parts = path.split(|byte| *byte == b'/');
+    let is_name = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
+    !path
+        .get(..4)
+        .is_some_and(|first| first.eq_ignore_ascii_case(b".git") && matches!(path.get(4), None | Some(b'/')))
+        && parts.all(is_name)
+}
+
 /// Returns the first few paths as text, for a message, and how many more there are.
 #[must_use]
 pub fn first_few<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<String> {
@@ -102,6 +115,38 @@ pub fn percent_decode(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_of_the_work_tree_leads_neither_out_of_it_nor_into_gits_directory() {
+        for path in [
+            "a",
+            "a/",
+            "a/b.c",
+            ".gitignore",
+            "a/.git",
+            ".github/x",
+            "..a",
+            "a/..b",
+        ] {
+            assert!(is_of_work_tree(path.as_bytes()), "{path}");
+        }
+        for path in [
+            "",
+            "/",
+            "/a",
+            "..",
+            "../a",
+            "a/../b",
+            "a//b",
+            "./a",
+            ".git",
+            ".git/config",
+            ".GIT/hooks",
+            ".git/",
+        ] {
+            assert!(!is_of_work_tree(path.as_bytes()), "{path}");
+        }
+    }
 
     #[test]
     fn a_message_names_five_and_counts_the_others() {

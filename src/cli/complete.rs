@@ -289,7 +289,7 @@ impl Place {
 
     /// Returns the stories of a loop, as far as they are known without a command of the user's.
     fn stories(&self, state: &State) -> Vec<Known> {
-        if state.source.commands.is_none() {
+        if !state.source.is_by_command() {
             let listed = self.runtime.block_on(listing_of(state, &self.repo.top));
             let stories = listed.map(|listing| listing.stories).unwrap_or_default();
             return stories.into_iter().map(Known::from).collect();

@@ -2,7 +2,8 @@
 
 use crate::engine::Context;
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::stories::{Upcoming, upcoming, wanted};
+use crate::engine::stories::{Upcoming, upcoming};
+use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::names::Change;
 use crate::settings::Settings;

@@ -9,7 +9,7 @@ use super::{
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
-use crate::engine::stories::wanted;
+use crate::engine::story_source::wanted;
 use crate::engine::{
     self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, adopt, agent_of,
     refuse_inside_attempt, start,

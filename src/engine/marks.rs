@@ -27,7 +27,7 @@ pub(super) async fn mark_done(
         Mark::Never => {}
     }
     tell_others(open, story, before, &listing);
-    if settings.mark == Mark::Auto && open.state.source.commands.is_none() {
+    if settings.mark == Mark::Auto && !open.state.source.is_by_command() {
         tick_again(open, story, before, &listing)?;
     }
     let skipped = &open.state.progress.skipped;
@@ -96,10 +96,6 @@ pub(super) async fn mark_in_source(
         // A command that fails is not the agent's fault: the work gets its checkpoint, and a story that is still open
         // then stops the loop.
         Some(found) => {
-            let mut commands = commands.clone();
-            if let Some(line) = open.context.configuration.given("ralph.donecommand") {
-                commands.done = (!line.is_empty()).then(|| line.to_owned());
-            }
             if let Err(error) = commands.tell(&top, News::Done, found, &env).await {
                 open.tell(error.to_string());
             }

@@ -35,6 +35,7 @@ pub(crate) mod step_refusal;
 pub(crate) mod steps;
 pub mod stories;
 pub(crate) mod story_refusal;
+pub mod story_source;
 pub mod travel;
 pub mod unmarked_stories;
 mod users_head;

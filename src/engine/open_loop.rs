@@ -7,6 +7,7 @@ use super::Context;
 use super::lifecycle_hooks::table::Hook;
 use super::position::{self, Position, View};
 use super::progress::Refusal;
+use super::story_source::take_commands;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
@@ -18,7 +19,9 @@ use crate::git::{DiffSize, Head, operations_in_progress};
 use crate::names::{Change, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::user_refs::OwnMove;
-use crate::protect::{AttemptRecord, Moment, Savepoint, Site, StashList, UserRefs, switched_off_filters};
+use crate::protect::{
+    AttemptRecord, Held, Moment, Savepoint, Site, StashList, UserRefs, switched_off_filters,
+};
 use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::{Effect, Lock, Progress, State, Store};
@@ -40,6 +43,10 @@ pub struct Loop<'o> {
     pub(super) refs_before: Option<UserRefs>,
     /// The stash before that attempt, for the same reason.
     pub(super) stash_before: Option<StashList>,
+    /// The part of the record of the attempt that this process runs that decides what is run after it.
+    pub(super) held: Option<Held>,
+    /// True while what a killed git-ralph left is completed: all that is known of it comes from files.
+    pub(super) is_recovering: bool,
     /// The moves of refs that the guard saw the attempt make.
     pub(super) own_moves: Vec<OwnMove>,
     dir: PathBuf,
@@ -48,7 +55,8 @@ pub struct Loop<'o> {
 
 impl<'o> Loop<'o> {
     /// Builds an open loop from its parts; nothing is known of the repository yet.
-    pub(super) fn new(mut context: Context<'o>, state: State, store: Store, lock: Lock) -> Self {
+    pub(super) fn new(mut context: Context<'o>, mut state: State, store: Store, lock: Lock) -> Self {
+        take_commands(&mut state, &context.configuration.settings);
         let git = &mut context.repo.git;
         *git = git.clone().with_index(state.strategy.loop_index(&store.dir()));
         Self {
@@ -61,6 +69,8 @@ impl<'o> Loop<'o> {
             due: Vec::new(),
             refs_before: None,
             stash_before: None,
+            held: None,
+            is_recovering: false,
             own_moves: Vec::new(),
             _lock: lock,
         }

@@ -7,6 +7,7 @@ use super::own_work_tree::go_to_own;
 use super::position::View;
 use super::steps::revert::Undoing;
 use super::steps::{abort, adopt, checkpoint, close, finish, leave, restore, revert, start};
+use super::story_source::take_commands;
 use super::{Context, Loop, stash};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
@@ -38,12 +39,17 @@ pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<
     let mut open = Loop::new(context, state, store, lock);
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
-    mend_position(&mut open).await?;
+    // After an attempt, no git runs before its own files are restored.
+    if open.state.progress.phase != Phase::Running || open.state.intent.is_some() {
+        mend_position(&mut open).await?;
+    }
     // After an attempt, git's own files are restored first.
     if open.state.progress.phase != Phase::Running {
         open.switch_off_foreign_filters().await?;
     }
+    open.is_recovering = true;
     Box::pin(recover(&mut open)).await?;
+    open.is_recovering = false;
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
         let removed = remove_stale_locks(open.site(), &open.state.change).await?;
@@ -120,6 +126,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         .into());
     };
     allow_retries(&context, &mut state);
+    take_commands(&mut state, &context.configuration.settings);
     let is_leaving = state.linked.as_ref().is_some_and(|linked| linked.leaving);
     let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running || is_leaving;
     let place = state.worktree.as_path();
@@ -167,14 +174,31 @@ async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Forgets the commands that the state has from the command line that began the loop: the attempt could write it.
+fn forget_typed_commands(open: &mut Loop<'_>) -> Result<(), Error> {
+    let configured = &open.context.configuration.settings;
+    let forgotten = open.state.settings.forget_commands(configured);
+    if forgotten.is_empty() {
+        return Ok(());
+    }
+    open.save()?;
+    open.tell(format!(
+        "git-ralph was killed during an attempt, which could have written what the loop was begun with: no longer used is {}",
+        forgotten.join(", ")
+    ));
+    Ok(())
+}
+
 /// Ends an attempt whose git-ralph died: stops its processes, keeps its work, and undoes it.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     end_orphans(open).await?;
+    forget_typed_commands(open)?;
     let (record, mut recorder) = open.attempt_record();
     if record.repair_after_crash(&mut recorder).await? {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks = None;
     }
+    mend_position(open).await?;
     open.switch_off_foreign_filters().await?;
     if open.state.running.as_ref().is_some_and(|running| running.by_hand) {
         return forget_what_was_said(open);
@@ -215,8 +239,8 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
 /// a person's, and stays.
 fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (site, state, _) = open.parts();
-    story_backup::put_back_judged(site, &state.source)?;
+    let (site, state, mut recorder) = open.parts();
+    story_backup::put_back_cut_off(site, &state.source, &mut recorder)?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.running = None;

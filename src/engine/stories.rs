@@ -9,11 +9,10 @@ use super::watch::{self, Who};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::git::{Head, Repo};
-use crate::names::Change;
 use crate::protect::story_backup;
-use crate::settings::{Mark, Settings, to_std};
+use crate::settings::Mark;
 use crate::state::{Completed, Listed, Phase, State};
-use crate::stories::{Commands, Listing, SourceError, Story, Wanted, not_listed};
+use crate::stories::{Listing, SourceError, Story, not_listed};
 
 /// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,24 +97,6 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
         Upcoming::Blocked(_) | Upcoming::Nothing => None,
     };
     Listed { done, total, next }
-}
-
-/// Returns the settings for the place of a change's stories; `below_top` is the current directory relative to the top.
-#[must_use]
-pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted {
-    Wanted {
-        stories: settings.stories.clone(),
-        below_top: below_top.to_owned(),
-        adapter: settings.adapter.clone(),
-        commands: settings.stories_command.clone().map(|stories| Commands {
-            change: change.to_string(),
-            stories,
-            done: settings.done_command.clone(),
-            closed: settings.closed_command.clone(),
-            limit: to_std(settings.command_timeout).as_secs().max(1),
-            env: Vec::new(),
-        }),
-    }
 }
 
 /// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those
@@ -212,7 +193,7 @@ pub(super) fn follow_source(open: &mut Loop<'_>) {
 /// else from the last checkpoint. Returns `None` if neither has the list.
 pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listing>, Error> {
     let source = &open.state.source;
-    if source.commands.is_some() {
+    if source.is_by_command() {
         return Ok(None);
     }
     let bytes = match story_backup::before_attempt(open.site()) {

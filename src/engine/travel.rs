@@ -160,6 +160,7 @@ pub fn state(state: &State, text: &PublicText) -> State {
                     .map(|gate| program_of(gate).to_owned())
                     .collect(),
             },
+            unproven: Vec::new(),
         },
         source: Source {
             adapter: source.adapter,

@@ -12,7 +12,7 @@ use crate::stories::{Listing, Story};
 
 /// Finds the story of this list that belongs to this checkpoint. A tracker's ids remain when titles change.
 fn find<'l>(state: &State, listing: &'l Listing, done: &Completed) -> Option<&'l Story> {
-    let by_id = state.source.commands.is_some();
+    let by_id = state.source.is_by_command();
     let mut stories = listing.stories.iter();
     stories.find(|story| story.id == done.id && (by_id || story.title == done.title))
 }
@@ -43,7 +43,7 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
             change: state.change.to_string(),
             story: done.id.clone(),
             source_file: state.source.path.clone(),
-            by_command: state.source.commands.is_some() && state.settings.mark == Mark::Auto,
+            by_command: state.source.is_by_command() && state.settings.mark == Mark::Auto,
         }
         .into()),
     }
@@ -63,7 +63,6 @@ pub(super) async fn require_marks(
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
         // A command may change files, which belong to the branch.
         open.position().await?.require_on_branch(&open.state)?;
-        take_mended_command(open);
         let told = tell_again(open, &listing).await;
         open.view.drop_all();
         listing = stories::read_list(open).await?;
@@ -106,17 +105,4 @@ async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Vec<Completed> {
         }
     }
     told
-}
-
-/// Replaces the loop's own command, which does not work, permanently by one that was set since, unless the command line
-/// names one for this step.
-fn take_mended_command(open: &mut Loop<'_>) {
-    let configuration = &open.context.configuration;
-    let set = &configuration.settings.done_command;
-    if let Some(commands) = &mut open.state.source.commands
-        && configuration.given("ralph.donecommand").is_none()
-        && set.is_some()
-    {
-        commands.done.clone_from(set);
-    }
 }

@@ -53,7 +53,7 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     let is_needed = match who {
         Who::Gates => true,
         Who::Hook => open.state.is_live(),
-        Who::Tracker | Who::Closed => open.state.source.commands.is_some(),
+        Who::Tracker | Who::Closed => open.state.source.is_by_command(),
     };
     if !is_needed {
         return Ok(None);

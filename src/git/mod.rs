@@ -48,7 +48,7 @@ pub use layout::{LayoutHead, RepoLayout, git_directories};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
 pub use objects::StagedEntry;
 pub use operations::{clear_operations, operations_in_progress};
-pub use own_files::{OwnFiles, PutBack};
+pub use own_files::{OwnFiles, PutBack, Runs};
 pub use patches::{DiffSize, FileStat};
 pub use ref_file::{RefFile, last_logged};
 pub use ref_values::RefValues;

@@ -1,6 +1,7 @@
 //! Keeps settings that were added to a configuration file during an attempt when the rest is undone: those that by
 //! themselves make git neither run nor send anything.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::command::{Git, GitError};
@@ -33,6 +34,31 @@ impl Git {
         Ok(kept)
     }
 
+    /// Returns whether the configuration file `recorded` has a setting that can make git run or send something, or a
+    /// command of git-ralph's, and that the file `present` does not have; also if git cannot read `recorded`.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn adds_what_runs(&self, recorded: &Path, present: &Path) -> Result<bool, GitError> {
+        // In a directory without a repository: the present configuration may be one that git cannot read.
+        let git = Self::at(Path::new("/"));
+        let args = |file: &'_ Path| {
+            ["-z", "--no-includes", "--file"]
+                .map(OsString::from)
+                .into_iter()
+                .chain([file.as_os_str().to_owned(), "--list".into()])
+                .collect::<Vec<_>>()
+        };
+        if git.cmd("config", args(recorded)).any_exit().await?.code != Some(0) {
+            return Ok(true);
+        }
+        let (was, is) = (git.settings_in(present).await?, git.settings_in(recorded).await?);
+        Ok(is.iter().any(|(key, value)| {
+            let is_there = was.iter().any(|(other, there)| other == key && there == value);
+            !is_there && !runs_nothing(key)
+        }))
+    }
+
     /// Reads the settings of one file, without included files; returns none if git cannot read it.
     async fn settings_in(&self, file: &Path) -> Result<Vec<Setting>, GitError> {
         let args = [
@@ -52,6 +78,68 @@ impl Git {
         Ok(entries.map(setting).collect())
     }
 }
+
+/// Returns whether a setting, whatever its value, makes git neither run nor send anything. Only those are listed that are
+/// certain, and usual in the configuration of a repository.
+fn runs_nothing(key: &str) -> bool {
+    let Some((section, name)) = key.rsplit_once('.') else {
+        return false;
+    };
+    match section.split_once('.').map_or(section, |(section, _)| section) {
+        "user" | "author" | "committer" => matches!(name, "name" | "email"),
+        "branch" => matches!(name, "remote" | "merge" | "rebase" | "description"),
+        "core" => CORE.contains(&name),
+        "extensions" => matches!(name, "objectformat" | "refstorage"),
+        "color" | "advice" | "init" | "status" => true,
+        "ralph" => section == "ralph" && LIMITS.contains(&name),
+        _ => false,
+    }
+}
+
+/// Settings of the section `core` that run nothing.
+const CORE: &[&str] = &[
+    "abbrev",
+    "autocrlf",
+    "bare",
+    "checkstat",
+    "eol",
+    "filemode",
+    "ignorecase",
+    "logallrefupdates",
+    "precomposeunicode",
+    "protecthfs",
+    "protectntfs",
+    "quotepath",
+    "repositoryformatversion",
+    "safecrlf",
+    "sharedrepository",
+    "sparsecheckout",
+    "sparsecheckoutcone",
+    "splitindex",
+    "symlinks",
+    "trustctime",
+    "untrackedcache",
+];
+
+/// git-ralph's own settings that are no commands.
+const LIMITS: &[&str] = &[
+    "commandtimeout",
+    "guard",
+    "idletimeout",
+    "keepattempts",
+    "mark",
+    "maxattempts",
+    "maxcost",
+    "maxduration",
+    "maxretries",
+    "maxwait",
+    "onfailure",
+    "retryoutput",
+    "strategy",
+    "timeout",
+    "verifytimeout",
+    "view",
+];
 
 /// Returns the harmless settings that `is` has and `was` does not: remotes with a new name, and what tools note about
 /// branches.

@@ -1,5 +1,5 @@
 //! Git's own files that an agent can use to hide work or to change what git does: configuration,
-//! exclude and attribute rules, sparse-checkout patterns, hooks.
+//! exclude and attribute rules, sparse-checkout patterns, hooks, the place of the common directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::discover::Repo;
+use super::hooks::OWN_DIRECTORY;
 use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
 
 /// The content of those files of one repository at one moment, by path. A symlink is stored as its target's name:
@@ -38,9 +39,22 @@ pub struct PutBack {
     pub instead: Option<PathBuf>,
 }
 
+/// A file that the restored state has, and that makes git run something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runs {
+    /// Its name in a copy.
+    pub name: PathBuf,
+    /// Its path in the repository.
+    pub path: PathBuf,
+    /// True if it is a configuration file, which may run nothing.
+    pub is_config: bool,
+}
+
 /// Files, and directories with files, that are recorded in a git directory.
-const FILES: [&str; 2] = ["config", "config.worktree"];
-const DIRECTORIES: [&str; 2] = ["info", "hooks"];
+const FILES: [&str; 3] = ["config", "config.worktree", "commondir"];
+const DIRECTORIES: [&str; 3] = ["info", "hooks", OWN_DIRECTORY];
+/// The only one of the directories whose files run nothing by themselves.
+const RULES: &str = "info";
 
 /// Directories of a saved copy: for the files of the common git directory, and for those of a linked work
 /// tree.
@@ -102,12 +116,39 @@ impl OwnFiles {
         }
     }
 
-    /// Restores the repository's files to this state; replaced files go to `trash`, a directory of its own. Returns the
-    /// files that differed.
+    /// Returns the files that [`OwnFiles::restore`] would write and that can make git run something.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn would_run(&self, repo: &Repo) -> Result<Vec<Runs>, GitError> {
+        let now = Self::read(repo)?;
+        let is_written = |(name, was): &(&PathBuf, &Entry)| {
+            matches!(was, Entry::File { .. } | Entry::Link(_)) && now.0.get(*name) != Some(was)
+        };
+        let runs = |(name, _): (&PathBuf, &Entry)| {
+            let mut parts = name.iter().skip(1);
+            (parts.next() != Some(RULES.as_ref())).then(|| Runs {
+                path: in_repository(repo, name),
+                is_config: name.file_name().is_some_and(|file| file != "commondir")
+                    && name.iter().count() == 2
+                    && matches!(self.0.get(name), Some(Entry::File { .. })),
+                name: name.clone(),
+            })
+        };
+        Ok(self.0.iter().filter(is_written).filter_map(runs).collect())
+    }
+
+    /// Restores the repository's files to this state, except those of these names; replaced files go to `trash`, a
+    /// directory of its own. Returns the files that differed.
     ///
     /// # Errors
     /// If a file cannot be read, moved or written.
-    pub fn restore(&self, repo: &Repo, trash: &Path) -> Result<Vec<PutBack>, GitError> {
+    pub fn restore(
+        &self,
+        repo: &Repo,
+        trash: &Path,
+        except: &BTreeSet<PathBuf>,
+    ) -> Result<Vec<PutBack>, GitError> {
         let now = Self::read(repo)?;
         let mut differed = Vec::new();
         let mut moved: Vec<&Path> = Vec::new();
@@ -118,7 +159,7 @@ impl OwnFiles {
             if moved.iter().any(|dir| name.starts_with(dir)) {
                 is = None;
             }
-            if was == is || (was.is_none() && !is_ever_ours(name, is)) {
+            if was == is || (was.is_none() && !is_ever_ours(name, is)) || except.contains(name) {
                 continue;
             }
             let path = in_repository(repo, name);

@@ -235,7 +235,7 @@ pub fn is_driven(store: &Store) -> bool {
 /// Returns the ids and titles of a loop's stories, and whether each is complete. A list that a command prints is not
 /// asked for: whoever looks runs nothing.
 pub async fn stories_of(state: &State) -> Vec<(String, String, bool)> {
-    if state.source.commands.is_some() || state.progress.phase == Phase::Finished {
+    if state.source.is_by_command() || state.progress.phase == Phase::Finished {
         return Vec::new();
     }
     let listing = listing_of(state, state.worktree.as_path()).await;

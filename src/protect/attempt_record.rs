@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use super::records::Records;
 use super::{
-    OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, ignored_files, index_flags,
-    linked_work_trees, locks, permissions, stash_list, story_backup, user_refs, users_index,
+    ControlFiles, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, foreign_filters,
+    ignored_files, index_flags, linked_work_trees, locks, permissions, stash_list, story_backup, user_refs,
+    users_index,
 };
 use crate::events::Notices;
 use crate::fs::file_error;
@@ -17,6 +18,13 @@ use crate::stories::Source;
 
 /// The name of an attempt as the subject of a message.
 const ATTEMPT: &str = "the attempt";
+
+/// The part of the record that decides what is run after the attempt, as this process holds it: what is in the loop's
+/// directory, the attempt can write.
+pub(crate) struct Held {
+    control: ControlFiles,
+    filters: foreign_filters::Known,
+}
 
 /// The record of an attempt, in the loop's directory.
 pub(crate) struct AttemptRecord<'a> {
@@ -37,12 +45,12 @@ pub(crate) struct AttemptRecord<'a> {
 }
 
 impl AttemptRecord<'_> {
-    /// Takes the record, and returns the user's refs in it: those that are known, else git is asked for them during the
-    /// one scan of the work tree.
+    /// Takes the record, and returns what has to be held of it, and the user's refs in it: those that are known, else
+    /// git is asked for them during the one scan of the work tree.
     ///
     /// # Errors
     /// If something cannot be read, or the record cannot be written.
-    pub async fn take(&self, known: Option<UserRefs>) -> Result<UserRefs, ProtectError> {
+    pub async fn take(&self, known: Option<UserRefs>) -> Result<(Held, UserRefs), ProtectError> {
         story_backup::take(self.site, self.source)?;
         let read_refs = async {
             match known {
@@ -53,10 +61,13 @@ impl AttemptRecord<'_> {
         let ((), refs) = tokio::try_join!(ignored_files::record(self.site), read_refs)?;
         Records::of(self.site).settle_hidden()?;
         linked_work_trees::record(self.site)?;
-        control_files::save(self.site)?;
+        let held = Held {
+            control: control_files::save(self.site)?,
+            filters: foreign_filters::known(self.site)?,
+        };
         users_index::take(self.site)?;
         refs.record(self.site.dir)?;
-        Ok(refs)
+        Ok((held, refs))
     }
 
     /// Tells if the checkpoints hang on the loop's own branch.
@@ -65,19 +76,19 @@ impl AttemptRecord<'_> {
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
-    /// index. Returns whether control files had changed: values read from them before may have been the attempt's.
+    /// index. Returns whether control files had changed: values read from them before may have been the attempt's. `held`
+    /// is missing if another process took the record.
     ///
     /// # Errors
     /// If something cannot be repaired.
-    pub async fn repair(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair(&self, held: Option<Held>, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let top = &self.site.repo.top;
         if !top.exists() {
             fs::create_dir_all(top).map_err(|source| file_error("make", top, source))?;
             notices.tell("the work tree was deleted; its directory is made anew".to_owned());
         }
-        self.mend_position(notices).await?;
-        let changed = self.repair_control_files(notices).await?;
+        let changed = self.repair_gits_files(held, notices).await?;
         let removed = locks::remove_stale(self.site, self.change).await?;
         if changed {
             self.repair_index(notices).await?;
@@ -110,8 +121,11 @@ impl AttemptRecord<'_> {
     /// As [`AttemptRecord::repair`].
     pub async fn repair_after_crash(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
-        self.mend_position(notices).await?;
-        let changed = self.repair_control_files(notices).await?;
+        let changed = self.repair_gits_files(None, notices).await?;
+        // The attempt could write it. What a person does by hand is no attempt of an agent's.
+        if self.checkpoint.has_own_inventory {
+            foreign_filters::forget(self.site)?;
+        }
         locks::remove_stale(self.site, self.change).await?;
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         users_index::put_back(self.site).await?;
@@ -119,12 +133,16 @@ impl AttemptRecord<'_> {
     }
 
     /// Restores git's own files; returns whether any had changed. An agent's changes to them must not influence its own
-    /// verdict.
+    /// verdict. Without `held`, nothing that can run something is installed from the copy in the loop's directory.
     ///
     /// # Errors
-    /// If a file cannot be moved or written.
-    pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
-        let Some(before) = control_files::load(self.site)? else {
+    /// As [`ControlFiles::restore`].
+    pub async fn repair_control_files(
+        &self,
+        held: Option<Held>,
+        notices: &mut dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let Some(before) = self.control_before(held)? else {
             return Ok(false);
         };
         let trash = self.control_trash();
@@ -133,6 +151,38 @@ impl AttemptRecord<'_> {
             .await?;
         control_files::forget(self.site)?;
         Ok(changed)
+    }
+
+    /// Restores git's own files, then HEAD and the loop's branch, before any git runs that reads the attempt's
+    /// configuration; returns whether git's own files had changed.
+    async fn repair_gits_files(
+        &self,
+        held: Option<Held>,
+        notices: &mut dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let Some(before) = self.control_before(held)? else {
+            self.mend_position(notices).await?;
+            return Ok(false);
+        };
+        let trash = self.control_trash();
+        let differed = before.put_back(self.site, ATTEMPT, &trash, notices).await?;
+        self.mend_position(notices).await?;
+        before
+            .settle(self.site, &self.checkpoint, &differed, ATTEMPT, notices)
+            .await?;
+        control_files::forget(self.site)?;
+        Ok(!differed.is_empty())
+    }
+
+    /// Returns git's own files from before the attempt: as this process held them, else from the copy.
+    fn control_before(&self, held: Option<Held>) -> Result<Option<ControlFiles>, ProtectError> {
+        match held {
+            Some(Held { control, filters }) => {
+                foreign_filters::write(self.site, &filters)?;
+                Ok(Some(control))
+            }
+            None => control_files::load(self.site),
+        }
     }
 
     /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.

@@ -9,7 +9,7 @@ use super::trash::free_name;
 use super::{ProtectError, Savepoint, Site, hidden_files};
 use crate::events::Notices;
 use crate::fs::remove_file;
-use crate::git::{OwnFiles, PutBack, Shallow};
+use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 
 /// Name of the copy of git's own files in the loop's directory.
 const OWN_FILES: &str = "git-files";
@@ -20,6 +20,9 @@ const SHALLOW: &str = "shallow-before";
 pub(crate) struct ControlFiles {
     files: OwnFiles,
     shallow: Shallow,
+    /// True if they come from the copy in the loop's directory, which the attempt could write: it proves nothing, and
+    /// nothing that can run something is installed from it.
+    is_copy: bool,
 }
 
 impl ControlFiles {
@@ -31,6 +34,7 @@ impl ControlFiles {
         Ok(Self {
             files: OwnFiles::read(site.repo)?,
             shallow: Shallow::read(&site.repo.shallow_file()),
+            is_copy: false,
         })
     }
 
@@ -38,7 +42,7 @@ impl ControlFiles {
     /// directory `trash`, or to the next free directory of such a name.
     ///
     /// # Errors
-    /// If a file cannot be moved or written.
+    /// As [`ControlFiles::put_back`].
     pub async fn restore(
         &self,
         site: Site<'_>,
@@ -47,8 +51,27 @@ impl ControlFiles {
         trash: &Path,
         notices: &mut dyn Notices,
     ) -> Result<bool, ProtectError> {
-        let repo = site.repo;
-        let differed = self.files.restore(repo, &free_name(trash))?;
+        let differed = self.put_back(site, who, trash, notices).await?;
+        self.settle(site, checkpoint, &differed, who, notices).await?;
+        Ok(!differed.is_empty())
+    }
+
+    /// Restores the files themselves, as [`ControlFiles::restore`] does, before any git reads them; returns those that
+    /// had changed.
+    ///
+    /// # Errors
+    /// If a file cannot be moved or written; [`ProtectError::Unproven`] if a person has to decide about some of them: the
+    /// others are restored.
+    pub async fn put_back(
+        &self,
+        site: Site<'_>,
+        who: &str,
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<Vec<PutBack>, ProtectError> {
+        let unproven = self.unproven(site).await?;
+        let names = unproven.iter().map(|runs| runs.name.clone()).collect();
+        let differed = self.files.restore(site.repo, &free_name(trash), &names)?;
         for PutBack { path, instead } in &differed {
             let path = path.display();
             // A person or an editor may have written the file as well.
@@ -60,11 +83,34 @@ impl ControlFiles {
                 None => format!("{path} was removed during {who}; it is put back"),
             });
         }
+        if unproven.is_empty() {
+            return Ok(differed);
+        }
+        let copy = site.file(OWN_FILES);
+        let files = unproven.into_iter();
+        Err(ProtectError::Unproven(
+            files.map(|runs| (runs.path, copy.join(runs.name))).collect(),
+        ))
+    }
+
+    /// Keeps what is harmless of the replaced files, and restores the history that git shows.
+    ///
+    /// # Errors
+    /// If git fails.
+    pub async fn settle(
+        &self,
+        site: Site<'_>,
+        checkpoint: &Savepoint,
+        differed: &[PutBack],
+        who: &str,
+        notices: &mut dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let repo = site.repo;
         let (config, rules) = (
             repo.common_dir.join("config"),
             repo.common_dir.join("info/exclude"),
         );
-        for PutBack { path, instead } in &differed {
+        for PutBack { path, instead } in differed {
             let Some(instead) = instead.as_ref().filter(|file| file.is_file()) else {
                 continue;
             };
@@ -84,15 +130,31 @@ impl ControlFiles {
                  shows all of it again"
             ));
         }
-        Ok(!differed.is_empty())
+        Ok(())
+    }
+
+    /// Returns the files that only the copy has in this form and that can run something.
+    async fn unproven(&self, site: Site<'_>) -> Result<Vec<Runs>, ProtectError> {
+        let mut unproven = Vec::new();
+        if !self.is_copy {
+            return Ok(unproven);
+        }
+        for runs in self.files.would_run(site.repo)? {
+            let recorded = site.file(OWN_FILES).join(&runs.name);
+            if !runs.is_config || site.repo.git.adds_what_runs(&recorded, &runs.path).await? {
+                unproven.push(runs);
+            }
+        }
+        Ok(unproven)
     }
 }
 
-/// Keeps a copy before an attempt.
-pub(super) fn save(site: Site<'_>) -> Result<(), ProtectError> {
+/// Reads the files before an attempt, and keeps a copy for the case that git-ralph is killed.
+pub(super) fn save(site: Site<'_>) -> Result<ControlFiles, ProtectError> {
     let now = ControlFiles::read(site)?;
     now.shallow.write(&site.file(SHALLOW))?;
-    Ok(now.files.save(&site.file(OWN_FILES))?)
+    now.files.save(&site.file(OWN_FILES))?;
+    Ok(now)
 }
 
 /// Loads the copy from before the attempt, if there is one.
@@ -104,6 +166,7 @@ pub(super) fn load(site: Site<'_>) -> Result<Option<ControlFiles>, ProtectError>
     Ok(Some(ControlFiles {
         files: OwnFiles::load(&copy)?,
         shallow: Shallow::read(&site.file(SHALLOW)),
+        is_copy: true,
     }))
 }
 

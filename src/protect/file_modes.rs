@@ -11,6 +11,7 @@ use super::moment::Moment;
 use super::records::{IGNORES_MODES, MODES, Records};
 use super::stat_changes::directories;
 use crate::fs::{FileError, file_error, umask_now};
+use crate::paths::is_of_work_tree;
 
 /// Permissions by path; for files including the set-id and sticky bits.
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
@@ -86,7 +87,8 @@ impl Records {
             let mode = parts
                 .next()
                 .and_then(|mode| u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok());
-            if let (Some(mode), Some(path)) = (mode, parts.next()) {
+            let path = parts.next().filter(|path| is_of_work_tree(path));
+            if let (Some(mode), Some(path)) = (mode, path) {
                 modes.insert(path.to_vec(), mode);
             }
         }

@@ -10,6 +10,7 @@ use std::path::Path;
 use super::records::{Paths, Records};
 use super::{ProtectError, Site};
 use crate::events::Notices;
+use crate::fs::remove_file;
 use crate::git::index_file::{GITLINK, IndexFile};
 use crate::git::{Git, GitError, git_directories};
 use crate::paths::first_few;
@@ -32,6 +33,29 @@ pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
         Records::of(site).save_paths(FILTERS, &named)?;
     }
     Ok(())
+}
+
+/// The filters that are known to be the user's; none in a loop without submodules.
+pub(super) struct Known(Option<Paths>);
+
+/// Reads the record before an attempt, which can write it.
+pub(super) fn known(site: Site<'_>) -> Result<Known, ProtectError> {
+    let records = Records::of(site);
+    let known = records.knows(FILTERS).then(|| records.paths(FILTERS));
+    Ok(Known(known.transpose()?))
+}
+
+/// Writes the record again after an attempt.
+pub(super) fn write(site: Site<'_>, known: &Known) -> Result<(), ProtectError> {
+    match &known.0 {
+        Some(known) => Ok(Records::of(site).save_paths(FILTERS, known)?),
+        None => forget(site),
+    }
+}
+
+/// Forgets the record: from now on, every filter in the configuration of a submodule is unknown.
+pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+    Ok(remove_file(&Records::of(site).dir.join(FILTERS))?)
 }
 
 /// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
@@ -70,7 +94,7 @@ pub(crate) async fn switched_off(
     }
     if !told.is_empty() {
         notices.tell(format!(
-            "filters that were not configured when the loop began are not run in {}",
+            "filters that are not known to be configured since before the loop are not run in {}",
             first_few(&told).join(", ")
         ));
     }

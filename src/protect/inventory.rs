@@ -13,6 +13,7 @@ use std::time::UNIX_EPOCH;
 use super::stat_changes::parents;
 use crate::fs::{Links, read_regular};
 use crate::git::{GitError, Repo};
+use crate::paths::is_of_work_tree;
 
 /// The kind of an untracked path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,13 +290,14 @@ impl Inventory {
         bytes
     }
 
-    /// Reads a record; unreadable lines are left out.
+    /// Reads a record; unreadable lines are left out, and paths that lead out of the work tree.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let item = |field: &[u8]| {
             let mut parts = field.splitn(3, |byte| *byte == b' ');
             let (letter, identity, path) = (parts.next()?, parts.next()?, parts.next()?);
             let (_, kind) = Kind::ALL.iter().find(|(known, _)| letter == [*known])?;
             let identity = std::str::from_utf8(identity).ok().and_then(Identity::parse);
+            is_of_work_tree(path).then_some(())?;
             Some((
                 path.to_vec(),
                 Item {
@@ -311,7 +313,7 @@ impl Inventory {
     /// ignored, in addition to their contents.
     pub fn from_list(paths: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut inventory = Self::default();
-        for path in paths {
+        for path in paths.into_iter().filter(|path| is_of_work_tree(path)) {
             let kind = if path.ends_with(b"/") {
                 Kind::IgnoredDirectory
             } else {

@@ -52,13 +52,14 @@ pub(crate) mod users_index;
 
 use std::path::{Path, PathBuf};
 
+use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::git::worktree::WorkTreeError;
 use crate::git::{GitError, Repo};
 
-pub(crate) use attempt_record::AttemptRecord;
+pub(crate) use attempt_record::{AttemptRecord, Held};
 pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_from_trash};
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
@@ -113,6 +114,12 @@ pub enum ProtectError {
     /// The git directory is no longer in its place.
     #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
     RepositoryGone(PathBuf),
+    /// Files that can make git run something, with git-ralph's copies of them, which prove nothing.
+    #[error(
+        "what git can run has changed since the attempt began, and git-ralph's record of it may be the attempt's too: {}",
+        unproven(.0)
+    )]
+    Unproven(Vec<(PathBuf, PathBuf)>),
     /// Git cannot write a file, whatever its permissions.
     #[error("the work tree cannot be put back: {0}")]
     Blocked(String),
@@ -128,12 +135,40 @@ impl Advise for ProtectError {
             Self::Git(error) => error.advice(),
             Self::WorkTree(error) => error.advice(),
             Self::RepositoryGone(_) => hint("move it back, then run: git ralph status").exit(Exit::Person),
+            Self::Unproven(files) => {
+                let choices = files.iter().map(|(present, recorded)| choice(present, recorded));
+                let choices: Vec<String> = choices.collect();
+                hint(format!("{}; then run the same command again", choices.join("; "))).exit(Exit::Person)
+            }
             Self::Blocked(_) => {
                 hint("make that writable (lsattr shows files that are immutable), then run: git ralph revert")
             }
             Self::Restless(_) => hint("stop what writes there, then run: git ralph revert"),
         }
     }
+}
+
+fn unproven(files: &[(PathBuf, PathBuf)]) -> String {
+    let names: Vec<String> = files
+        .iter()
+        .map(|(present, _)| present.display().to_string())
+        .collect();
+    names.join(", ")
+}
+
+/// Returns the commands that show a file beside its copy, and take one of the two.
+fn choice(present: &Path, recorded: &Path) -> String {
+    let name = |file: &Path| quoted(&file.to_string_lossy());
+    let is_gone = present.symlink_metadata().is_err();
+    let (present, recorded) = (name(present), name(recorded));
+    if is_gone {
+        return format!(
+            "to look at the recorded one: cat {recorded}; to put it back: cp -p {recorded} {present}; to go on without it: rm {recorded}"
+        );
+    }
+    format!(
+        "to compare: git diff --no-index {recorded} {present}; to keep what is there: cp -p {present} {recorded}; to take the recorded one: cp -p {recorded} {present}"
+    )
 }
 
 fn named(paths: &[String]) -> String {

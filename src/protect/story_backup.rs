@@ -7,7 +7,9 @@ use std::path::Path;
 
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
+use crate::events::Notices;
 use crate::fs::{FileError, Links, copy_file, file_error, read_regular, remove_file};
+use crate::paths::is_of_work_tree;
 use crate::stories::Source;
 use crate::stories::file::TEMPORARY;
 
@@ -19,7 +21,7 @@ const JUDGED: &str = "stories.judged";
 
 /// Copies the list before an attempt. The copy is complete or absent.
 pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
-    if source.commands.is_some() {
+    if source.is_by_command() {
         return Ok(());
     }
     Ok(copy_file(&site.repo.top.join(&source.path), &site.file(BEFORE))?)
@@ -38,7 +40,7 @@ pub(crate) fn before_attempt(site: Site<'_>) -> Option<Vec<u8>> {
 pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     remove_file(&site.file(JUDGED))?;
     let from = site.repo.top.join(&source.path);
-    if source.commands.is_none() && from.is_file() {
+    if !source.is_by_command() && from.is_file() {
         copy_file(&from, &site.file(JUDGED))?;
     }
     Ok(())
@@ -53,11 +55,29 @@ pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(remove_file(&site.file(BEFORE))?)
 }
 
+/// The origin of what is known of a list: where it is, and the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This process has known it since before the attempt.
+    Known,
+    /// It was read from files that the attempt could write: nothing is written outside the work tree.
+    Files,
+}
+
 /// Restores the list from before an attempt, if the revert has not done so.
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn put_back(site: Site<'_>, checkpoint: &Savepoint, source: &Source) -> Result<(), ProtectError> {
+pub(crate) fn put_back(
+    site: Site<'_>,
+    checkpoint: &Savepoint,
+    source: &Source,
+    origin: Origin,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    if origin == Origin::Files && !is_of_work_tree(source.path.as_bytes()) {
+        return leave(site, source, notices);
+    }
     let list = source.path.as_bytes();
     let tracked = || tracked_paths(site.repo, &checkpoint.index(site));
     if !site.file(BEFORE).exists() && !tracked().contains(list) {
@@ -67,11 +87,41 @@ pub(crate) fn put_back(site: Site<'_>, checkpoint: &Savepoint, source: &Source) 
     Ok(remove_file(&site.file(JUDGED))?)
 }
 
-/// Restores the list from the time when the attempt's result was declared.
+/// Leaves the list as it is, and keeps the copies in the trash.
+fn leave(site: Site<'_>, source: &Source, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+    for name in [BEFORE, JUDGED] {
+        let copy = site.file(name);
+        if source.is_by_command() || copy.symlink_metadata().is_err() {
+            continue;
+        }
+        let place = trash::free_name(&site.trash().join(name));
+        trash::move_away(&copy, &place)?;
+        notices.tell(format!(
+            "{} is outside the work tree and stays as it is, because the attempt could have written what is known of it; \
+             a copy from before is {}",
+            source.path,
+            place.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Restores the list from the time when the attempt's result was declared, which was cut off.
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
+pub(crate) fn put_back_cut_off(
+    site: Site<'_>,
+    source: &Source,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    if !is_of_work_tree(source.path.as_bytes()) {
+        return leave(site, source, notices);
+    }
+    put_back_judged(site, source)
+}
+
+fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     put_back_copy(site, source, JUDGED)
 }
 

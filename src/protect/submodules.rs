@@ -18,7 +18,7 @@ use crate::fs::{file_error, remove_file};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, clear_operations, discover, index};
 use crate::names::{Oid, short_branch};
-use crate::paths::{percent_decode, percent_encode};
+use crate::paths::{is_of_work_tree, percent_decode, percent_encode};
 use crate::refs::{KeptRef, Update};
 
 /// Submodules at one moment.
@@ -224,7 +224,11 @@ fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), P
 fn load(site: Site<'_>, moment: Moment) -> Submodules {
     // A loop whose directory was deleted knows less; that is reported elsewhere.
     let text = fs::read_to_string(record_file(site, moment)).unwrap_or_default();
-    toml::from_str(&text).unwrap_or_default()
+    let mut found: Submodules = toml::from_str(&text).unwrap_or_default();
+    found
+        .submodule
+        .retain(|submodule| is_of_work_tree(&percent_decode(&submodule.path)));
+    found
 }
 
 fn record_file(site: Site<'_>, moment: Moment) -> PathBuf {

@@ -11,7 +11,7 @@ use super::record::phase_name;
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
 use crate::engine::Context;
-use crate::engine::stories::wanted;
+use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::settings::Settings;

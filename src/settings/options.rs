@@ -35,6 +35,27 @@ pub struct LoopSettings {
     /// The options of the command that began the loop.
     #[serde(flatten)]
     pub options: Options,
+    /// Gates from those options that are not run any more: after git-ralph was killed during an attempt, which could
+    /// have written them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
+}
+
+impl LoopSettings {
+    /// Forgets the commands among the options, and keeps the text of the gates; returns the forgotten ones, described.
+    /// Those that the configuration has as well stay.
+    pub fn forget_commands(&mut self, configured: &Settings) -> Vec<String> {
+        let mut forgotten = Vec::new();
+        let options = &mut self.options;
+        if options.agent.is_some() && options.agent != configured.agent {
+            forgotten.extend(options.agent.take().map(|agent| format!("the agent '{agent}'")));
+        }
+        if !options.verify.is_empty() && options.verify != configured.verify {
+            self.unproven = std::mem::take(&mut options.verify);
+            forgotten.extend(self.unproven.iter().map(|gate| format!("the gate '{gate}'")));
+        }
+        forgotten
+    }
 }
 
 /// A time limit as typed; `none` is a valid one.
@@ -115,6 +136,7 @@ mod tests {
                 idle_timeout: Some(Limit(None)),
                 verify: vec!["make".to_owned()],
             },
+            unproven: vec!["make lint".to_owned()],
         };
         let text = toml::to_string(&kept).unwrap();
         assert_eq!(toml::from_str::<LoopSettings>(&text).unwrap(), kept, "{text}");

@@ -93,6 +93,7 @@ fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
             verify: vec!["make".to_owned()],
             ..Options::default()
         },
+        unproven: Vec::new(),
     };
     let configuration = Configuration::parse(&listing(&[
         ("local", "ralph.maxretries\n7"),

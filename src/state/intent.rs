@@ -53,6 +53,27 @@ impl Intent {
         }
     }
 
+    /// Returns whether the plan names only places of the loop: directories in its trash, and refs that keep its work. The
+    /// file that it is read from can be written by an attempt.
+    #[must_use]
+    pub fn stays_inside(&self) -> bool {
+        let is_name = |name: &str| !name.contains('/') && !matches!(name, "." | "..");
+        let are_ours = |kept: &[KeptRef]| kept.iter().all(|kept| kept.name.starts_with("refs/ralph/"));
+        match self {
+            Self::Start(plan) => are_ours(&plan.kept),
+            Self::Checkpoint(plan) => are_ours(&plan.kept),
+            Self::Revert(plan) => is_name(&plan.trash) && are_ours(&plan.kept),
+            Self::Restore(plan) => is_name(&plan.trash),
+            Self::Adopt(plan) => are_ours(&plan.kept) && are_ours(&plan.attempts),
+            Self::Save(_)
+            | Self::Abort(_)
+            | Self::Keep(_)
+            | Self::Cleanup(_)
+            | Self::Close(_)
+            | Self::Leave(_) => true,
+        }
+    }
+
     /// Returns the effect of the step, if a person can ask for it by a command.
     #[must_use]
     pub fn effect(&self) -> Option<Effect> {

@@ -471,7 +471,14 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<State, StateError> {
             found: version,
         });
     }
-    toml::from_str(text).map_err(damaged)
+    let state: State = toml::from_str(text).map_err(damaged)?;
+    match state.intent.as_ref().filter(|intent| !intent.stays_inside()) {
+        Some(intent) => Err(StateError::Damaged {
+            path: path.to_owned(),
+            why: format!("{} names a place that is not the loop's", intent.step()),
+        }),
+        None => Ok(state),
+    }
 }
 
 #[cfg(test)]

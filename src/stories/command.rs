@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::records::{Records, wrong_json};
@@ -22,22 +21,19 @@ use crate::git::REPOSITORY_VARIABLES;
 const LINES: usize = 10;
 
 /// The commands of a source, as shell lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
     /// The change, for their environment.
     pub change: String,
     /// Lists the stories.
     pub stories: String,
     /// Marks a story as done, before its checkpoint is made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<String>,
     /// Learns of a story whose checkpoint is made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
     /// The time limit of each, in seconds.
     pub limit: u64,
-    /// More variables of their environment, besides those that they always have; not saved.
-    #[serde(skip)]
+    /// More variables of their environment, besides those that they always have.
     pub env: Vec<(OsString, OsString)>,
 }
 

@@ -30,8 +30,8 @@ pub struct Source {
     pub path: String,
     /// The rule by which its boxes become stories.
     pub grouping: Grouping,
-    /// The commands of the command adapter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The commands of the command adapter. They are never saved: whatever can write the file could have them run.
+    #[serde(skip)]
     pub commands: Option<Commands>,
 }
 
@@ -67,7 +67,7 @@ impl Source {
     /// The file of an openspec change that has been archived since is found in the archive.
     #[must_use]
     pub fn file(&self, top: &Path) -> Option<Cow<'_, str>> {
-        if self.adapter == Adapter::Command {
+        if self.is_by_command() {
             return None;
         }
         if self.adapter == Adapter::Openspec
@@ -79,11 +79,17 @@ impl Source {
         Some(Cow::Borrowed(&self.path))
     }
 
+    /// Returns whether commands list the stories.
+    #[must_use]
+    pub fn is_by_command(&self) -> bool {
+        self.adapter == Adapter::Command
+    }
+
     /// Returns whether the source itself can be told that a story is done.
     #[must_use]
     pub fn takes_marks(&self) -> bool {
-        let without = |commands: &Commands| commands.done.is_none();
-        !self.commands.as_ref().is_some_and(without)
+        let with = |commands: &Commands| commands.done.is_some();
+        !self.is_by_command() || self.commands.as_ref().is_some_and(with)
     }
 
     /// Reads the stories.
@@ -97,6 +103,7 @@ impl Source {
                 let records = command::list(top, commands).await?;
                 Ok(advised(records.stories(), records.warnings))
             }
+            None if self.is_by_command() => Err(SourceError::NoCommand),
             None => {
                 let path = self.file(top).unwrap_or_default();
                 self.list_in(&file::read(&top.join(&*path), &path)?)

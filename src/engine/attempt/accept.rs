@@ -175,8 +175,9 @@ pub(crate) async fn conclude(
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
+    let held = open.held.take();
     let (record, mut recorder) = open.attempt_record();
-    if record.repair(&mut recorder).await? {
+    if record.repair(held, &mut recorder).await? {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks = None;
     }
@@ -238,7 +239,7 @@ async fn accept(
         }
     }
     look_again(open, &mut base, &format!("the hook {hook}")).await?;
-    if open.state.source.commands.is_some() {
+    if open.state.source.is_by_command() {
         // A tracker is not told of a story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
         open.read_work_tree()

@@ -8,6 +8,7 @@ use super::agent_run::{Begun, job};
 use super::verdict::Judgement;
 use crate::agent::process::{Job, ProcessError};
 use crate::agent::program_of;
+use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::output_tail::OutputTail;
 use crate::engine::run_command::{Passed, run_command};
 use crate::engine::watch::{self, Who, changed_since};
@@ -19,6 +20,19 @@ use crate::settings::{Settings, to_std};
 use crate::state::Verdict;
 use crate::stories::Story;
 
+/// Refuses to go on without gates if the loop was begun with some that are not run any more.
+pub(super) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
+    let gates = &open.state.settings.unproven;
+    if gates.is_empty() || !settings.verify.is_empty() {
+        return Ok(());
+    }
+    Err(AttemptRefusal::UnprovenGates {
+        change: open.change().to_string(),
+        gates: gates.clone(),
+    }
+    .into())
+}
+
 /// Runs the gates; returns the judgement of the first that fails, or a line about each for the checkpoint.
 pub(super) async fn run(
     open: &mut Loop<'_>,
@@ -26,6 +40,7 @@ pub(super) async fn run(
     settings: &Settings,
     begun: &Begun,
 ) -> Result<Result<Vec<String>, Judgement>, Error> {
+    require_proven(open, settings)?;
     if settings.verify.is_empty() {
         return Ok(Ok(Vec::new()));
     }

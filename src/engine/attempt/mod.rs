@@ -66,6 +66,7 @@ pub struct AttemptOptions {
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
+    gates::require_proven(open, &options.settings)?;
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {
         top: open.context.repo.top.clone(),
@@ -202,7 +203,8 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str) -> Result<(), 
     open.view.at_checkpoint = false;
     let known = open.view.refs.clone();
     let (record, _) = open.attempt_record();
-    let refs = record.take(known).await?;
+    let (held, refs) = record.take(known).await?;
+    open.held = Some(held);
     open.view.refs = Some(refs.clone());
     open.refs_before = Some(refs);
     Ok(())

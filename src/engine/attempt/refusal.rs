@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use crate::agent::{AgentCommand, presets};
 use crate::async_cmd::quoted;
-use crate::error::{Advice, Advise, hint};
+use crate::error::{Advice, Advise, hint, list};
 use crate::exit::Exit;
 use crate::names::closest;
 use crate::state::Verdict;
@@ -40,6 +40,12 @@ pub enum AttemptRefusal {
         /// Time since the last call of one of its hooks, in whole seconds.
         silent: SignedDuration,
     },
+    /// Gates of the command line that began the loop, which are not run after git-ralph was killed.
+    #[error(
+        "the gates of '{change}' are not known any more: git-ralph was killed during an attempt, which could have written them{}",
+        list(" (recorded: ", gates, ")")
+    )]
+    UnprovenGates { change: String, gates: Vec<String> },
     #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },
 }
@@ -83,6 +89,14 @@ impl Advise for AttemptRefusal {
                 "let it end, or if it is gone, add --force to the same command; what it did: git ralph status {change}"
             ))
             .exit(Exit::Busy),
+            Self::UnprovenGates { gates, .. } => {
+                let gate = gates.first().map_or("", String::as_str);
+                hint(format!(
+                    "if they are yours: git config --add ralph.verify {}; or give --verify <command> to each step",
+                    quoted(gate)
+                ))
+                .exit(Exit::Person)
+            }
             Self::NothingChanged { change, .. } => hint(format!(
                 "check that the agent may write files (git ralph log {change}), then run the same command again"
             ))

@@ -10,7 +10,7 @@ use crate::engine::numbers::take_numbers;
 use crate::engine::position::View;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::wanted;
+use crate::engine::story_source::wanted;
 use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, journal, open, refuse_inside_attempt};
 use crate::error::Error;
@@ -180,7 +180,7 @@ fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) ->
         ..state.settings.options
     };
     let own = wanted(settings, &state.change, &context.below_top);
-    if state.source.commands.is_some() {
+    if state.source.is_by_command() {
         let missing = || StartRefusal::NoListCommand(state.change.to_string());
         let commands = own.commands.ok_or_else(missing)?;
         state.source.path.clone_from(&commands.stories);

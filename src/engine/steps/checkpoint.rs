@@ -132,7 +132,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
     }
     open.state.intent = None;
     if let (Some(id), Some(number)) = (&plan.story, plan.attempt)
-        && open.state.source.commands.is_some()
+        && open.state.source.is_by_command()
     {
         let title = open.state.progress.story.as_ref();
         let title = title.map_or_else(String::new, |story| story.title.clone());
@@ -147,7 +147,7 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(
         open.state.running = None;
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         // A command is believed only if the list agrees.
-        if open.state.source.commands.is_some() {
+        if open.state.source.is_by_command() {
             let done = open.state.progress.completed.last().cloned();
             open.state.unmarked.extend(done);
         }

@@ -7,8 +7,9 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::context::ALL_REFS;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, progress_of, upcoming, wanted};
+use crate::engine::stories::{Upcoming, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::story_source::{take_commands, wanted};
 use crate::engine::{Context, Place, agent_of};
 use crate::error::Error;
 use crate::git::index::Entries;
@@ -45,6 +46,7 @@ impl StartOptions {
         LoopSettings {
             mark: self.settings.mark,
             options: self.typed.clone(),
+            unproven: Vec::new(),
         }
     }
 }
@@ -84,7 +86,10 @@ pub(super) async fn check(
         if *branch == change.branch_ref() {
             let state = Store::new(&repo.common_dir, change).load()?;
             return Err(match state {
-                Some(state) => on_finished_branch(context, &state).await,
+                Some(mut state) => {
+                    take_commands(&mut state, &context.configuration.settings);
+                    on_finished_branch(context, &state).await
+                }
                 None => StartRefusal::OnLoopBranch(change.branch()).into(),
             });
         }
@@ -116,7 +121,7 @@ pub(super) async fn check(
         }
         .into());
     }
-    if options.settings.mark == Mark::Auto && source.commands.is_none() {
+    if options.settings.mark == Mark::Auto && !source.is_by_command() {
         source.target(&repo.top)?;
     }
     match upcoming(&listing, &[]) {

@@ -9,7 +9,7 @@ use super::snapshot::{kept_from_before, linked_in, names};
 use crate::engine::numbers::take_numbers;
 use crate::engine::own_work_tree::go_to_branch;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::wanted;
+use crate::engine::story_source::wanted;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
 use crate::git::{Head, RefInfo, Repo, index};
@@ -99,9 +99,10 @@ pub async fn resume<'o>(
         .loop_index(&dir)
         .map_or(Ok(()), |own| index::discard(&own))?;
     // It is not known either whether a command was run for them; those that are listed as done are soon forgotten.
-    let unmarked = match &source.commands {
-        Some(_) => completed.clone(),
-        None => Vec::new(),
+    let unmarked = if source.is_by_command() {
+        completed.clone()
+    } else {
+        Vec::new()
     };
     let state = State {
         version: strategy.version(),

@@ -11,6 +11,7 @@ use crate::git::worktree::Reading;
 use crate::git::{Head, clear_operations};
 use crate::names::{Oid, ref_component};
 use crate::paths::first_few;
+use crate::protect::story_backup::Origin;
 use crate::protect::{RefChange, Return, UserRefs, story_backup, user_refs, users_index};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::state::{Intent, RevertPlan, Verdict};
@@ -163,10 +164,15 @@ pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Rea
         Some(kept) => kept.name.clone(),
         None => open.state.change.attempt_ref(&plan.story, plan.attempt),
     };
+    let origin = if open.is_recovering {
+        Origin::Files
+    } else {
+        Origin::Known
+    };
     let (site, state, mut recorder) = open.parts();
     let trash = site.trash().join(&plan.trash);
     let Return { touched, lost } = checkpoint.go_to(site, now, &trash, &name, &mut recorder).await?;
-    story_backup::put_back(site, &checkpoint, &state.source)?;
+    story_backup::put_back(site, &checkpoint, &state.source, origin, &mut recorder)?;
     user_refs::forget(site.dir);
     users_index::put_back(site).await?;
     users_index::forget(site)?;

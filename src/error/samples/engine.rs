@@ -203,6 +203,10 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             change: change(),
             stories: 3,
         },
+        AttemptRefusal::UnprovenGates {
+            change: change(),
+            gates: vec!["make test".to_owned()],
+        },
         AttemptRefusal::NoAgent("next".to_owned()),
         AttemptRefusal::AgentMissing {
             name: "cluade".to_owned(),

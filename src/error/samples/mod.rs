@@ -274,6 +274,10 @@ fn protect() -> Vec<ProtectError> {
         ProtectError::Git(git().remove(0)),
         ProtectError::WorkTree(work_tree().remove(1)),
         ProtectError::RepositoryGone(path("/r/.git")),
+        ProtectError::Unproven(vec![(
+            path("/r/.git/hooks/pre-push"),
+            path("/r/.git/ralph/add-login/git-files/common/hooks/pre-push"),
+        )]),
         ProtectError::Blocked(
             "git checkout-index failed: unable to unlink old 'a': Operation not permitted".to_owned(),
         ),

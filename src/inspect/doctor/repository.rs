@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::Notes;
 use crate::engine::outdated;
-use crate::engine::stories::{progress_of, wanted};
+use crate::engine::stories::progress_of;
+use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::git::index::lock_of;
 use crate::git::{Head, RefInfo, Repo, discover, locks};

@@ -101,6 +101,8 @@ fn the_line_for_cron_goes_on_each_time() {
     sandbox.write(TASKS, &format!("{list}\n## 4. More\n- [ ] 4.1 Do it\n"));
     works("echo z >>f; kill -9 $(sed 's|process ||' .git/ralph/add-login.lock); sleep 100");
     night(137);
+    // Who changes the configuration before that is ended has to say so.
+    sandbox.ralph(&["status"]).exits(0).says("was interrupted");
     works("echo z >>f; complete");
     assert!(night(4).contains("3 of 4 stories are complete, 1 skipped (3)"));
     assert!(night(4).contains("nothing is left to do"));

@@ -18,6 +18,7 @@ mod ignored;
 mod in_place;
 mod json;
 mod kept;
+mod killed;
 mod lifecycle_hooks;
 mod lifecycle_hooks_found;
 mod locks;

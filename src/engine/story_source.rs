@@ -1,0 +1,39 @@
+//! What the configuration says about the place of a change's stories, and the commands that list and mark them: they are
+//! never read from a file of the loop.
+
+use std::path::Path;
+
+use crate::names::Change;
+use crate::settings::{Settings, to_std};
+use crate::state::State;
+use crate::stories::{Commands, Wanted};
+
+/// Returns the settings for the place of a change's stories; `below_top` is the current directory relative to the top.
+#[must_use]
+pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted {
+    Wanted {
+        stories: settings.stories.clone(),
+        below_top: below_top.to_owned(),
+        adapter: settings.adapter.clone(),
+        commands: settings.stories_command.clone().map(|stories| Commands {
+            change: change.to_string(),
+            stories,
+            done: settings.done_command.clone(),
+            closed: settings.closed_command.clone(),
+            limit: to_std(settings.command_timeout).as_secs().max(1),
+            env: Vec::new(),
+        }),
+    }
+}
+
+/// Gives a loop that was read from its file the commands that the configuration names now. They are in no file of the
+/// loop: an attempt that kills git-ralph could have written it.
+pub fn take_commands(state: &mut State, settings: &Settings) {
+    if !state.source.is_by_command() {
+        return;
+    }
+    state.source.commands = wanted(settings, &state.change, Path::new("")).commands;
+    if let Some(commands) = &state.source.commands {
+        state.source.path.clone_from(&commands.stories);
+    }
+}
