@@ -235,7 +235,7 @@ async fn give_next(
 /// Restores git's own files: an agent's changes to them must not decide how it is judged.
 async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
     let (record, mut recorder) = open.attempt_record();
-    if !record.repair_control_files(None, &mut recorder).await? {
+    if !record.repair_control_files(&mut recorder).await? {
         return Ok(());
     }
     record.repair_index(&mut recorder).await?;

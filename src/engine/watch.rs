@@ -8,7 +8,7 @@ use super::{Loop, guard_rail};
 use crate::error::Error;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::{ControlFiles, UserRefs, user_refs};
+use crate::protect::{ControlFiles, InnerGitFiles, UserRefs, user_refs};
 
 /// The origin of the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,7 @@ impl Who {
 /// repository, or the configuration, before the next command.
 pub(crate) struct Watch {
     files: ControlFiles,
+    inner: InnerGitFiles,
     refs: UserRefs,
     who: Who,
 }
@@ -59,6 +60,7 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
         return Ok(None);
     }
     let files = ControlFiles::read(open.site())?;
+    let inner = InnerGitFiles::read(open.site()).await?;
     let refs = open.user_refs().await?;
     if who == Who::Tracker {
         let is_wanted = open.context.configuration.settings.guard;
@@ -67,15 +69,26 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
             commands.env = git_settings(guard.into_iter()).collect();
         }
     }
-    Ok(Some(Watch { files, refs, who }))
+    Ok(Some(Watch {
+        files,
+        inner,
+        refs,
+        who,
+    }))
 }
 
 /// Compares the repository with its recorded state, once none of their processes is alive. Drops everything that was
 /// known of the repository.
 pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
-    let Some(Watch { files, refs, who }) = watch else {
+    let Some(watch) = watch else {
         return Ok(());
     };
+    let Watch {
+        files,
+        inner,
+        refs,
+        who,
+    } = watch;
     if who == Who::Tracker
         && let Some(commands) = &mut open.state.source.commands
     {
@@ -87,11 +100,13 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     open.view.drop_refs();
     let (record, mut recorder) = open.attempt_record();
     let trash = record.control_trash();
+    let inner = inner.put_back(record.site, who.name(), &trash, &mut recorder)?;
     let restored = files.restore(record.site, &record.checkpoint, who.name(), &trash, &mut recorder);
     if restored.await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
     }
+    inner.settle(open.site()).await?;
     open.switch_off_foreign_filters().await?;
     open.position().await?;
     let now = open.user_refs().await?;

@@ -59,6 +59,39 @@ impl Git {
         }))
     }
 
+    /// Copies the place of the work tree (`core.worktree`) from one configuration file to another, if it is below `top`: a
+    /// submodule that was moved names its new place there.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn keep_place(&self, from: &Path, to: &Path, top: &Path) -> Result<(), GitError> {
+        let place = |settings: Vec<Setting>| {
+            let mut settings = settings.into_iter().rev();
+            settings.find(|(key, _)| key == "core.worktree")?.1
+        };
+        let (was, is) = (
+            place(self.settings_in(to).await?),
+            place(self.settings_in(from).await?),
+        );
+        let Some(is) = is.filter(|is| was.as_ref() != Some(is)) else {
+            return Ok(());
+        };
+        let there = to
+            .parent()
+            .map(|dir| dir.join(&is))
+            .and_then(|dir| dir.canonicalize().ok());
+        if was.is_some() && there.is_some_and(|dir| dir != top && dir.starts_with(top)) {
+            let args = [
+                "--file".as_ref(),
+                to.as_os_str(),
+                "core.worktree".as_ref(),
+                is.as_ref(),
+            ];
+            self.cmd("config", args).done().await?;
+        }
+        Ok(())
+    }
+
     /// Reads the settings of one file, without included files; returns none if git cannot read it.
     async fn settings_in(&self, file: &Path) -> Result<Vec<Setting>, GitError> {
         let args = [

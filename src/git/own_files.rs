@@ -8,8 +8,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::command::GitError;
-use super::discover::Repo;
 use super::hooks::OWN_DIRECTORY;
+use super::layout::RepoLayout;
 use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
 
 /// The content of those files of one repository at one moment, by path. A symlink is stored as its target's name:
@@ -65,11 +65,11 @@ impl OwnFiles {
     ///
     /// # Errors
     /// If one is there but cannot be read.
-    pub fn read(repo: &Repo) -> Result<Self, GitError> {
+    pub fn read(layout: &RepoLayout) -> Result<Self, GitError> {
         let mut files = Self::default();
-        files.take_place(PLACES[0], &repo.common_dir)?;
-        if repo.git_dir != repo.common_dir {
-            files.take_place(PLACES[1], &repo.git_dir)?;
+        files.take_place(PLACES[0], &layout.common_dir)?;
+        if layout.git_dir != layout.common_dir {
+            files.take_place(PLACES[1], &layout.git_dir)?;
         }
         Ok(files)
     }
@@ -120,15 +120,15 @@ impl OwnFiles {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn would_run(&self, repo: &Repo) -> Result<Vec<Runs>, GitError> {
-        let now = Self::read(repo)?;
+    pub fn would_run(&self, layout: &RepoLayout) -> Result<Vec<Runs>, GitError> {
+        let now = Self::read(layout)?;
         let is_written = |(name, was): &(&PathBuf, &Entry)| {
             matches!(was, Entry::File { .. } | Entry::Link(_)) && now.0.get(*name) != Some(was)
         };
         let runs = |(name, _): (&PathBuf, &Entry)| {
             let mut parts = name.iter().skip(1);
             (parts.next() != Some(RULES.as_ref())).then(|| Runs {
-                path: in_repository(repo, name),
+                path: in_repository(layout, name),
                 is_config: name.file_name().is_some_and(|file| file != "commondir")
                     && name.iter().count() == 2
                     && matches!(self.0.get(name), Some(Entry::File { .. })),
@@ -145,11 +145,11 @@ impl OwnFiles {
     /// If a file cannot be read, moved or written.
     pub fn restore(
         &self,
-        repo: &Repo,
+        layout: &RepoLayout,
         trash: &Path,
         except: &BTreeSet<PathBuf>,
     ) -> Result<Vec<PutBack>, GitError> {
-        let now = Self::read(repo)?;
+        let now = Self::read(layout)?;
         let mut differed = Vec::new();
         let mut moved: Vec<&Path> = Vec::new();
         // A directory comes before what is in it.
@@ -162,7 +162,7 @@ impl OwnFiles {
             if was == is || (was.is_none() && !is_ever_ours(name, is)) || except.contains(name) {
                 continue;
             }
-            let path = in_repository(repo, name);
+            let path = in_repository(layout, name);
             let away = trash.join(name);
             match is {
                 Some(Entry::Directory | Entry::Other) => {
@@ -249,10 +249,10 @@ fn is_ever_ours(name: &Path, is: Option<&Entry>) -> bool {
     }
 }
 
-fn in_repository(repo: &Repo, name: &Path) -> PathBuf {
+fn in_repository(layout: &RepoLayout, name: &Path) -> PathBuf {
     match name.strip_prefix(PLACES[0]) {
-        Ok(rest) => repo.common_dir.join(rest),
-        Err(_) => repo.git_dir.join(name.strip_prefix(PLACES[1]).unwrap_or(name)),
+        Ok(rest) => layout.common_dir.join(rest),
+        Err(_) => layout.git_dir.join(name.strip_prefix(PLACES[1]).unwrap_or(name)),
     }
 }
 

@@ -4,11 +4,12 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::inner_git_files::{InnerGitFiles, PutBackIn};
 use super::records::Records;
 use super::{
     ControlFiles, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, foreign_filters,
-    ignored_files, index_flags, linked_work_trees, locks, permissions, stash_list, story_backup, user_refs,
-    users_index,
+    ignored_files, index_flags, inner_git_files, linked_work_trees, locks, permissions, stash_list,
+    story_backup, submodules, user_refs, users_index,
 };
 use crate::events::Notices;
 use crate::fs::file_error;
@@ -24,6 +25,8 @@ const ATTEMPT: &str = "the attempt";
 pub(crate) struct Held {
     control: ControlFiles,
     filters: foreign_filters::Known,
+    inner: InnerGitFiles,
+    submodules: submodules::Files,
 }
 
 /// The record of an attempt, in the loop's directory.
@@ -64,6 +67,8 @@ impl AttemptRecord<'_> {
         let held = Held {
             control: control_files::save(self.site)?,
             filters: foreign_filters::known(self.site)?,
+            inner: InnerGitFiles::read(self.site).await?,
+            submodules: submodules::Files::read(self.site),
         };
         users_index::take(self.site)?;
         refs.record(self.site.dir)?;
@@ -125,24 +130,24 @@ impl AttemptRecord<'_> {
         // The attempt could write it. What a person does by hand is no attempt of an agent's.
         if self.checkpoint.has_own_inventory {
             foreign_filters::forget(self.site)?;
+            submodules::forget_links(self.site)?;
         }
         locks::remove_stale(self.site, self.change).await?;
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
+        if self.checkpoint.has_own_inventory {
+            inner_git_files::tell_unproven(self.site, notices).await?;
+        }
         users_index::put_back(self.site).await?;
         Ok(changed)
     }
 
-    /// Restores git's own files; returns whether any had changed. An agent's changes to them must not influence its own
-    /// verdict. Without `held`, nothing that can run something is installed from the copy in the loop's directory.
+    /// Restores git's own files from the copy in the loop's directory; returns whether any had changed. An agent's changes
+    /// to them must not influence its own verdict.
     ///
     /// # Errors
     /// As [`ControlFiles::restore`].
-    pub async fn repair_control_files(
-        &self,
-        held: Option<Held>,
-        notices: &mut dyn Notices,
-    ) -> Result<bool, ProtectError> {
-        let Some(before) = self.control_before(held)? else {
+    pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+        let Some(before) = control_files::load(self.site)? else {
             return Ok(false);
         };
         let trash = self.control_trash();
@@ -154,35 +159,37 @@ impl AttemptRecord<'_> {
     }
 
     /// Restores git's own files, then HEAD and the loop's branch, before any git runs that reads the attempt's
-    /// configuration; returns whether git's own files had changed.
+    /// configuration; returns whether git's own files had changed. Without `held`, nothing that can run something is
+    /// installed from the copy in the loop's directory.
     async fn repair_gits_files(
         &self,
         held: Option<Held>,
         notices: &mut dyn Notices,
     ) -> Result<bool, ProtectError> {
-        let Some(before) = self.control_before(held)? else {
+        let (site, trash) = (self.site, self.control_trash());
+        let (before, inner) = match held {
+            Some(held) => {
+                foreign_filters::write(site, &held.filters)?;
+                held.submodules.write(site)?;
+                (
+                    Some(held.control),
+                    held.inner.put_back(site, ATTEMPT, &trash, notices)?,
+                )
+            }
+            None => (control_files::load(site)?, PutBackIn::default()),
+        };
+        let Some(before) = before else {
             self.mend_position(notices).await?;
             return Ok(false);
         };
-        let trash = self.control_trash();
-        let differed = before.put_back(self.site, ATTEMPT, &trash, notices).await?;
+        let differed = before.put_back(site, ATTEMPT, &trash, notices).await?;
         self.mend_position(notices).await?;
         before
-            .settle(self.site, &self.checkpoint, &differed, ATTEMPT, notices)
+            .settle(site, &self.checkpoint, &differed, ATTEMPT, notices)
             .await?;
-        control_files::forget(self.site)?;
+        inner.settle(site).await?;
+        control_files::forget(site)?;
         Ok(!differed.is_empty())
-    }
-
-    /// Returns git's own files from before the attempt: as this process held them, else from the copy.
-    fn control_before(&self, held: Option<Held>) -> Result<Option<ControlFiles>, ProtectError> {
-        match held {
-            Some(Held { control, filters }) => {
-                foreign_filters::write(self.site, &filters)?;
-                Ok(Some(control))
-            }
-            None => control_files::load(self.site),
-        }
     }
 
     /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.

@@ -32,7 +32,7 @@ impl ControlFiles {
     /// If one is there but cannot be read.
     pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
         Ok(Self {
-            files: OwnFiles::read(site.repo)?,
+            files: OwnFiles::read(&site.repo.layout())?,
             shallow: Shallow::read(&site.repo.shallow_file()),
             is_copy: false,
         })
@@ -71,7 +71,9 @@ impl ControlFiles {
     ) -> Result<Vec<PutBack>, ProtectError> {
         let unproven = self.unproven(site).await?;
         let names = unproven.iter().map(|runs| runs.name.clone()).collect();
-        let differed = self.files.restore(site.repo, &free_name(trash), &names)?;
+        let differed = self
+            .files
+            .restore(&site.repo.layout(), &free_name(trash), &names)?;
         for PutBack { path, instead } in &differed {
             let path = path.display();
             // A person or an editor may have written the file as well.
@@ -139,7 +141,7 @@ impl ControlFiles {
         if !self.is_copy {
             return Ok(unproven);
         }
-        for runs in self.files.would_run(site.repo)? {
+        for runs in self.files.would_run(&site.repo.layout())? {
             let recorded = site.file(OWN_FILES).join(&runs.name);
             if !runs.is_config || site.repo.git.adds_what_runs(&recorded, &runs.path).await? {
                 unproven.push(runs);

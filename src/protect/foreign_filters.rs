@@ -109,7 +109,7 @@ fn line(key: &str, value: &str) -> Vec<u8> {
 }
 
 /// Lists the repositories that the index leads git into, including nested ones; relative to the top.
-async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
+pub(super) async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let repo = site.repo;
     if !repo.index().is_file() {
         return Ok(Vec::new());

@@ -26,6 +26,14 @@ pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(),
     records.save_paths(&name, &found)
 }
 
+/// Returns the top directories of those that are recorded before an attempt.
+pub(super) fn recorded(site: Site<'_>) -> Result<Vec<Vec<u8>>, FileError> {
+    let records = Records::of(site);
+    let paths = records.paths(&Moment::Checkpoint.name(NAME))?;
+    let top = |path: Vec<u8>| path.strip_suffix(b"/.git").map(<[u8]>::to_vec);
+    Ok(paths.into_iter().filter_map(top).collect())
+}
+
 /// Moves those made since that moment to the trash; returns their paths. The savepoint's index is in place.
 pub(super) fn clear(
     site: Site<'_>,

@@ -8,6 +8,9 @@
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`),
 //!   `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
+//! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `inner_git_files` (those of repositories inside), `ignored_files` (by `small_ignored`), `renamed`,
+//!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
+//!   `linked_work_trees`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `users_index`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
@@ -23,6 +26,7 @@ mod fresh_times;
 mod hidden_files;
 mod ignored_files;
 mod index_flags;
+mod inner_git_files;
 mod inner_repositories;
 mod inventory;
 mod left_work_tree;
@@ -64,6 +68,7 @@ pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_from_trash};
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use index_flags::hide_again;
+pub(crate) use inner_git_files::InnerGitFiles;
 pub(crate) use left_work_tree::put_unkept_away;
 pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
 pub(crate) use moment::Moment;

@@ -20,7 +20,7 @@ pub(crate) struct RepoLink {
 
 /// The kind of `.git` in the top directory, unless it is a directory.
 #[derive(PartialEq, Eq)]
-enum Link {
+pub(super) enum Link {
     /// Nothing that could be created again.
     None,
     /// A file that names the git directory (gitrepository-layout(5)).
@@ -73,7 +73,8 @@ impl RepoLink {
 }
 
 impl Link {
-    fn at(path: &Path) -> Self {
+    /// Returns what is at this path.
+    pub fn at(path: &Path) -> Self {
         match path.symlink_metadata() {
             Ok(found) if found.is_file() => fs::read(path).map_or(Self::None, Self::File),
             Ok(found) if found.is_symlink() => fs::read_link(path).map_or(Self::None, Self::Symbolic),
@@ -81,7 +82,8 @@ impl Link {
         }
     }
 
-    fn make(&self, path: &Path) -> io::Result<()> {
+    /// Makes it again at this path.
+    pub fn make(&self, path: &Path) -> io::Result<()> {
         match self {
             Self::None => Ok(()),
             Self::File(content) => fs::write(path, content),
@@ -90,6 +92,7 @@ impl Link {
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
+/// Returns the device and the inode of a path.
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|found| (found.dev(), found.ino()))
 }

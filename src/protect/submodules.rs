@@ -14,7 +14,7 @@ use super::moment::Moment;
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
-use crate::fs::{file_error, remove_file};
+use crate::fs::{file_error, remove_file, write_private};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, clear_operations, discover, index};
 use crate::names::{Oid, short_branch};
@@ -48,6 +48,36 @@ pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
     foreign_filters::record_start(site).await?;
     save(site, Moment::Start, &now)?;
     save(site, Moment::Checkpoint, &now)
+}
+
+/// The records, as this process holds them during an attempt, which can write them.
+pub(super) struct Files([Submodules; 2]);
+
+const MOMENTS: [Moment; 2] = [Moment::Start, Moment::Checkpoint];
+
+impl Files {
+    /// Reads them before an attempt.
+    pub fn read(site: Site<'_>) -> Self {
+        Self(MOMENTS.map(|moment| load(site, moment)))
+    }
+
+    /// Writes them again after an attempt.
+    pub fn write(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        let moments = MOMENTS.into_iter().zip(&self.0);
+        moments
+            .into_iter()
+            .try_for_each(|(moment, submodules)| save(site, moment, submodules))
+    }
+}
+
+/// Forgets which repositories belong to the submodules: an attempt could have written that, and git would run what it
+/// has put there.
+pub(super) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
+    let mut files = Files::read(site);
+    for submodule in files.0.iter_mut().flat_map(|all| &mut all.submodule) {
+        submodule.git_file = None;
+    }
+    files.write(site)
 }
 
 /// Records the submodules at a checkpoint.
@@ -92,7 +122,8 @@ impl Savepoint {
         let shown = String::from_utf8_lossy(&path).into_owned();
         let Some((repo, head)) = self.open(site, was, &path, trash).await? else {
             return Ok(Some(format!(
-                "the submodule {shown} is gone with its repository and cannot be put back"
+                "the submodule {shown} is gone, and where its repository is is not known for certain; to check it out \
+                 again: git submodule update --init {shown}"
             )));
         };
         let git = &repo.git;
@@ -216,9 +247,12 @@ fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), P
     if submodules.submodule.is_empty() {
         return Ok(remove_file(&path)?);
     }
+    if load(site, moment) == *submodules {
+        return Ok(());
+    }
     let text = toml::to_string(submodules).map_err(io::Error::other);
-    let written = text.and_then(|text| fs::write(&path, text));
-    Ok(written.map_err(|error| file_error("write", &path, error))?)
+    let text = text.map_err(|error| file_error("write", &path, error))?;
+    Ok(write_private(&path, &text)?)
 }
 
 fn load(site: Site<'_>, moment: Moment) -> Submodules {

@@ -167,3 +167,145 @@ fn filters_that_a_submodule_had_at_the_start_are_run() {
     let kept = sandbox.git(&["-C", "lib", "show", "refs/ralph/add-login/attempts/1/1:new"]);
     assert_eq!(kept, "ABC");
 }
+
+/// Ways to have the user's next git run something, in the submodule `lib` or the nested repository `own`. `$evil` is a
+/// program that leaves a trace.
+const PLANTED: &[&str] = &[
+    "git -C $d config core.fsmonitor $evil",
+    "git -C $d config core.hooksPath $(dirname $evil)",
+    "printf '[include]\npath = %s\n' $notes/more >>$g/config; printf '[core]\nfsmonitor = %s\n' $evil >$notes/more",
+    "mkdir -p $g/hooks; cp $evil $g/hooks/pre-commit",
+    "git -C $d config filter.f.clean $evil; mkdir -p $g/info; echo '* filter=f' >$g/info/attributes; touch -d '2001-01-01' $d/a",
+    "cp -R $g $notes/evil; git -C $d config --unset core.worktree; git config --file $notes/evil/config --unset core.worktree
+     git config --file $notes/evil/config core.fsmonitor $evil; rm -rf $d/.git; mv $notes/evil $d/.git",
+    "cp -R $g $notes/evil; git config --file $notes/evil/config core.fsmonitor $evil
+     git config --file $notes/evil/config core.worktree $PWD/$d; mv $d/.git $notes/was; echo gitdir: $notes/evil >$d/.git",
+    "cp -R $g $notes/evil; git config --file $notes/evil/config core.fsmonitor $evil
+     git config --file $notes/evil/config core.worktree $PWD/$d; echo $notes/evil >$g/commondir",
+];
+
+#[test]
+fn what_an_attempt_plants_in_a_repository_inside_is_put_back_whatever_the_verdict() {
+    std::thread::scope(|scope| {
+        for planted in PLANTED {
+            for (dir, git_dir) in [("lib", ".git/modules/lib"), ("own", "own/.git")] {
+                scope.spawn(move || {
+                    for (promise, code) in [("complete", 0), ("failed it", 3)] {
+                        planted_in(dir, git_dir, planted, promise, code);
+                    }
+                });
+            }
+        }
+    });
+}
+
+fn planted_in(dir: &str, git_dir: &str, planted: &str, promise: &str, code: i32) {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    let own = sandbox.top.join("own");
+    sandbox.git(&["clone", "-q", sandbox.outside("library").to_str().unwrap(), "own"]);
+    sandbox.start();
+    let config = sandbox.read(&format!("{git_dir}/config"));
+    let agent = sandbox.agent(&format!(
+        "d={dir}; g={git_dir}; evil=$notes/bin/pre-commit; mkdir $notes/bin
+        printf '#!/bin/sh\\necho >%s/ran; cat\\n' $notes >$evil; chmod +x $evil
+        {planted}
+        echo x >x; rm -f $notes/ran; {promise}"
+    ));
+    let output = sandbox.step("next", &agent).exits(code);
+    let shown = format!("{planted} in {dir}, {promise}: {}", output.stderr);
+    assert!(!sandbox.notes.join("ran").exists(), "git-ralph ran it: {shown}");
+    let dir_path = sandbox.top.join(dir);
+    for args in [
+        &["status"][..],
+        &["add", "-A"],
+        &[
+            "-c",
+            "user.name=U",
+            "-c",
+            "user.email=u@e",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ],
+    ] {
+        if dir_path.is_dir() {
+            sandbox.git_cmd(args).dir(&dir_path).run();
+        }
+        sandbox.git_cmd(&["status"]).run();
+        assert!(!sandbox.notes.join("ran").exists(), "git ran it: {shown}");
+    }
+    assert!(
+        own.join(".git").symlink_metadata().is_ok() || dir == "own",
+        "{shown}"
+    );
+    if !(dir == "own" && planted.contains("$d/.git")) {
+        assert_eq!(sandbox.read(&format!("{git_dir}/config")), config, "{shown}");
+    }
+}
+
+#[test]
+fn a_submodule_that_an_attempt_moves_stays_one_and_what_runs_nothing_stays() {
+    let sandbox = started();
+    let agent = sandbox.completing(
+        "git mv lib moved; git -C moved remote add fork https://example.org/fork.git; git -C moved config core.editor evil",
+    );
+    sandbox.step("next", &agent).exits(0).says("is put back");
+    let dir = sandbox.top.join("moved");
+    let lib = |args: &[&str]| sandbox.git_cmd(args).dir(&dir).run();
+    assert_eq!(lib(&["status", "--porcelain"]).exits(0).stdout, "");
+    assert_eq!(lib(&["remote"]).exits(0).stdout, "fork\norigin\n");
+    lib(&["config", "core.editor"]).exits(1);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_submodule_whose_repository_moves_into_the_others_keeps_it() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    let dir = sandbox.top.join("lib");
+    fs::remove_file(dir.join(".git")).unwrap();
+    fs::rename(sandbox.top.join(".git/modules/lib"), dir.join(".git")).unwrap();
+    let unset = ["config", "--file", "lib/.git/config", "--unset", "core.worktree"];
+    sandbox.git(&unset);
+    sandbox.start();
+    let agent = sandbox.completing("git submodule absorbgitdirs; git -C lib config core.editor evil");
+    sandbox.step("next", &agent).exits(0);
+    assert!(dir.join(".git").is_file());
+    assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "");
+    let editor = sandbox.git_cmd(&["config", "core.editor"]).dir(&dir).run();
+    assert_eq!(editor.code, 1);
+}
+
+#[test]
+fn after_a_kill_a_person_is_told_where_to_look() {
+    let sandbox = started();
+    let agent = sandbox.agent(&format!(
+        "git -C lib config core.editor evil; sed -i 's|gitdir:.*modules/lib|gitdir: /evil|' .git/ralph/{CHANGE}/*.toml
+        rm -rf lib; kill -9 $PPID"
+    ));
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    sandbox
+        .ralph(&["status"])
+        .exits(0)
+        .says("git submodule update --init lib");
+    assert!(!sandbox.top.join("lib/.git").exists());
+}
+
+#[test]
+fn what_a_gate_plants_in_a_submodule_is_put_back() {
+    let sandbox = started();
+    sandbox.configure("ralph.verify", "git -C lib config core.editor evil");
+    sandbox
+        .step("next", &sandbox.completing("echo x >x"))
+        .exits(0)
+        .says("was changed during a gate; it is put back");
+    let dir = sandbox.top.join("lib");
+    sandbox
+        .git_cmd(&["config", "core.editor"])
+        .dir(&dir)
+        .run()
+        .exits(1);
+}
