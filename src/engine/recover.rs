@@ -5,8 +5,9 @@ use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::own_work_tree::go_to_own;
 use super::position::View;
+use super::steps::ground::Known;
 use super::steps::revert::Undoing;
-use super::steps::{abort, adopt, checkpoint, close, finish, leave, restore, revert, start};
+use super::steps::{adopt, checkpoint, end, finish, leave, restore, revert, start};
 use super::story_source::take_commands;
 use super::{Context, Loop, stash};
 use crate::agent::orphans::Orphaned;
@@ -277,16 +278,12 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
         Intent::Checkpoint(plan) => checkpoint::apply(open, plan).await,
         Intent::Save(plan) => stash::apply(open, plan).await,
         Intent::Revert(plan) => revert::apply(open, plan, None).await,
-        Intent::Cleanup(plan) => finish::apply_cleanup(open, &plan, None).await,
-        Intent::Close(plan) => close::apply(open, plan).await,
+        Intent::Cleanup(plan) => end::apply(open, plan, Known::default()).await,
+        Intent::Close(plan) => end::apply(open, plan, Known::default()).await,
         Intent::Adopt(plan) => adopt::apply(open, plan, false).await,
-        Intent::Leave(plan) => Box::pin(leave::apply(open, &plan)).await,
+        Intent::Leave(plan) => Box::pin(end::apply(open, plan, Known::default())).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
-        Intent::Abort(plan) => {
-            abort::apply(open, &plan, None).await?;
-            abort::tell(open);
-            Ok(())
-        }
+        Intent::Abort(plan) => end::apply(open, plan, Known::default()).await,
         Intent::Restore(plan) => restore::apply(open, &plan).await,
     }
 }

@@ -4,13 +4,11 @@
 //!   state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` uses it.
 //! - `trash` holds what git cannot store; nothing is deleted.
-//! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `ignored_files` (by `small_ignored`), `renamed`,
+//! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks
+//!   and the like), `inner_git_files` (those of repositories inside), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
-//!   `attribute_sources`),
-//!   `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
-//! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks and the like), `inner_git_files` (those of repositories inside), `ignored_files` (by `small_ignored`), `renamed`,
-//!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change),
-//!   `linked_work_trees`, `unlisted_files` (pipes, rules that hide themselves), `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
+//!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
+//!   `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `users_index`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor

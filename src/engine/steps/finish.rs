@@ -2,27 +2,23 @@
 
 use std::path::Path;
 
-use super::close::close;
 use super::final_state::{final_state, work_tree_now};
-use super::leave;
-use super::original::{ORIGINAL_INDEX, original_now};
+use super::ground::Known;
+use super::original::original_now;
 use super::prune::prune;
+use super::{end, leave};
 use crate::async_cmd::quoted;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
-use crate::events::What;
-use crate::git::{Git, GitError, Repo, StagedEntry, index, operations_in_progress};
+use crate::git::{Repo, index, operations_in_progress};
 use crate::names::{Oid, short_branch};
-use crate::protect::{Site, hide_again, keep_before_switch};
-use crate::refs::Update;
-use crate::state::{CleanupPlan, Intent, KeepPlan, Progress, State};
+use crate::protect::Site;
+use crate::state::{CleanupPlan, ClosePlan, Intent, KeepPlan, State};
 
 /// The most files that a command in a message names.
 const MOST_NAMED: usize = 5;
-/// Name of the directory in the trash for bytes that the merge with the original branch replaces.
-const TRASH: &str = "finish";
 
 /// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,31 +92,21 @@ async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Applies the plan of `finish --keep`.
 pub(crate) async fn apply_keep(open: &mut Loop<'_>, plan: KeepPlan) -> Result<(), Error> {
-    let name = open.state.change.ralph_ref("finished");
-    let update = Update::Set {
-        name: name.clone(),
-        new: plan.finished,
+    let on = plan.head.clone();
+    end::apply(open, plan, Known::default()).await?;
+    tell_uncommitted_before(open, on.as_deref().map(short_branch)).await
+}
+
+/// Closes a loop that left HEAD in its place: the work is in the work tree already, uncommitted. Its stash entries stay
+/// if `keep`.
+async fn close(open: &mut Loop<'_>, keep: bool) -> Result<(), Error> {
+    let tip = open.position().await?.tip;
+    let plan = ClosePlan {
+        finished: tip.unwrap_or_else(|| open.state.checkpoint.clone()),
+        keep,
     };
-    let why = format!("ralph: finish --keep {}", open.state.change);
-    open.context.repo.git.update_refs(&[update], &why).await?;
-    if open.state.linked.is_some() {
-        let git = &open.context.repo.git;
-        git.unlock_work_tree(open.state.worktree.as_path()).await?;
-    }
-    open.advance(Progress::close)?;
-    journal::end(open)?;
-    let on = plan.head.map(|branch| short_branch(&branch).to_owned());
-    open.emit(What::Finished {
-        how: "keep".to_owned(),
-        branch: on.clone(),
-        kept: name,
-        worktree: open
-            .state
-            .linked
-            .as_ref()
-            .map(|_| open.state.worktree.to_string()),
-    });
-    tell_uncommitted_before(open, on.as_deref()).await
+    journal::begin(open, Intent::Close(plan.clone()))?;
+    end::apply(open, plan, Known::default()).await
 }
 
 /// Reports the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
@@ -160,7 +146,11 @@ async fn tell_uncommitted_before(open: &mut Loop<'_>, on: Option<&str>) -> Resul
 async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
     let (plan, read) = plan_cleanup(open, index).await?;
     journal::begin(open, Intent::Cleanup(plan.clone()))?;
-    apply_cleanup(open, &plan, read).await
+    let known = Known {
+        tree: read,
+        ..Known::default()
+    };
+    end::apply(open, plan, known).await
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.
@@ -239,14 +229,6 @@ async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &
     Ok(tree)
 }
 
-/// Lists the paths that were staged only as an intent to add before the loop.
-fn intended_at_start(open: &Loop<'_>) -> Vec<Vec<u8>> {
-    let index = open.context.repo.read_index(&open.file(ORIGINAL_INDEX));
-    let index = index.unwrap_or_default();
-    let intended = index.entries().filter(|entry| entry.intended);
-    intended.map(|entry| entry.path.to_vec()).collect()
-}
-
 /// Merges the loop's work into the original branch, whose tree has changed from `was` to `now`, in the object database.
 async fn merge_with_original(
     repo: &Repo,
@@ -283,122 +265,4 @@ async fn merge_with_original(
         .into());
     }
     Ok(merged)
-}
-
-/// Returns the entries of an index with `content` that differ from the tree `held`: a tree of many files takes a long
-/// time to read.
-async fn entries_of(
-    git: &Git,
-    held: &Oid,
-    content: Option<&Oid>,
-) -> Result<Option<Vec<StagedEntry>>, GitError> {
-    Ok(match content {
-        Some(content) => Some(git.staged_between(held, content).await?),
-        None => None,
-    })
-}
-
-/// Makes an index hold `content`; `entries` are the differences, if they are known.
-async fn fill(
-    repo: &Repo,
-    index: &Path,
-    entries: Option<Vec<StagedEntry>>,
-    content: Option<&Oid>,
-) -> Result<(), GitError> {
-    let content = match (entries, content) {
-        (Some(entries), _) => return repo.set_entries(index, &entries).await,
-        (None, Some(content)) => content.as_str(),
-        (None, None) => return repo.git.cmd("read-tree", ["--empty"]).index(index).done().await,
-    };
-    let args = ["--no-sparse-checkout", "--reset", content];
-    repo.git.cmd("read-tree", args).index(index).done().await
-}
-
-/// Applies the plan of `finish --cleanup`. Touches no file if the original branch has not moved. `read` is the tree
-/// that the working index was just read from.
-pub(crate) async fn apply_cleanup(
-    open: &mut Loop<'_>,
-    plan: &CleanupPlan,
-    read: Option<Oid>,
-) -> Result<(), Error> {
-    let why = format!("ralph: finish {}", open.state.change);
-    let kept = open.state.change.ralph_ref("finished");
-    let keep = Update::Set {
-        name: kept.clone(),
-        new: plan.finished.clone(),
-    };
-    let position = open.position().await?;
-    let mut head = open.state.original_place();
-    head.oid.clone_from(&plan.original);
-    let is_there = head.branch.is_some() && position.head.branch == head.branch;
-    let work = open.site().work_index();
-    let content = plan.staged.as_ref().or(plan.original.as_ref());
-    match &plan.merged {
-        Some(merged) => {
-            let git = &open.context.repo.git;
-            let update = [keep];
-            let (kept, entries) =
-                tokio::join!(git.update_refs(&update, &why), entries_of(git, merged, content));
-            kept?;
-            let entries = entries?;
-            let now = match read {
-                Some(read) => read,
-                None => work_tree_now(open).await?,
-            };
-            let (site, _, mut recorder) = open.parts();
-            let trash = site.trash().join(TRASH);
-            keep_before_switch(site, &work, [&now, merged], &trash, &mut recorder).await?;
-            let repo = &open.context.repo;
-            repo.switch_work_tree(&work, &now, merged).await?;
-            let to_original = async {
-                if is_there {
-                    Ok(())
-                } else {
-                    repo.set_head(&head, &why).await
-                }
-            };
-            let (moved, filled) = tokio::join!(to_original, fill(repo, &work, entries, content));
-            moved?;
-            filled?;
-        }
-        None => {
-            if is_there {
-                open.context.repo.git.update_refs(&[keep], &why).await?;
-            } else {
-                open.move_refs(&[keep], &position.head, &head, &why).await?;
-            }
-            let repo = &open.context.repo;
-            repo.private_index(&repo.index(), &work, plan.original.as_ref())
-                .await?;
-            let entries = match repo.held_tree(&work) {
-                Some(held) => entries_of(&repo.git, &held, content).await?,
-                None => None,
-            };
-            fill(repo, &work, entries, content).await?;
-        }
-    }
-    open.view.drop_all();
-    let repo = &open.context.repo;
-    if plan.staged.is_some() {
-        repo.intend_to_add(&work, &intended_at_start(open)).await?;
-    }
-    hide_again(open.site(), &work).await?;
-    repo.install_index(&work).await?;
-    index::discard(&work)?;
-    if let Some(old) = plan.tip.clone().filter(|tip| position.tip.as_ref() == Some(tip)) {
-        let delete = Update::Delete {
-            name: open.state.tip_ref(),
-            old,
-        };
-        repo.git.update_refs(&[delete], &why).await?;
-    }
-    open.advance(Progress::close)?;
-    journal::end(open)?;
-    open.emit(What::Finished {
-        how: "cleanup".to_owned(),
-        branch: open.state.original_branch.clone(),
-        kept,
-        worktree: None,
-    });
-    Ok(())
 }

@@ -4,23 +4,22 @@
 
 use std::path::{Path, PathBuf};
 
+use super::end;
 use super::final_state::{final_state, work_tree_now};
+use super::ground::Known;
+use super::other_work_tree::{lock, target_index, work_tree_at};
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
-use crate::engine::{Loop, describe, journal};
+use crate::engine::{Loop, journal};
 use crate::error::Error;
-use crate::events::What;
 use crate::fs::Durability;
-use crate::git::{Git, GitError, Head, Repo, WorkTreeInfo, discover, index, locks, operations_in_progress};
+use crate::git::{Git, Head, Repo, WorkTreeInfo, index, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
-use crate::protect::{Site, keep_before_removal, keep_before_switch};
-use crate::refs::Update;
-use crate::state::{self, Intent, IntoPlan, LeavePlan, Lock, Progress, Store};
+use crate::protect::keep_before_removal;
+use crate::state::{self, Intent, IntoPlan, LeavePlan, Store};
 
-/// Name of the directory in the trash for bytes that the work replaces in another work tree.
-const REPLACED: &str = "finish";
 /// Name of the directory in the trash for bytes that go with the loop's own work tree.
 const REMOVED: &str = "removed";
 
@@ -30,7 +29,11 @@ pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<()
     let _alone = lock(open, &target)?;
     let plan = plan(open, Some(&target)).await?;
     journal::begin(open, Intent::Leave(plan.clone()))?;
-    carry_out(open, &plan, Some(&target)).await
+    let known = Known {
+        target: Some(target),
+        ..Known::default()
+    };
+    end::apply(open, plan, known).await
 }
 
 /// Checks whether the work can be brought to where it belongs; changes nothing.
@@ -44,36 +47,7 @@ pub(super) async fn can_bring(open: &mut Loop<'_>) -> Result<(), Error> {
 pub(super) async fn give_up(open: &mut Loop<'_>) -> Result<(), Error> {
     let plan = plan(open, None).await?;
     journal::begin(open, Intent::Leave(plan.clone()))?;
-    carry_out(open, &plan, None).await
-}
-
-/// Applies the plan after a crash.
-pub(crate) async fn apply(open: &mut Loop<'_>, plan: &LeavePlan) -> Result<(), Error> {
-    let Some(into) = &plan.into else {
-        return carry_out(open, plan, None).await;
-    };
-    let target = work_tree_at(open, into.worktree.as_path()).await?;
-    let _alone = lock(open, &target)?;
-    carry_out(open, plan, Some(&target)).await
-}
-
-/// Prevents a loop from beginning in that work tree, and others from bringing their work there, at the same time.
-fn lock(open: &Loop<'_>, target: &Repo) -> Result<Lock, Error> {
-    Ok(open.store.lock_work_tree(&target.git_dir)?)
-}
-
-/// Opens another work tree of the repository.
-async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Error> {
-    let refused = || FinishRefusal::NotAWorkTree(dir.to_owned());
-    let Ok((mut repo, _)) = discover(dir).await else {
-        return Err(refused().into());
-    };
-    let own = &open.context.repo;
-    if !repo.layout().shares(&own.common_dir) || repo.top == own.top {
-        return Err(refused().into());
-    }
-    describe(&open.context.configuration, &mut repo);
-    Ok(repo)
+    end::apply(open, plan, Known::default()).await
 }
 
 /// Finds the work tree that gets the work: the one named, else the only one on the branch on which the loop began.
@@ -180,11 +154,6 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
     })
 }
 
-/// Returns the private index with which the target's files are compared and changed. Its own index stays as it is.
-fn target_index(open: &Loop<'_>) -> PathBuf {
-    open.file("into.index")
-}
-
 /// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not; those that git was told
 /// not to look at too.
 async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec<Vec<u8>>, Error> {
@@ -203,94 +172,6 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
     let changed = target.git.cmd("diff-index", args).index(&index).fields().await?;
     index::discard(&index)?;
     Ok(changed)
-}
-
-/// Carries out the plan. Everything in it can be done twice.
-async fn carry_out(open: &mut Loop<'_>, plan: &LeavePlan, target: Option<&Repo>) -> Result<(), Error> {
-    if let (Some(into), Some(target)) = (&plan.into, target) {
-        write_files(open, into, target).await?;
-    }
-    let kept = open.state.change.ralph_ref("finished");
-    let why = match &plan.into {
-        Some(_) => format!("ralph: finish {}", open.state.change),
-        None => format!("ralph: abort {}", open.state.change),
-    };
-    let keep = Update::Set {
-        name: kept.clone(),
-        new: plan.finished.clone(),
-    };
-    let position = open.position().await?;
-    let head = Head {
-        branch: None,
-        oid: Some(plan.finished.clone()),
-    };
-    open.move_refs(&[keep], &position.head, &head, &why).await?;
-    let work = open.site().work_index();
-    let repo = &open.context.repo;
-    repo.private_index(&repo.index(), &work, Some(&plan.finished))
-        .await?;
-    let git = &repo.git;
-    git.cmd("read-tree", ["--reset", plan.finished.as_str()])
-        .index(&work)
-        .done()
-        .await?;
-    repo.refresh(&work).await?;
-    repo.install_index(&work).await?;
-    index::discard(&work)?;
-    if position.tip.as_ref() == Some(&plan.tip) {
-        let delete = Update::Delete {
-            name: open.state.tip_ref(),
-            old: plan.tip.clone(),
-        };
-        git.update_refs(&[delete], &why).await?;
-    }
-    open.view.drop_all();
-    if let Some(linked) = &mut open.state.linked {
-        linked.leaving = true;
-    }
-    open.advance(Progress::close)?;
-    journal::end(open)?;
-    let (how, branch, worktree) = match &plan.into {
-        Some(into) => ("cleanup", into.branch.clone(), into.worktree.to_string()),
-        None => ("abort", None, open.state.worktree.to_string()),
-    };
-    open.emit(What::Finished {
-        how: how.to_owned(),
-        branch,
-        kept,
-        worktree: Some(worktree),
-    });
-    Ok(())
-}
-
-/// Gives the files of the target the merged content. A file that is neither as in its HEAD nor as merged already stops
-/// this; it is not overwritten.
-async fn write_files(open: &mut Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
-    let index = target_index(open);
-    let made = target
-        .private_index(&target.index(), &index, Some(&into.from))
-        .await?;
-    target.show_paths(&index, &made.entries.hidden()).await?;
-    let changes = target.git.diff_trees(&into.from, &into.merged).await?;
-    let paths: Vec<Vec<u8>> = changes.into_iter().map(|(_, path)| path).collect();
-    let mut written = target.update_index(&index, &["--add", "--remove"], &paths).await;
-    if written.is_ok() {
-        let trees = [&into.from, &into.merged];
-        let (site, _, mut recorder) = open.parts();
-        let (there, trash) = (Site { repo: target, ..site }, site.trash().join(REPLACED));
-        keep_before_switch(there, &index, trees, &trash, &mut recorder).await?;
-        written = target.switch_work_tree(&index, &into.from, &into.merged).await;
-    }
-    index::discard(&index)?;
-    match written {
-        Err(GitError::Failed { words, .. }) => Err(FinishRefusal::NotWritten {
-            change: open.change().to_string(),
-            path: target.top.clone(),
-            words,
-        }
-        .into()),
-        other => Ok(other?),
-    }
 }
 
 /// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. What no commit keeps

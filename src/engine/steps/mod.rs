@@ -4,15 +4,17 @@
 pub(super) mod abort;
 pub(super) mod adopt;
 pub(crate) mod checkpoint;
-pub(super) mod close;
+pub(super) mod end;
 mod final_state;
 pub(super) mod finish;
 pub(crate) mod finish_refusal;
 mod gates_at_start;
+pub(super) mod ground;
 pub(super) mod leave;
 pub(crate) mod manual;
 pub(crate) mod manual_edits;
 mod original;
+mod other_work_tree;
 pub(super) mod preflight;
 pub(crate) mod prune;
 pub(super) mod restore;

@@ -4,11 +4,13 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use crate::engine::Loop;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::error::Error;
-use crate::fs::file_error;
-use crate::git::{Git, RefFile, RefInfo, Repo, last_logged};
+use crate::fs::{file_error, remove_file};
+use crate::git::{Git, RefFile, RefInfo, Repo, index, last_logged};
 use crate::names::Oid;
+use crate::protect::users_index;
 use crate::state::{State, Store};
 
 /// The user's index file as it was before the loop, in the loop's directory.
@@ -87,4 +89,27 @@ pub(super) async fn restore_original_index(
             .map_err(|error| file_error("write", &path, error))?;
     }
     Ok(())
+}
+
+/// Installs the user's index, byte for byte.
+pub(super) async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
+    let copy = open.file(ORIGINAL_INDEX);
+    users_index::forget(open.site())?;
+    let repo = &open.context.repo.with_users_index();
+    if !copy.exists() && open.state.before.index {
+        restore_original_index(&repo.git, open.state.before.anchor.as_ref(), &open.store).await?;
+    }
+    if copy.exists() {
+        return Ok(repo.install_index(&copy).await?);
+    }
+    if open.state.before.index {
+        // The loop's directory was lost, but the snapshot still has the staged content.
+        let staged = format!("{}^2", open.state.before.snapshot);
+        let work = open.site().work_index();
+        index::discard(&work)?;
+        repo.git.cmd("read-tree", [staged]).index(&work).done().await?;
+        repo.install_index(&work).await?;
+        return Ok(index::discard(&work)?);
+    }
+    Ok(remove_file(&repo.index())?)
 }
