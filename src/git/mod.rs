@@ -53,5 +53,6 @@ pub use patches::{DiffSize, FileStat};
 pub use ref_file::{RefFile, last_logged};
 pub use ref_values::RefValues;
 pub use refs::RefInfo;
+pub use remote::Pushed;
 pub use shallow::Shallow;
 pub use stash::StashEntry;

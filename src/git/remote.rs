@@ -6,13 +6,18 @@ use std::time::Duration;
 use super::command::{Git, GitCommand, GitError, failure};
 use crate::names::Oid;
 
-/// The answer of a remote to a push of one ref.
+/// The answer to a push of one ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// The remote has it.
     Done,
-    /// It was refused, or its answer is unknown; git's words.
+    /// The ref was elsewhere.
+    Elsewhere(String),
+    /// The host refused it, in its own status line about this very ref; its words.
     Refused(String),
+    /// Nothing was said about this ref, or something that passes: a lock, a full disk, a connection that broke off. The
+    /// remote may have moved it all the same. Git's words.
+    Unknown(String),
 }
 
 /// A remote by its name or address, asked with a limit of time.
@@ -101,13 +106,67 @@ impl RemoteGit {
             Some(_) => {}
             None => return Err(failure("push", &output)),
         }
+        let status = String::from_utf8_lossy(&output.stdout).into_owned();
         let said = [output.stderr, output.stdout].concat();
-        Ok(Pushed::Refused(words_of(&String::from_utf8_lossy(&said))))
+        Ok(answer(name, &status, words_of(&String::from_utf8_lossy(&said))))
     }
 
     fn cmd(&self, verb: &'static str, args: &[&str]) -> GitCommand {
         // ssh must not ask either.
         self.git.cmd(verb, args).env("SSH_ASKPASS_REQUIRE", "never")
+    }
+}
+
+/// What git and its hosts say about a ref that they would have moved at another time.
+const PASSING: [&str; 15] = [
+    "lock",
+    "failed to update ref",
+    "unpacker error",
+    "transaction failed",
+    "atomic push fail",
+    "internal",
+    "server error",
+    "timeout",
+    "timed out",
+    "temporar",
+    "unavailable",
+    "try again",
+    "missing necessary objects",
+    "failed to write",
+    "no space",
+];
+
+/// What a host says about a ref that somebody else has moved meanwhile.
+const ELSEWHERE: [&str; 4] = [
+    "stale info",
+    "incorrect old value",
+    "reference already exists",
+    "fetch first",
+];
+
+/// Reads the status line about a ref (`git push --porcelain`): `!`, the refs, and a summary with a reason, parted by tabs.
+fn answer(name: &str, status: &str, words: String) -> Pushed {
+    let line = status.lines().find_map(|line| {
+        let mut fields = line.split('\t');
+        let (flag, refs, summary) = (fields.next()?, fields.next()?, fields.next()?);
+        refs.ends_with(&format!(":{name}")).then_some((flag, summary))
+    });
+    let Some((flag, summary)) = line else {
+        return Pushed::Unknown(words);
+    };
+    let reason = summary
+        .split_once('(')
+        .map_or("", |(_, reason)| reason)
+        .to_lowercase();
+    let is_one_of = |known: &[&str]| known.iter().any(|known| reason.contains(known));
+    if flag != "!" {
+        Pushed::Done
+    } else if is_one_of(&ELSEWHERE) {
+        Pushed::Elsewhere(words)
+    } else if summary.starts_with("[remote rejected]") && !is_one_of(&PASSING) {
+        Pushed::Refused(words)
+    } else {
+        Pushed::Unknown(words)
     }
 }
 
@@ -132,7 +191,71 @@ fn words_of(said: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::words_of;
+    use super::{Pushed, answer, words_of};
+
+    #[test]
+    fn only_a_status_line_of_the_host_refuses() {
+        let of = |status: &str| answer("refs/x", status, "words".to_owned());
+        let words = || "words".to_owned();
+        for (status, wanted) in [
+            (
+                "!\ta:refs/x\t[remote rejected] (hook declined)",
+                Pushed::Refused(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote rejected] (pre-receive hook declined)",
+                Pushed::Refused(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote rejected] (protected branch)",
+                Pushed::Refused(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote rejected] (deny updating a hidden ref)",
+                Pushed::Refused(words()),
+            ),
+            ("!\ta:refs/x\t[rejected] (stale info)", Pushed::Elsewhere(words())),
+            (
+                "!\ta:refs/x\t[remote rejected] (incorrect old value provided)",
+                Pushed::Elsewhere(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote rejected] (failed to update ref)",
+                Pushed::Unknown(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote rejected] (cannot lock ref 'refs/x': is at 1 but expected 2)",
+                Pushed::Unknown(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote rejected] (unpacker error)",
+                Pushed::Unknown(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote rejected] (Internal Server Error)",
+                Pushed::Unknown(words()),
+            ),
+            (
+                "!\ta:refs/x\t[remote failure] (remote failed to report status)",
+                Pushed::Unknown(words()),
+            ),
+            (
+                "!\ta:refs/y\t[remote rejected] (hook declined)",
+                Pushed::Unknown(words()),
+            ),
+            ("", Pushed::Unknown(words())),
+            (
+                "fatal: the remote end hung up unexpectedly",
+                Pushed::Unknown(words()),
+            ),
+            (
+                "To u\n \ta:refs/x\t1..2\n!\ta:refs/y\t[remote rejected] (hook declined)\nDone",
+                Pushed::Done,
+            ),
+        ] {
+            assert_eq!(of(status), wanted, "{status}");
+        }
+    }
 
     #[test]
     fn a_host_speaks_for_itself() {

@@ -3,17 +3,19 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::base::Base;
+use super::branch::{BranchCopy, Stand};
+use super::held_loop::run_name;
 use super::lease::{Holding, Watch};
-use super::portable;
+use super::portable::{self, Tells};
 use super::received::receive;
-use super::record::{Record, random};
+use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
-use super::server::{Answer, Server, There};
-use super::{may_move, require_branch};
+use super::require_branch;
+use super::server::{Answer, SHORT_PATIENCE, Server, There};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::names::{Change, Oid};
-use crate::state::Store;
+use crate::state::{Phase, Store};
 
 /// The result of `push`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,33 +50,87 @@ pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error>
             return Err(RemoteRefusal::Behind { change }.into());
         }
     }
-    let packed = portable::pack(open).await?;
-    let is_same = match &there {
-        Some(found) if found.record.holder.is_none() && found.record.blocked.is_none() => {
-            repo.git.tree_of(&found.oid).await? == packed.tree
-        }
-        _ => false,
-    };
+    let mut branch = BranchCopy::new(server, branch, there.as_ref()).await;
     let checkpoint = open.state.checkpoint.clone();
-    if is_same && branch.as_ref() == Some(&checkpoint) {
-        return Ok(Pushed::Already);
-    }
-    if !is_same {
-        let record = Record {
-            generation: there.as_ref().map_or(0, |there| there.record.generation) + 1,
-            lease: SignedDuration::try_from(server.lease).unwrap_or(SignedDuration::MAX),
-            ..portable::record_of(open, None).await?
+    let is_there = branch.stand(server, &change, &checkpoint).await? == Stand::Has;
+    let mut swaps = Swaps {
+        server,
+        base: &mut base,
+        there,
+    };
+    let is_done = matches!(open.state.progress.phase, Phase::Finished | Phase::Complete);
+    let mut is_new = true;
+    if is_done && !is_there {
+        // The remote does not say that all of it is done before the branch has it.
+        let holder = Holder {
+            name: run_name(),
+            token: random(),
         };
-        let oid = swap(open, server, there.as_ref(), &record, &packed).await?;
-        base.note(&oid, None)?;
+        swaps.put(open, Some(holder), Tells::NoEnd, None).await?;
+    } else {
+        is_new = swaps.put(open, None, Tells::All, None).await?;
     }
-    let moved = branch.as_ref() == Some(&checkpoint)
-        || may_move(&repo, branch.as_ref(), there.as_ref(), Some(&checkpoint)).await
-            && server
-                .copy_branch(&change, branch.as_ref(), &checkpoint)
-                .await
-                .is_none();
-    Ok(Pushed::Done { branch: moved })
+    let put = branch.put(server, &change, &checkpoint).await?;
+    if put.is_err() && is_done {
+        let why = branch.kept.unwrap_or_default();
+        let branch = change.branch();
+        let blocked = format!("branch {branch} does not have the last checkpoint: {why}");
+        swaps.put(open, None, Tells::NoEnd, Some(blocked)).await?;
+        return Err(RemoteRefusal::NoBranch {
+            change: change.to_string(),
+            branch,
+            remote: server.name().to_owned(),
+            why,
+        }
+        .into());
+    }
+    if is_done && !is_there {
+        swaps.put(open, None, Tells::All, None).await?;
+    }
+    Ok(match (is_new, is_there) {
+        (false, true) => Pushed::Already,
+        _ => Pushed::Done { branch: put.is_ok() },
+    })
+}
+
+/// The states that a push puts on the remote, one on top of the other.
+struct Swaps<'s> {
+    server: &'s Server,
+    base: &'s mut Base,
+    there: Option<There>,
+}
+
+impl Swaps<'_> {
+    /// Puts a state there; returns false if it is there already.
+    async fn put(
+        &mut self,
+        open: &Loop<'_>,
+        holder: Option<Holder>,
+        tells: Tells,
+        blocked: Option<String>,
+    ) -> Result<bool, Error> {
+        let repo = &open.context.repo;
+        let packed = portable::pack(open, tells).await?;
+        if let Some(found) = &self.there
+            && found.record.holder == holder
+            && found.record.blocked == blocked
+            && repo.git.tree_of(&found.oid).await? == packed.tree
+        {
+            return Ok(false);
+        }
+        let token = holder.as_ref().map(|holder| holder.token.clone());
+        let there = self.there.as_ref();
+        let record = Record {
+            generation: there.map_or(0, |there| there.record.generation) + 1,
+            lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
+            blocked,
+            ..portable::record_of(open, holder, tells).await?
+        };
+        let oid = swap(open, self.server, there, &record, &packed).await?;
+        self.base.note(&oid, token.as_deref())?;
+        self.there = Some(There { oid, record });
+        Ok(true)
+    }
 }
 
 async fn swap(
@@ -90,7 +146,7 @@ async fn swap(
     let repo = &open.context.repo;
     let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
     let (change, remote) = (record.change.to_string(), server.name().to_owned());
-    match server.swap(&record.change, previous, &oid).await {
+    match server.swap(&record.change, previous, &oid, SHORT_PATIENCE).await {
         Answer::Ours => Ok(oid),
         Answer::Theirs(_) => Err(RemoteRefusal::Behind { change }.into()),
         Answer::Refused(words) => Err(RemoteRefusal::Refused {
@@ -158,7 +214,10 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     let packed = portable::packed_in(&repo.git, &there.oid).await?;
     let parents: Vec<&Oid> = std::iter::once(&there.oid).chain(&packed.parents).collect();
     let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
-    match server.swap(&record.change, Some(&there.oid), &oid).await {
+    match server
+        .swap(&record.change, Some(&there.oid), &oid, SHORT_PATIENCE)
+        .await
+    {
         Answer::Ours => Ok(There { oid, record }),
         Answer::Theirs(_) => Err(server.held(there).into()),
         Answer::Refused(words) | Answer::Unknown(words) => Err(RemoteRefusal::Unreadable {

@@ -1,21 +1,22 @@
 //! A loop that this run holds on a remote: the state that it put there last, and the pushes on top of it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::sleep;
 
 use super::base::Base;
-use super::lease::{patience, renewal};
-use super::portable::{self, Packed, taken_along};
+use super::branch::{BranchCopy, FOREIGN, Stand};
+use super::lease::patience;
+use super::portable::{self, Packed, Tells, taken_along};
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
-use super::server::{Answer, Server, There};
+use super::server::{Answer, SHORT_PATIENCE, Server, There};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid};
 use crate::paths::first_few;
+use crate::state::Phase;
 
 /// The state that this run put on the remote last, and what goes on top of it.
 #[derive(Debug)]
@@ -30,22 +31,10 @@ pub(super) struct HeldLoop {
     pub(super) unheard: Vec<There>,
     pub(super) packed: Option<Packed>,
     pub(super) base: Base,
-    /// The branch as it is on the remote, if it may be moved.
+    /// The branch as it is on the remote.
     pub(super) branch: BranchCopy,
     pub(super) answered: Instant,
     pub(super) end: Option<End>,
-}
-
-/// The copy of the branch on the remote.
-#[derive(Debug)]
-pub(super) enum BranchCopy {
-    /// It is there, or it is not there.
-    At(Option<Oid>),
-    /// It holds something else, which stays.
-    Foreign {
-        /// True if that was told.
-        told: bool,
-    },
 }
 
 /// The way in which a tenure ended early.
@@ -87,7 +76,9 @@ impl HeldLoop {
             blocked: None,
             ..there.record.clone()
         };
-        let answer = self.push(record, &packed).await?;
+        let answer = self
+            .push(record, &packed, patience(self.server.lease).min(SHORT_PATIENCE))
+            .await?;
         self.packed = Some(packed);
         match answer {
             Answer::Ours if is_base => self.note_base(),
@@ -120,26 +111,62 @@ impl HeldLoop {
         }
     }
 
-    /// Publishes the loop as it is now.
-    pub(super) async fn publish(&mut self, open: &mut Loop<'_>, holds: bool) -> Result<(), Error> {
-        let packed = portable::pack(open).await?;
-        let holder = holds.then(|| self.holder.clone());
-        let record = portable::record_of(open, holder).await?;
-        let (begun, is_first) = (Instant::now(), self.last.is_none());
-        loop {
-            match self.push(record.clone(), &packed).await? {
-                Answer::Ours => break,
-                Answer::Theirs(_) => self.end = Some(End::Lost),
-                Answer::Refused(words) => self.refused(words).await?,
-                Answer::Unknown(_) if begun.elapsed() < patience(self.server.lease) => {
-                    // What cannot be heard is not lost.
-                    sleep(renewal(self.server.lease) / 10).await;
-                    continue;
-                }
-                Answer::Unknown(_) => self.end = Some(End::Silent),
-            }
-            return self.require();
+    /// Publishes the loop as it is now, and holds it. First the state, which only moves from what this run has put there,
+    /// then the branch.
+    pub(super) async fn publish(&mut self, open: &mut Loop<'_>) -> Result<(), Error> {
+        let record = portable::record_of(open, Some(self.holder.clone()), Tells::NoEnd).await?;
+        self.put(open, record, Tells::NoEnd).await
+    }
+
+    /// Publishes the loop as it is now, and lets others have it. The remote does not say that all of it is done before the
+    /// branch there has its last checkpoint.
+    pub(super) async fn publish_end(&mut self, open: &mut Loop<'_>) -> Result<(), Error> {
+        let checkpoint = open.state.checkpoint.clone();
+        let stand = async |held: &Self| held.branch.stand(&held.server, &held.change, &checkpoint).await;
+        if stand(self).await? == Stand::Behind {
+            self.publish(open).await?;
         }
+        let is_there = stand(self).await? == Stand::Has;
+        let is_done = matches!(open.state.progress.phase, Phase::Finished | Phase::Complete);
+        if is_there || !is_done {
+            let record = portable::record_of(open, None, Tells::All).await?;
+            return self.put(open, record, Tells::All).await;
+        }
+        let why = self.branch.kept.clone().unwrap_or_else(|| FOREIGN.to_owned());
+        let (branch, remote) = (self.change.branch(), self.server.name().to_owned());
+        let record = Record {
+            blocked: Some(format!(
+                "branch {branch} does not have the last checkpoint: {why}"
+            )),
+            ..portable::record_of(open, None, Tells::NoEnd).await?
+        };
+        self.put(open, record, Tells::NoEnd).await?;
+        let change = self.change.to_string();
+        Err(RemoteRefusal::NoBranch {
+            change,
+            branch,
+            remote,
+            why,
+        }
+        .into())
+    }
+
+    async fn put(&mut self, open: &mut Loop<'_>, record: Record, tells: Tells) -> Result<(), Error> {
+        let packed = portable::pack(open, tells).await?;
+        let is_first = self.last.is_none();
+        let patience = self.patience();
+        match self.push(record.clone(), &packed, patience).await? {
+            Answer::Ours => {}
+            Answer::Theirs(_) => self.end = Some(End::Lost),
+            Answer::Refused(words) => self.refused(words).await?,
+            // What cannot be heard is not lost, as long as nobody takes the loop.
+            Answer::Unknown(words) if is_first => {
+                let remote = self.server.name().to_owned();
+                return Err(RemoteRefusal::Unreadable { remote, words }.into());
+            }
+            Answer::Unknown(_) => self.end = Some(End::Silent),
+        }
+        self.require()?;
         if is_first {
             let mine = taken_along(open).await?;
             if !mine.is_empty() {
@@ -151,8 +178,25 @@ impl HeldLoop {
         }
         self.packed = Some(packed);
         self.note_base()?;
-        self.copy_branch(open, &record.checkpoint).await;
+        let put = self
+            .branch
+            .put(&self.server, &self.change, &record.checkpoint)
+            .await?;
+        if let Err(Some(why)) = put {
+            let (branch, remote) = (self.change.branch(), self.server.name());
+            let why = why.lines().next().unwrap_or_default();
+            open.tell(format!("branch {branch} on {remote} stays as it is: {why}"));
+        }
         Ok(())
+    }
+
+    /// Returns the time for which a push is tried again.
+    fn patience(&self) -> Duration {
+        let patience = patience(self.server.lease);
+        match self.last {
+            Some(_) => patience,
+            None => patience.min(SHORT_PATIENCE),
+        }
     }
 
     /// Pushes the state before the work that the host does not take, so that everybody can see the reason.
@@ -165,7 +209,7 @@ impl HeldLoop {
                 blocked: Some(words.clone()),
                 ..last.record.clone()
             };
-            if self.push(told, &packed).await? == Answer::Ours {
+            if self.push(told, &packed, self.patience()).await? == Answer::Ours {
                 self.note_base()?;
             }
         }
@@ -182,7 +226,8 @@ impl HeldLoop {
             holder: Some(self.holder.clone()),
             ..last.record.clone()
         };
-        match self.push(record, &packed).await? {
+        let left = patience(self.server.lease).saturating_sub(self.answered.elapsed());
+        match self.push(record, &packed, left).await? {
             Answer::Ours => self.note_base()?,
             Answer::Theirs(_) => self.end = Some(End::Lost),
             Answer::Refused(words) => self.end = Some(End::Refused(words)),
@@ -193,7 +238,12 @@ impl HeldLoop {
     }
 
     /// Pushes a state on top of the last one.
-    pub(super) async fn push(&mut self, record: Record, packed: &Packed) -> Result<Answer, GitError> {
+    pub(super) async fn push(
+        &mut self,
+        record: Record,
+        packed: &Packed,
+        patience: Duration,
+    ) -> Result<Answer, GitError> {
         loop {
             let previous = self.last.as_ref().map(|last| last.oid.clone());
             let record = Record {
@@ -205,7 +255,10 @@ impl HeldLoop {
             let message = record.message(previous.as_ref(), &random());
             let parents: Vec<&Oid> = previous.iter().chain(&packed.parents).collect();
             let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
-            let answer = self.server.swap(&self.change, previous.as_ref(), &oid).await;
+            let answer = self
+                .server
+                .swap(&self.change, previous.as_ref(), &oid, patience)
+                .await;
             match &answer {
                 Answer::Ours => {
                     self.last = Some(There { oid, record });
@@ -231,33 +284,6 @@ impl HeldLoop {
         match &self.last {
             Some(last) => self.base.note(&last.oid, Some(&self.holder.token)),
             None => Ok(()),
-        }
-    }
-
-    /// Moves the branch on the remote to the checkpoint; a branch that others moved stays.
-    pub(super) async fn copy_branch(&mut self, open: &mut Loop<'_>, checkpoint: &Oid) {
-        let (branch, remote) = (self.change.branch(), self.server.name().to_owned());
-        let old = match &mut self.branch {
-            BranchCopy::At(old) if old.as_ref() != Some(checkpoint) => old.clone(),
-            BranchCopy::At(_) | BranchCopy::Foreign { told: true } => return,
-            BranchCopy::Foreign { told } => {
-                *told = true;
-                return open.tell(format!(
-                    "branch {branch} on {remote} holds other commits, and stays as it is"
-                ));
-            }
-        };
-        match self
-            .server
-            .copy_branch(&self.change, old.as_ref(), checkpoint)
-            .await
-        {
-            None => self.branch = BranchCopy::At(Some(checkpoint.clone())),
-            Some(words) => {
-                self.branch = BranchCopy::Foreign { told: true };
-                let why = words.lines().next().unwrap_or_default();
-                open.tell(format!("branch {branch} on {remote} stays as it is: {why}"));
-            }
         }
     }
 }

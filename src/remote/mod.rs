@@ -2,11 +2,14 @@
 //! only moves from the object that was expected (`docs/scale-out.md`).
 //!
 //! - `record` is what the ref says, and `lease` decides whether a holder is dead; both are pure.
-//! - `server` reads and moves refs on the remote; `portable` makes objects of a loop, and a loop of objects.
-//! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `handover` is `push` and `pull`; `queue` lists what is left to do;
-//!   `probe` tries out what a remote accepts.
+//! - `server` reads and moves refs on the remote; `portable` makes objects of a loop, and `received` a loop of objects,
+//!   which `sane` finds possible.
+//! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
+//!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `probe` tries out what a remote
+//!   accepts.
 
 mod base;
+mod branch;
 pub mod handover;
 mod held_loop;
 pub mod lease;
@@ -21,7 +24,7 @@ mod server;
 mod tenure;
 
 use self::refusal::RemoteRefusal;
-use crate::git::{Git, GitError, Repo};
+use crate::git::{Git, GitError};
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
 
@@ -57,28 +60,4 @@ pub fn require_branch(change: &Change, strategy: Strategy) -> Result<(), RemoteR
         Strategy::Branch => Ok(()),
         Strategy::Stash => Err(RemoteRefusal::InPlace(change.to_string())),
     }
-}
-
-/// Returns whether the branch of a loop on a remote may be moved: it is not there, or it is an earlier checkpoint. One that
-/// cannot be seen here may be anything. `checkpoint` is the loop's own, if it is here.
-async fn may_move(
-    repo: &Repo,
-    branch: Option<&Oid>,
-    there: Option<&There>,
-    checkpoint: Option<&Oid>,
-) -> bool {
-    let Some(branch) = branch else { return true };
-    let git = &repo.git;
-    if let Some(there) = there
-        && let Ok(earlier) = checkpoints_before(&there.oid, git).await
-        && earlier.contains(branch)
-    {
-        return true;
-    }
-    let Some(checkpoint) = checkpoint.or(there.map(|there| &there.record.checkpoint)) else {
-        return false;
-    };
-    let missing = git.missing(&[branch.to_string()]).await;
-    missing.is_ok_and(|missing| missing.is_empty())
-        && git.is_ancestor(branch, checkpoint).await.is_ok_and(|is| is)
 }

@@ -15,7 +15,7 @@ use crate::fs::file_error;
 use crate::git::{Git, GitError};
 use crate::names::Oid;
 use crate::refs::KeptRef;
-use crate::state::Store;
+use crate::state::{Phase, Store};
 
 const STATE: &str = "state.toml";
 const EVENTS: &str = "events.jsonl";
@@ -40,8 +40,26 @@ pub(super) async fn packed_in(git: &Git, state: &Oid) -> Result<Packed, GitError
     Ok(Packed { tree, parents })
 }
 
+/// The part of a loop's end that a state tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tells {
+    /// The phase of the loop.
+    All,
+    /// That no story is left, but not that it is finished: the branch on the remote has not all of it yet.
+    NoEnd,
+}
+
+impl Tells {
+    fn phase(self, phase: Phase) -> Phase {
+        match (self, phase) {
+            (Self::NoEnd, Phase::Finished) => Phase::Complete,
+            (_, phase) => phase,
+        }
+    }
+}
+
 /// Makes the objects of a loop as it is now.
-pub(super) async fn pack(open: &Loop<'_>) -> Result<Packed, Error> {
+pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error> {
     let (state, repo) = (&open.state, &open.context.repo);
     let change = &state.change;
     let attempts = repo.git.refs(&[&change.ralph_ref("attempts")]).await?;
@@ -54,7 +72,9 @@ pub(super) async fn pack(open: &Loop<'_>) -> Result<Packed, Error> {
         .collect();
     let events = read(open, EVENTS)?;
     let public = PublicText::of_loop(&open.context, state, &events);
-    let text = toml::to_string(&travel::state(state, &public)).map_err(|error| Error::System {
+    let mut travelling = travel::state(state, &public);
+    travelling.progress.phase = tells.phase(travelling.progress.phase);
+    let text = toml::to_string(&travelling).map_err(|error| Error::System {
         what: "write the state",
         source: std::io::Error::other(error),
     })?;
@@ -78,7 +98,11 @@ pub(super) async fn pack(open: &Loop<'_>) -> Result<Packed, Error> {
 }
 
 /// Returns what a state commit of a loop says; the rest is for whoever pushes it.
-pub(super) async fn record_of(open: &Loop<'_>, holder: Option<Holder>) -> Result<Record, Error> {
+pub(super) async fn record_of(
+    open: &Loop<'_>,
+    holder: Option<Holder>,
+    tells: Tells,
+) -> Result<Record, Error> {
     let state = &open.state;
     let (done, total) = match &state.listed {
         Some(listed) => (listed.done, listed.total),
@@ -90,7 +114,7 @@ pub(super) async fn record_of(open: &Loop<'_>, holder: Option<Holder>) -> Result
         holder,
         lease: SignedDuration::ZERO,
         renewed: Timestamp::now(),
-        phase: state.progress.phase,
+        phase: tells.phase(state.progress.phase),
         done,
         total,
         checkpoint: state.checkpoint.clone(),

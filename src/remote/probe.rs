@@ -63,7 +63,7 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     let elsewhere = (server.prefix() != BRANCHES).then(|| format!("git config ralph.remoteRefs {BRANCHES}"));
     let refused = |pushed: Result<Pushed, GitError>| match pushed {
         Ok(Pushed::Done) => None,
-        Ok(Pushed::Refused(words)) => Some(words),
+        Ok(Pushed::Elsewhere(words) | Pushed::Refused(words) | Pushed::Unknown(words)) => Some(words),
         Err(error) => Some(error.to_string()),
     };
     let mut note = |what, words: Option<String>, hint: Option<String>| {
@@ -86,7 +86,7 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     note("it moves them", refused(push(Some(&one), Some(&two)).await), None);
     let unfenced = match push(Some(&one), Some(&one)).await {
         Ok(Pushed::Done) => Some("it moved a ref that was elsewhere".to_owned()),
-        Ok(Pushed::Refused(_)) | Err(_) => None,
+        Ok(_) | Err(_) => None,
     };
     note("it moves none that is elsewhere", unfenced, None);
     let (_, at) = (one, server.at(&name).await?);

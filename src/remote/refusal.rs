@@ -39,6 +39,17 @@ pub enum RemoteRefusal {
         remote: String,
         words: String,
     },
+    /// The copy of the work for people is not there.
+    #[error(
+        "the work on '{change}' is done, but branch {branch} on {remote} does not have it{}",
+        indented(why)
+    )]
+    NoBranch {
+        change: String,
+        branch: String,
+        remote: String,
+        why: String,
+    },
     /// Somebody else went on with the loop.
     #[error("'{change}' has gone on elsewhere since it was last pushed or pulled here")]
     Behind { change: String },
@@ -100,6 +111,15 @@ impl Advise for RemoteRefusal {
             }
             Self::Refused { change, remote, .. } => hint(format!(
                 "mend what the words above name, then: git ralph push {change} --remote {remote}"
+            ))
+            .exit(Exit::Person),
+            Self::NoBranch {
+                change,
+                branch,
+                remote,
+                ..
+            } => hint(format!(
+                "keep what is there elsewhere: git fetch {remote} {branch}:{branch}-there && git push {remote} :{branch}, then: git ralph push {change} --remote {remote}"
             ))
             .exit(Exit::Person),
             Self::Behind { change } => hint(format!("git ralph pull {change}")).exit(Exit::Person),

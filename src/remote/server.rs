@@ -16,8 +16,12 @@ use crate::git::{GitError, Kind, Repo};
 use crate::names::{Change, Oid};
 use crate::settings::{Settings, to_std};
 
-/// The waiting times between two attempts to hear whether a push was taken.
-const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
+/// The pauses between two attempts to push, or to hear whether a push was taken: each is twice as long as the one before.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(300);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The time for which a person waits, and a run that has nothing to lose yet.
+pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The most loops that one fetch names.
 const MOST_AT_ONCE: usize = 500;
@@ -288,42 +292,62 @@ impl Server {
         }
     }
 
-    /// Moves a loop's ref from `old` to `new`.
-    pub(super) async fn swap(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Answer {
+    /// Moves a loop's ref from `old` to `new`. What passes is tried again, each time after a longer pause, for as long as
+    /// `patience`.
+    pub(super) async fn swap(
+        &self,
+        change: &Change,
+        old: Option<&Oid>,
+        new: &Oid,
+        patience: Duration,
+    ) -> Answer {
         let name = self.state_ref(change);
-        let (mut why, has_spoken) = match self.git.push(&name, old, Some(new)).await {
-            Ok(Pushed::Done) => return Answer::Ours,
-            Ok(Pushed::Refused(words)) => (words, true),
-            Err(error) => (error.to_string(), false),
-        };
-        // Git's words differ from host to host, and an answer can be lost on its way: the ref tells what holds.
-        for wait in AGAIN {
+        let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let mut is_pushed = false;
+        let mut why = String::new();
+        let mut refused = None;
+        loop {
+            if !is_pushed {
+                refused = None;
+                match self.git.push(&name, old, Some(new)).await {
+                    Ok(Pushed::Done) => return Answer::Ours,
+                    Ok(Pushed::Refused(words)) => refused = Some(words),
+                    Ok(Pushed::Elsewhere(words) | Pushed::Unknown(words)) => why = words,
+                    Err(error) => why = error.to_string(),
+                }
+            }
+            // Git's words differ from host to host, and an answer can be lost on its way: the ref tells what holds.
+            is_pushed = true;
             match self.places(change).await {
                 Ok((now, _)) if now.as_ref() == Some(new) => return Answer::Ours,
-                Ok((now, _)) if now.as_ref() == old => {
-                    // A push that was cut off says nothing of what the host thinks.
-                    let answer = if has_spoken {
-                        Answer::Refused
-                    } else {
-                        Answer::Unknown
-                    };
-                    return answer(why);
-                }
+                Ok((now, _)) if now.as_ref() == old => match refused {
+                    Some(words) => return Answer::Refused(words),
+                    None => is_pushed = false,
+                },
                 Ok((now, _)) => return Answer::Theirs(now),
                 Err(RemoteRefusal::Unreadable { words, .. }) => why = words,
                 Err(_) => {}
             }
-            sleep(wait).await;
+            if begun.elapsed() >= patience {
+                return Answer::Unknown(why);
+            }
+            sleep(pause.min(patience.saturating_sub(begun.elapsed()))).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        Answer::Unknown(why)
     }
 
-    /// Moves the branch of a loop on the remote, for people and pull requests. Returns git's words if that is refused.
-    pub(super) async fn copy_branch(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Option<String> {
-        match self.git.push(&change.branch_ref(), old, Some(new)).await {
-            Ok(Pushed::Done) => None,
-            Ok(Pushed::Refused(words)) => Some(words),
-            Err(error) => Some(error.to_string()),
+    /// Moves the branch of a loop on the remote, for people and pull requests.
+    pub(super) async fn copy_branch(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Pushed {
+        let pushed = self.git.push(&change.branch_ref(), old, Some(new)).await;
+        pushed.unwrap_or_else(|error| Pushed::Unknown(error.to_string()))
+    }
+
+    /// Fetches the branch of a loop, if it is not here.
+    pub(super) async fn fetch_branch(&self, change: &Change, at: &Oid) -> Result<(), Error> {
+        if self.repo.git.kinds_of(std::slice::from_ref(at)).await? == [None] {
+            // One that cannot be fetched is not known.
+            let _ = self.fetching.fetch(&[change.branch_ref()]).await;
         }
+        Ok(())
     }
 }

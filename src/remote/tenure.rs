@@ -10,17 +10,17 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::base::Base;
-use super::held_loop::{BranchCopy, HeldLoop, run_name};
-use super::lease::{Holding, Watch, renewal};
-use super::may_move;
+use super::branch::BranchCopy;
+use super::held_loop::{HeldLoop, run_name};
+use super::lease::{Holding, Watch, patience, renewal};
 use super::portable::require_same;
 use super::received::receive;
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
-use super::server::{Server, There};
+use super::server::{SHORT_PATIENCE, Server, There};
 use crate::engine::{AttemptOptions, Context, Driver, Loop, Portable, Stopped};
 use crate::error::Error;
-use crate::names::Change;
+use crate::names::{Change, Oid};
 use crate::signal::Stop;
 use crate::state::{Phase, Store};
 
@@ -60,7 +60,8 @@ impl Tenure {
         let base = Base::new(&repo, change, server.name());
         let mut from = None;
         if let Some(found) = &there {
-            if found.record.phase == Phase::Finished {
+            if found.record.phase == Phase::Finished && found.record.blocked.is_none() {
+                mend_branch(context, &server, found, branch).await?;
                 return Err(over(&server, found).into());
             }
             let is_alone = !Store::new(&repo.common_dir, change).is_held();
@@ -70,11 +71,7 @@ impl Tenure {
                 Holding::Alive | Holding::Unknown => return Err(server.held(found).into()),
             }
         }
-        let branch = if may_move(&repo, branch.as_ref(), there.as_ref(), None).await {
-            BranchCopy::At(branch)
-        } else {
-            BranchCopy::Foreign { told: false }
-        };
+        let branch = BranchCopy::new(&server, branch, there.as_ref()).await;
         let is_here = there.as_ref().is_some_and(|there| base.is_at(&there.oid));
         let phase = there.as_ref().map(|there| there.record.phase);
         let mut held = HeldLoop {
@@ -126,7 +123,7 @@ impl Tenure {
     pub async fn publish(&self, open: &mut Loop<'_>) -> Result<(), Error> {
         let mut held = self.held.lock().await;
         held.require()?;
-        held.publish(open, true).await
+        held.publish(open).await
     }
 
     /// Puts the last state on the remote, and lets other runs have the loop. An end that was told before is not told
@@ -143,7 +140,7 @@ impl Tenure {
         if held.end.is_some() {
             return Ok(());
         }
-        held.publish(open, false).await
+        held.publish_end(open).await
     }
 
     /// Lets other runs have the loop as it was taken, if it was on the remote at all.
@@ -157,7 +154,8 @@ impl Tenure {
                 holder: None,
                 ..last.record
             };
-            held.push(free, &packed).await?;
+            let patience = patience(held.server.lease).min(SHORT_PATIENCE);
+            held.push(free, &packed, patience).await?;
         }
         Ok(())
     }
@@ -222,6 +220,28 @@ async fn renew(held: Arc<Mutex<HeldLoop>>, stop: Stop) {
             sleep(pause / 10).await;
         }
     }
+}
+
+/// Moves the branch of a finished loop to its last checkpoint, if the run that finished it could not. One that is gone stays
+/// so if the work is here already.
+async fn mend_branch(
+    context: &Context<'_>,
+    server: &Server,
+    found: &There,
+    branch: Option<Oid>,
+) -> Result<(), Error> {
+    let checkpoint = &found.record.checkpoint;
+    let git = &context.repo.git;
+    if branch.is_none()
+        && let Some(head) = &context.head.oid
+        && git.is_ancestor(checkpoint, head).await.is_ok_and(|is| is)
+    {
+        return Ok(());
+    }
+    receive(server, found).await?;
+    let mut branch = BranchCopy::new(server, branch, Some(found)).await;
+    branch.put(server, &found.record.change, checkpoint).await?.ok();
+    Ok(())
 }
 
 fn over(server: &Server, found: &There) -> RemoteRefusal {

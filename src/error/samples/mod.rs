@@ -336,6 +336,12 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             words: "! refs/ralph/add-login/state [remote rejected] (hook declined)".to_owned(),
         },
+        RemoteRefusal::NoBranch {
+            change: change(),
+            branch: "ralph/add-login".to_owned(),
+            remote: remote(),
+            why: "it holds other commits".to_owned(),
+        },
         RemoteRefusal::Behind { change: change() },
         RemoteRefusal::Another(change()),
         RemoteRefusal::Unknown {

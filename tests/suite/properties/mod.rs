@@ -34,6 +34,7 @@ mod permissions;
 mod planted;
 mod presets;
 mod processes;
+mod remote_answers;
 mod remote_history;
 mod repository;
 mod session;

@@ -119,9 +119,26 @@ fn a_branch_of_that_name_with_other_commits_stays_and_is_named() {
     let pushed = clone.ralph(&["push", CHANGE]).exits(0);
     assert!(pushed.stderr.contains(said), "{}", pushed.stderr);
     let agent = remote.sandbox.completing("echo x >>f");
-    let run = clone.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+    let run = clone.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(7);
+    let said = "branch ralph/add-login on origin stays as it is: it holds other commits\n";
     assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
     assert_eq!(remote.git(&["rev-parse", "ralph/add-login"]), foreign);
+    // Nobody is told that it is finished as long as its work is not there for people.
+    let entry = || clone.ralph(&["queue", "--json"]).exits(0).json()["changes"][0].clone();
+    assert_eq!(entry()["phase"], "blocked");
+    assert!(
+        entry()["why"]
+            .as_str()
+            .unwrap()
+            .contains("it holds other commits")
+    );
+    clone.ralph(&["push", CHANGE]).exits(7);
+    assert_eq!(entry()["phase"], "blocked");
+    remote.git(&["update-ref", "-d", "refs/heads/ralph/add-login"]);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    assert_eq!(entry()["phase"], "finished");
+    let tip = clone.git(&["rev-parse", "ralph/add-login"]);
+    assert_eq!(remote.git(&["rev-parse", "ralph/add-login"]), tip);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn an_answer_that_is_lost_is_looked_up() {
     let clone = remote.clone("one", &[]);
     let git = sandbox.git_program();
     let script = format!(
-        "case \" $* \" in *' push '*) '{0}' \"$@\"; exit 128 ;; *) exec '{0}' \"$@\" ;; esac",
+        "case \" $* \" in *' push '*) '{0}' \"$@\" >/dev/null; exit 128 ;; *) exec '{0}' \"$@\" ;; esac",
         git.display()
     );
     sandbox.install("git", &script);
@@ -117,7 +117,7 @@ fn a_remote_that_falls_silent_is_waited_for() {
     let script = format!(
         "case \" $* \" in
          *' push '*) n=$(cat \"$notes/pushes\" 2>/dev/null || echo 0); echo $((n + 1)) >\"$notes/pushes\"
-             test $n = 2 || exec '{0}' \"$@\"; '{0}' \"$@\"; touch \"$notes/silent\"; exit 128 ;;
+             test $n = 2 || exec '{0}' \"$@\"; '{0}' \"$@\" >/dev/null; touch \"$notes/silent\"; exit 128 ;;
          *' ls-remote '*) test ! -e \"$notes/silent\" || {{ echo x >>\"$notes/silent\"
              test $(wc -l <\"$notes/silent\") -gt 2 && rm \"$notes/silent\"; exit 128; }} ;;
          esac; exec '{0}' \"$@\"",

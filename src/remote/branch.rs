@@ -1,0 +1,134 @@
+//! The branch of a loop on a remote: a copy of its last checkpoint for people and pull requests. Whether it may be moved,
+//! and whether it has the checkpoint, is decided by ancestry.
+
+use tokio::time::sleep;
+
+use super::server::{FIRST_PAUSE, Server};
+use super::{There, checkpoints_before};
+use crate::error::Error;
+use crate::git::Pushed;
+use crate::names::{Change, Oid};
+
+/// The reason why a branch with somebody else's commits stays.
+pub(super) const FOREIGN: &str = "it holds other commits";
+
+/// The number of attempts to move it.
+const TRIES: usize = 4;
+
+/// The relation of the branch there to a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// It is the checkpoint, or has more on top of it.
+    Has,
+    /// It is not there, or the checkpoint is on top of it.
+    Behind,
+    /// It has other commits, or some that cannot be fetched.
+    Foreign,
+}
+
+/// The copy of the branch on the remote.
+#[derive(Clone, Debug)]
+pub(super) struct BranchCopy {
+    /// The commit that it is known to be at.
+    at: Option<Oid>,
+    /// True if it was put there, or is known to be an earlier checkpoint.
+    is_own: bool,
+    /// The reason why it was not moved, which was told.
+    pub kept: Option<String>,
+}
+
+impl BranchCopy {
+    /// Takes the branch as it was seen; `there` is the loop's state on the remote.
+    pub async fn new(server: &Server, at: Option<Oid>, there: Option<&There>) -> Self {
+        let git = &server.repo.git;
+        let is_own = match (&at, there) {
+            (None, _) => true,
+            (Some(at), Some(there)) => {
+                let earlier = checkpoints_before(&there.oid, git).await;
+                earlier.is_ok_and(|earlier| earlier.contains(at))
+            }
+            (Some(_), None) => false,
+        };
+        Self {
+            at,
+            is_own,
+            kept: None,
+        }
+    }
+
+    /// Compares it with a checkpoint.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn stand(&self, server: &Server, change: &Change, checkpoint: &Oid) -> Result<Stand, Error> {
+        let Some(at) = self.at.as_ref().filter(|at| *at != checkpoint) else {
+            return Ok(if self.at.is_some() {
+                Stand::Has
+            } else {
+                Stand::Behind
+            });
+        };
+        if self.is_own {
+            return Ok(Stand::Behind);
+        }
+        server.fetch_branch(change, at).await?;
+        let git = &server.repo.git;
+        if git.is_ancestor(checkpoint, at).await.is_ok_and(|is| is) {
+            return Ok(Stand::Has);
+        }
+        let is_behind = git.is_ancestor(at, checkpoint).await.is_ok_and(|is| is);
+        Ok(if is_behind { Stand::Behind } else { Stand::Foreign })
+    }
+
+    /// Moves it to a checkpoint that the state on the remote names. Returns whether it has the checkpoint, and a reason
+    /// why not that was not told before.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn put(
+        &mut self,
+        server: &Server,
+        change: &Change,
+        checkpoint: &Oid,
+    ) -> Result<Result<(), Option<String>>, Error> {
+        // Somebody may have moved it since it was seen.
+        let (mut pause, mut last) = (FIRST_PAUSE, String::new());
+        for _ in 0..TRIES {
+            let why = match self.stand(server, change, checkpoint).await? {
+                Stand::Has => {
+                    self.kept = None;
+                    return Ok(Ok(()));
+                }
+                Stand::Foreign => FOREIGN.to_owned(),
+                Stand::Behind => match server.copy_branch(change, self.at.as_ref(), checkpoint).await {
+                    Pushed::Done => {
+                        (self.at, self.is_own) = (Some(checkpoint.clone()), true);
+                        continue;
+                    }
+                    Pushed::Refused(words) => words,
+                    Pushed::Elsewhere(words) | Pushed::Unknown(words) => {
+                        last = words;
+                        sleep(pause).await;
+                        pause *= 2;
+                        if let Ok((_, now)) = server.places(change).await
+                            && now != self.at
+                        {
+                            self.is_own = now.is_none();
+                            self.at = now;
+                        }
+                        continue;
+                    }
+                },
+            };
+            return Ok(Err(self.keep(why)));
+        }
+        Ok(Err(self.keep(last)))
+    }
+
+    /// Notes why it was not moved; returns that if it was not told before.
+    fn keep(&mut self, why: String) -> Option<String> {
+        let is_new = self.kept.as_ref() != Some(&why);
+        self.kept = Some(why.clone());
+        is_new.then_some(why)
+    }
+}
