@@ -1,6 +1,7 @@
-//! A storm over loops on one remote: several workers, some in shallow clones, that are killed, or stopped for longer than
+//! A storm over loops on one remote: several workers, most in shallow clones, that are killed, or stopped for longer than
 //! their lease and then wake up. Whatever happens, each story is done once, the states of a loop are one line, each
-//! checkpoint descends from the one before, and in the end nothing is left to do. In a control group git pushes without
+//! checkpoint descends from the one before, no clone loses sight of a commit, and in the end nothing is left to do and each
+//! branch has the last checkpoint. In a control group git pushes without
 //! expecting anything, and a run that lost its loop overwrites what another one did.
 //!
 //! `GIT_RALPH_SEED=<number>` does the storm of that seed again; a failure names its seed.
@@ -61,6 +62,15 @@ impl Storm {
         }
         sandbox.git(&["add", "-A"]);
         sandbox.git(&["commit", "-q", "-m", "changes"]);
+        for number in 0..3 {
+            sandbox.git(&[
+                "commit",
+                "-q",
+                "--allow-empty",
+                "-m",
+                &format!("history {number}"),
+            ]);
+        }
         let path = bare.to_str().unwrap();
         sandbox.git(&["clone", "-q", "--bare", ".", path]);
         bare
@@ -77,12 +87,31 @@ impl Storm {
     ) -> Result<(), String> {
         let clone = sandbox.outside(&format!("worker-{worker}"));
         let url = format!("file://{}", bare.display());
-        let depth = if worker.is_multiple_of(2) {
-            "--depth=1"
-        } else {
-            "--no-tags"
+        let depth = match worker % 3 {
+            0 => "--depth=1",
+            1 => "--depth=2",
+            _ => "--no-tags",
         };
         sandbox.git(&["clone", "-q", depth, &url, clone.to_str().unwrap()]);
+        let git = |args: &[&str]| sandbox.git_cmd(args).dir(&clone).run();
+        // Work of the user's that is nowhere else.
+        git(&["branch", "mine"]).exits(0);
+        let own = git(&[
+            "-c",
+            "user.name=U",
+            "-c",
+            "user.email=u@e",
+            "commit-tree",
+            "-p",
+            "mine",
+            "-m",
+            "mine",
+            "HEAD^{tree}",
+        ])
+        .exits(0);
+        git(&["update-ref", "refs/heads/mine", own.stdout.trim()]).exits(0);
+        let seen = || git(&["rev-list", "mine"]).exits(0).stdout;
+        let before = seen();
         let mut dice = Dice(self.seed.wrapping_mul(1000).wrapping_add(worker));
         let lease = format!("ralph.lease={}s", LEASE / 1000);
         let args = [
@@ -102,8 +131,16 @@ impl Storm {
                 _ => {}
             }
             let output = running.end();
+            let lost: Vec<_> = before.lines().filter(|oid| !seen().contains(oid)).collect();
+            if !lost.is_empty() {
+                return Err(format!("worker {worker} no longer sees {lost:?}"));
+            }
             match output.code {
-                5 => return Ok(()),
+                5 => {
+                    let fsck = git(&["fsck", "--no-dangling", "--connectivity-only"]);
+                    let is_whole = fsck.code == 0;
+                    return if is_whole { Ok(()) } else { Err(fsck.stderr) };
+                }
                 0 | 75 | 137 => {}
                 other => return Err(format!("worker {worker} ended with {other}:\n{}", output.stderr)),
             }
