@@ -31,6 +31,8 @@ pub struct Queue {
     pub v: u32,
     /// The remote; null if only this work tree was looked at.
     pub remote: Option<String>,
+    /// The number of changes with which nobody can go on before a person has looked.
+    pub need_person: usize,
     /// The changes: those with a loop that can go on first, then new ones.
     pub changes: Vec<Entry>,
 }
@@ -108,8 +110,23 @@ pub async fn read(
     Ok(Queue {
         v: 1,
         remote: server.map(|server| server.name().to_owned()),
+        need_person: changes.iter().filter(|entry| entry.needs_person()).count(),
         changes,
     })
+}
+
+impl Entry {
+    /// Returns whether nobody can go on with the change before a person has looked. A loop that is complete waits for the
+    /// choice how to finish it.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        let has_loop = self.checkpoint.is_some();
+        match self.phase {
+            "blocked" | UNREADABLE => true,
+            "exhausted" | "complete" => has_loop && self.holder.is_none(),
+            _ => false,
+        }
+    }
 }
 
 /// Returns the entry of a change that only this work tree has; `None` if its list cannot be read.

@@ -12,7 +12,7 @@ use crate::engine::travel::{self, PublicText};
 use crate::error::Error;
 use crate::events::Event;
 use crate::names::Oid;
-use crate::state::State;
+use crate::state::{Phase, State};
 
 /// The files of a state, with the most bytes that they can have.
 const FILES: [(&str, u64); 4] = [
@@ -33,6 +33,18 @@ pub(super) async fn receive(server: &Server, there: &There) -> Result<Portable, 
     let portable = read(server, there).await?;
     check_objects(server, there, &portable).await?;
     Ok(portable)
+}
+
+/// Returns whether the loop on the remote is finished, and another one than this: this one can be put on top of it.
+///
+/// # Errors
+/// If it is finished and cannot be read, or git cannot be run.
+pub(super) async fn is_before(server: &Server, there: &There, here: &State) -> Result<bool, Error> {
+    let record = &there.record;
+    if record.phase != Phase::Finished || record.blocked.is_some() {
+        return Ok(false);
+    }
+    Ok(!receive(server, there).await?.state.is_same_loop(here))
 }
 
 fn wrong(server: &Server, there: &There, why: impl Into<String>) -> RemoteRefusal {

@@ -14,7 +14,7 @@ use super::branch::BranchCopy;
 use super::held_loop::{HeldLoop, run_name};
 use super::lease::{Holding, Watch, patience, renewal};
 use super::portable::require_same;
-use super::received::receive;
+use super::received::{is_before, receive};
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{SHORT_PATIENCE, Server, There};
@@ -58,9 +58,15 @@ impl Tenure {
         let (there, branch) = server.find(change).await?;
         let repo = context.repo.clone();
         let base = Base::new(&repo, change, server.name());
-        let mut from = None;
+        let (mut from, mut is_on_top) = (None, false);
         if let Some(found) = &there {
-            if found.record.phase == Phase::Finished && found.record.blocked.is_none() {
+            let here = Store::new(&repo.common_dir, change).load_live()?;
+            // One that began here after that end was seen here; one that began beside it would do the work again.
+            is_on_top = match &here {
+                Some(here) if base.is_at(&found.oid) => is_before(&server, found, here).await?,
+                _ => false,
+            };
+            if !is_on_top && found.record.phase == Phase::Finished && found.record.blocked.is_none() {
                 mend_branch(context, &server, found, branch).await?;
                 return Err(over(&server, found).into());
             }
@@ -92,7 +98,7 @@ impl Tenure {
         };
         let mut portable = None;
         if let Some(there) = there {
-            if !is_here {
+            if !is_here && !is_on_top {
                 let found = receive(&held.server, &there).await?;
                 require_same(context, &found)?;
                 portable = Some(found);

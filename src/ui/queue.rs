@@ -40,6 +40,13 @@ pub fn of(queue: &Queue) -> String {
         let line = format!("  {}", notes.join("; "));
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    match queue.need_person {
+        0 => {}
+        1 => text.push_str("1 change needs a person\n"),
+        several => {
+            let _ = writeln!(text, "{several} changes need a person");
+        }
+    }
     text
 }
 

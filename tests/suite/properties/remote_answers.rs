@@ -141,3 +141,36 @@ fn the_branch_has_the_work_before_the_remote_says_that_it_is_done() {
         }
     }
 }
+
+#[test]
+fn a_new_loop_goes_on_top_of_one_that_was_finished_here() {
+    let remote = Remote::new();
+    let (clone, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let agent = remote.sandbox.completing("echo x >>f");
+    let run = ["run", CHANGE, "--keep", "--", &agent];
+    // It began beside the one that will be finished.
+    other.ralph(&["start", CHANGE]).exits(0);
+    clone.ralph(&run).exits(0);
+    other.ralph(&run).exits(5);
+    let first = remote.git(&["rev-parse", "ralph/add-login"]);
+    clone.git(&["checkout", "-q", "main"]);
+    clone.ralph(&["start", CHANGE]).exits(0);
+    clone.ralph(&run).exits(0);
+    let states = remote.git(&[
+        "log",
+        "--first-parent",
+        "--format=%s",
+        "refs/ralph/add-login/state",
+    ]);
+    let ends = states
+        .lines()
+        .filter(|subject| subject.starts_with("ralph: ") && subject.ends_with(" finished"));
+    assert!(ends.count() >= 2, "{states}");
+    let tip = clone.git(&["rev-parse", "ralph/add-login"]);
+    assert_eq!(remote.git(&["rev-parse", "ralph/add-login"]), tip);
+    assert_ne!(tip, first);
+    assert_eq!(
+        remote.git(&["merge-base", "refs/ralph/add-login/state", first.trim()]),
+        first
+    );
+}

@@ -63,8 +63,12 @@ fn without_a_remote_the_loops_of_this_repository_are_listed() {
     fs::write(sandbox.notes.join("go"), "").unwrap();
     running.end().exits(0);
     assert_eq!(entry(), "\"ready\" 1 3 true");
-    sandbox.ralph(&["run", CHANGE, "--keep", "--", &slow]).exits(0);
+    sandbox.ralph(&["run", CHANGE, "--", &slow]).exits(0);
+    let shown = sandbox.ralph(&["queue"]).exits(0).stdout;
+    assert!(shown.ends_with("\n1 change needs a person\n"), "{shown}");
+    sandbox.ralph(&["finish", CHANGE, "--keep"]).exits(0);
     assert_eq!(entry(), "\"finished\" 3 3 false");
+    assert!(!sandbox.ralph(&["queue"]).exits(0).stdout.contains("person"));
 }
 
 #[test]
