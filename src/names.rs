@@ -243,15 +243,65 @@ pub(crate) fn counted<N: fmt::Display + Copy + PartialEq + From<u8>>(
     format!("{number} {noun}")
 }
 
-/// Quotes a word for a POSIX shell where it needs it.
+/// Quotes a word for a POSIX shell where it needs it. For words that a person is to type, see [`typed`].
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^{}".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    let expands = word.contains('{') && (word.contains(',') || word.contains("..")) || word.starts_with('=');
+    if !word.is_empty() && word.chars().all(plain) && !expands {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
+}
+
+/// Quotes a word of a command that is shown to be typed or pasted. Every argument of such a command that is not a
+/// constant goes through here or through [`typed_path`]. What a terminal would act upon is written as an escape, on one
+/// line, as bash, ksh and zsh read it.
+#[must_use]
+pub fn typed(word: impl fmt::Display) -> String {
+    typed_bytes(word.to_string().as_bytes())
+}
+
+/// Quotes a path of a command that is shown to be typed or pasted: each byte of it, whatever it is.
+#[must_use]
+pub fn typed_path(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    typed_bytes(path.as_os_str().as_bytes())
+}
+
+fn typed_bytes(word: &[u8]) -> String {
+    match str::from_utf8(word) {
+        Ok(text) if !text.chars().any(is_unseen) => return quoted(text),
+        _ => {}
+    }
+    let mut escaped = String::from("$'");
+    for chunk in word.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\'' | '\\' => escaped.extend(['\\', character]),
+                _ if is_unseen(character) => {
+                    escape_bytes(&mut escaped, character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                _ => escaped.push(character),
+            }
+        }
+        escape_bytes(&mut escaped, chunk.invalid());
+    }
+    escaped + "'"
+}
+
+/// Writes bytes in octal digits, of which there are always three, so that no digit that follows belongs to them.
+fn escape_bytes(escaped: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        escaped.push_str(&format!("\\{byte:03o}"));
+    }
+}
+
+/// Returns true for what a terminal does not show as it is: control characters, and those that turn the direction of text.
+fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Formats US dollars: `$0.12`, and `$0.0030` below a cent.
@@ -267,6 +317,7 @@ pub(crate) fn dollars(cost: f64) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn names_that_git_refuses_are_refused() {
@@ -302,6 +353,27 @@ mod tests {
     fn a_number_agrees_with_its_noun() {
         let counts = [0_u32, 1, 2].map(|number| counted(number, "retry", "retries"));
         assert_eq!(counts, ["0 retries", "1 retry", "2 retries"]);
+    }
+
+    #[test]
+    fn a_word_to_type_is_on_one_line_and_shows_all() {
+        for (word, quoted) in [
+            ("a-b_1.2@3", "a-b_1.2@3"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("$(a);`b`", "'$(a);`b`'"),
+            ("it's", r"'it'\''s'"),
+            ("{a,b}", "'{a,b}'"),
+            ("{prompt_file}", "{prompt_file}"),
+            ("=a", "'=a'"),
+            ("a\nb", r"$'a\012b'"),
+            ("\u{1b}[31m'\\", r"$'\033[31m\'\\'"),
+            ("a\u{202e}b", r"$'a\342\200\256b'"),
+        ] {
+            assert_eq!(typed(word), quoted, "{word:?}");
+        }
+        let path = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff1"));
+        assert_eq!(typed_path(path), r"$'/a\3771'");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text};
 use crate::error::Error;
 use crate::events::{What, log};
 use crate::names::heading;
+use crate::names::typed;
 use crate::protect::story_backup;
 use crate::settings::{Configuration, Settings};
 use crate::state::{Given, Phase, Verdict};
@@ -247,7 +248,8 @@ async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
 fn limited(open: &Loop<'_>, limit: &str) -> String {
     let change = open.change();
     format!(
-        "stopped at a limit: {limit}. To go on later: git ralph next {change}; to end: git ralph finish {change}"
+        "stopped at a limit: {limit}. To go on later: git ralph next {change}; to end: git ralph finish {change}",
+        change = typed(change)
     )
 }
 

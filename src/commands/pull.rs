@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
 use crate::names::Change;
+use crate::names::typed;
 use crate::remote::Server;
 use crate::remote::handover::{fetch, note};
 use crate::remote::refusal::RemoteRefusal;
@@ -67,7 +68,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (done, total) = (found.there.record.done, found.there.record.total);
     screen.say(&format!(
         "{change} is here: {done} of {total} stories are complete, checkpoint {}\nnext: git ralph run {change}\n",
-        open.state.checkpoint.short()
+        open.state.checkpoint.short(),
+        change = typed(change)
     ));
     Ok(Exit::Done)
 }

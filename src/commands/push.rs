@@ -4,6 +4,7 @@ use super::open_loop;
 use crate::cli::complete::loops;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::names::typed;
 use crate::paths::first_few;
 use crate::remote::Server;
 use crate::remote::handover::{Pushed, push};
@@ -48,7 +49,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                     "branch {branch} on {remote} holds other commits, and stays as it is\n"
                 ));
             }
-            text.push_str(&format!("to go on elsewhere: git ralph pull {change}\n"));
+            text.push_str(&format!(
+                "to go on elsewhere: git ralph pull {change}\n",
+                change = typed(change)
+            ));
             text
         }
     });

@@ -6,6 +6,7 @@ use crate::engine;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::names::typed;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
@@ -42,7 +43,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     screen.say(&format!(
-        "the work of {story}@{number} is back; to make it the story's checkpoint: git ralph complete {change}\n"
+        "the work of {story}@{number} is back; to make it the story's checkpoint: git ralph complete {change}\n",
+        change = typed(change)
     ));
     Ok(Exit::Done)
 }

@@ -2,7 +2,6 @@
 
 use super::pick::change_to_run;
 use super::{here, put_stories_in, tell_ignored, tell_strategy};
-use crate::async_cmd::quoted;
 use crate::cli;
 use crate::cli::complete::changes;
 use crate::engine::{Context, Found, StartOptions, agent_of, preview, resume, start};
@@ -13,6 +12,7 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::inspect::stories::{ChosenAgent, Preview, Stories};
 use crate::names::Change;
+use crate::names::typed_path;
 use crate::settings::{Options, Strategy, parse_strategy};
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
@@ -61,7 +61,7 @@ pub struct Args {
 
 /// Returns a command as a line that a shell splits into the same words.
 fn shell_line(words: &[OsString]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    let words: Vec<String> = words.iter().map(|word| typed_path(word.as_ref())).collect();
     words.join(" ")
 }
 

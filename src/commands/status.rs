@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::status::Status;
 use crate::inspect::status_line;
+use crate::names::typed;
 use crate::state::{self, Store};
 use crate::stories;
 use crate::ui::{self, Narrator, Screen};
@@ -69,10 +70,13 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let changes = stories::changes(&context.repo.top);
         screen.say(&match changes.as_slice() {
             [] => "there is no loop here; to begin one: git ralph start <change>\n".to_owned(),
-            [only] => format!("there is no loop here; to begin one: git ralph start {only}\n"),
+            [only] => format!(
+                "there is no loop here; to begin one: git ralph start {only}\n",
+                only = typed(only)
+            ),
             several => format!(
                 "there is no loop here; to begin one: git ralph start <change> ({})\n",
-                several.join(", ")
+                several.iter().map(typed).collect::<Vec<_>>().join(", ")
             ),
         });
     } else {

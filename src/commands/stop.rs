@@ -5,6 +5,7 @@ use crate::cli::complete::loops;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::follow::is_driven;
+use crate::names::typed;
 use crate::state::Store;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -43,7 +44,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     } else {
         store.ask_to_stop(holder)?;
         screen.say(&format!(
-            "git-ralph (process {holder}) ends after this attempt; to end it at once: git ralph stop --now {change}\n"
+            "git-ralph (process {holder}) ends after this attempt; to end it at once: git ralph stop --now {change}\n",
+            change = typed(change)
         ));
     }
     Ok(Exit::Done)

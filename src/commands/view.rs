@@ -8,6 +8,7 @@ use crate::engine::Context;
 use crate::inspect::follow::{LoopFollower, stories_of};
 use crate::inspect::status_line;
 use crate::names::Change;
+use crate::names::typed;
 use crate::settings::Settings;
 use crate::state::{State, Store};
 use crate::ui::view::{Setup, ViewThread, Viewed, has_colours, terminal};
@@ -83,7 +84,8 @@ pub(super) fn tell(screen: Screen, common_dir: &Path, change: &Change, purpose: 
     if let Ok(Some(state)) = Store::new(common_dir, change).load() {
         screen.say(&format!(
             "{}\n  (use \"git ralph watch {change}\" {purpose})\n",
-            status_line::of(&state)
+            status_line::of(&state),
+            change = typed(change)
         ));
     }
 }

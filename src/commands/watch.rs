@@ -13,6 +13,7 @@ use crate::inspect::follow::LoopFollower;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::names::Change;
+use crate::names::typed;
 use crate::state::{self, Phase, Store};
 use crate::ui::choice::Choice;
 use crate::ui::view::plain::PlainLoop;
@@ -142,7 +143,8 @@ async fn act(screen: Screen, narrator: &mut Narrator, change: &Change, choice: C
         None => {
             let id = engine::skip(&mut open, None, false).await?;
             screen.say(&format!(
-                "story {id} is skipped\n  (use \"git ralph run {change}\" to continue)\n"
+                "story {id} is skipped\n  (use \"git ralph run {change}\" to continue)\n",
+                change = typed(change)
             ));
             Ok(())
         }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
 use crate::git::RefFile;
 use crate::names::{Change, closest};
+use crate::names::{typed, typed_path};
 
 /// The reason why a repository, a loop or a kept attempt was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl OpenRefusal {
 /// Returns the command to type if git cannot read a repository.
 fn repair(git_dir: &Path) -> String {
     let (head, config) = (git_dir.join("HEAD"), git_dir.join("config"));
-    let name = |file: &Path| quoted(&file.to_string_lossy());
+    let name = |file: &Path| typed_path(file);
     match RefFile::read(&head) {
         RefFile::Missing | RefFile::Damaged => format!(
             "name the branch that you were on in it: echo 'ref: refs/heads/<branch>' >{}",
@@ -96,13 +96,13 @@ fn repair(git_dir: &Path) -> String {
 
 /// Returns the command that makes the work tree of a loop again; what is in its place is moved.
 fn make_again(change: &str, path: &Path, is_gone: bool) -> String {
-    let start = format!("git ralph start {change} --worktree");
+    let start = format!("git ralph start {change} --worktree", change = typed(change));
     let path = path.to_string_lossy();
     if is_gone {
         start
     } else {
         let aside = format!("{path}.old");
-        format!("mv {} {} && {start}", quoted(&path), quoted(&aside))
+        format!("mv {} {} && {start}", typed(&path), typed(&aside))
     }
 }
 
@@ -110,8 +110,11 @@ fn make_again(change: &str, path: &Path, is_gone: bool) -> String {
 fn start_one_of(changes: &[String]) -> String {
     match changes {
         [] => "git ralph start <change>".to_owned(),
-        [only] => format!("git ralph start {only}"),
-        several => format!("git ralph start <change> ({})", several.join(", ")),
+        [only] => format!("git ralph start {only}", only = typed(only)),
+        several => {
+            let several: Vec<String> = several.iter().map(typed).collect();
+            format!("git ralph start <change> ({})", several.join(", "))
+        }
     }
 }
 
@@ -125,7 +128,7 @@ impl Advise for OpenRefusal {
             Self::OtherGitDir { .. } => hint("cd into the work tree of that repository, or: unset GIT_DIR"),
             Self::InsideAttempt => hint("end the attempt with its promise; the loop then continues"),
             Self::UnknownLoop { name, known, changes } => match (closest(name, known), known.as_slice()) {
-                _ if changes.contains(name) => hint(format!("git ralph start {name}")),
+                _ if changes.contains(name) => hint(format!("git ralph start {name}", name = typed(name))),
                 (Some(meant), _) => hint(format!("did you mean '{meant}'?")),
                 (None, []) => hint(start_one_of(changes)),
                 (None, _) => hint("name one of them, or see: git ralph status"),
@@ -133,16 +136,24 @@ impl Advise for OpenRefusal {
             Self::NoLoop { changes, .. } => hint(start_one_of(changes)),
             Self::SeveralChanges(_) => hint("name one of them in the same command"),
             Self::SeveralLoops(_) => hint("name one of them, or see: git ralph status"),
-            Self::OtherWorkTree { path, .. } => hint(format!("cd {}", quoted(path))),
+            Self::OtherWorkTree { path, .. } => hint(format!("cd {}", typed(path))),
             Self::WorkTreeGone {
                 change,
                 path,
                 is_gone,
             } => hint(make_again(change, path, *is_gone)),
-            Self::WorkTreeHalfMade { change, .. } => hint(format!("git ralph start {change} --worktree")),
-            Self::UnknownAttempt { change, .. } => hint(format!("git ralph log {change}")),
+            Self::WorkTreeHalfMade { change, .. } => hint(format!(
+                "git ralph start {change} --worktree",
+                change = typed(change)
+            )),
+            Self::UnknownAttempt { change, .. } => {
+                hint(format!("git ralph log {change}", change = typed(change)))
+            }
             Self::NoAttempt(_) => hint("git ralph log"),
-            Self::NoStoryOrChange { change, .. } => hint(format!("attempts: git ralph log {change}")),
+            Self::NoStoryOrChange { change, .. } => hint(format!(
+                "attempts: git ralph log {change}",
+                change = typed(change)
+            )),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
+use crate::names::{typed, typed_path};
 
 /// The reason why a step cannot work on the present repository.
 #[derive(Debug, thiserror::Error)]
@@ -49,9 +49,7 @@ pub enum RepositoryRefusal {
 
 /// Returns the beginning of a command that is to be typed in the loop's own work tree, if it has one.
 fn there(own: Option<&Path>) -> String {
-    own.map_or_else(String::new, |own| {
-        format!("cd {} && ", quoted(&own.to_string_lossy()))
-    })
+    own.map_or_else(String::new, |own| format!("cd {} && ", typed_path(own)))
 }
 
 impl Advise for RepositoryRefusal {
@@ -63,18 +61,22 @@ impl Advise for RepositoryRefusal {
                 _ => hint(format!("git {what} --continue, or: git {what} --abort")),
             },
             Self::DirtySubmodule(path) => {
-                hint(format!("commit or stash them: git -C {} stash -u", quoted(path)))
+                hint(format!("commit or stash them: git -C {} stash -u", typed(path)))
             }
-            Self::HeadElsewhere { branch, own, .. } => {
-                hint(format!("{}git checkout {branch}", there(own.as_deref()))).exit(Exit::Person)
-            }
+            Self::HeadElsewhere { branch, own, .. } => hint(format!(
+                "{}git checkout {branch}",
+                there(own.as_deref()),
+                branch = typed(branch)
+            ))
+            .exit(Exit::Person),
             Self::BranchGone {
                 branch,
                 checkpoint,
                 own,
             } => hint(format!(
                 "{}git branch {branch} {checkpoint} && git checkout {branch}",
-                there(own.as_deref())
+                there(own.as_deref()),
+                branch = typed(branch)
             ))
             .exit(Exit::Person),
             Self::CheckpointGone {
@@ -83,14 +85,16 @@ impl Advise for RepositoryRefusal {
                 own,
             } => hint(format!(
                 "{}git branch rescued {branch} && git reset --soft {checkpoint}",
-                there(own.as_deref())
+                there(own.as_deref()),
+                branch = typed(branch)
             ))
             .exit(Exit::Person),
             Self::Uncommitted => {
                 hint("git stash -u, or use another work tree: git worktree add --detach ../<dir>")
             }
             Self::NotAtCheckpoint(change) => hint(format!(
-                "git ralph complete {change}, or: git ralph revert {change}"
+                "git ralph complete {change}, or: git ralph revert {change}",
+                change = typed(change)
             )),
             Self::InTheWay { .. } => {
                 hint("move them elsewhere, then run the same command again").exit(Exit::Person)

@@ -6,9 +6,9 @@
 //! elsewhere git-ralph says how to have it back.
 
 use super::Loop;
-use crate::async_cmd::quoted;
 use crate::error::Error;
 use crate::git::StashEntry;
+use crate::names::typed;
 use crate::protect::{StashList, UserRefs};
 use crate::refs::Update;
 
@@ -134,5 +134,5 @@ async fn store_again(open: &mut Loop<'_>, gone: Vec<StashEntry>) -> Result<(), E
 
 /// Returns the command that stores an entry again.
 fn command(entry: &StashEntry) -> String {
-    format!("git stash store -m {} {}", quoted(&entry.message), entry.oid)
+    format!("git stash store -m {} {}", typed(&entry.message), entry.oid)
 }

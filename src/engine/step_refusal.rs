@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::names::counted;
+use crate::names::{typed, typed_path};
 
 /// The reason why a step may not follow now.
 #[derive(Debug, thiserror::Error)]
@@ -44,25 +44,30 @@ impl Advise for StepRefusal {
     fn advice(&self) -> Advice {
         match self {
             Self::RetryFirst { change, .. } => {
-                hint(format!("git ralph retry {change}")).exit(Exit::RetriesLeft)
+                hint(format!("git ralph retry {change}", change = typed(change))).exit(Exit::RetriesLeft)
             }
             Self::RetriesSpent { change, story } => {
-                let story = quoted(story);
+                let story = typed(story);
                 hint(format!(
-                    "git ralph retry {change} --max-retries <n>, git ralph skip {change} {story}, or git ralph finish {change}"
+                    "git ralph retry {change} --max-retries <n>, git ralph skip {change} {story}, or git ralph finish {change}",
+                    change = typed(change)
                 ))
                 .exit(Exit::RetriesSpent)
             }
-            Self::NothingFailed(change) => hint(format!("git ralph next {change}")),
-            Self::LoopFinished(change) => hint(format!("to begin a new loop: git ralph start {change}")),
-            Self::LoopLive(change) => hint(format!("git ralph finish {change}")),
+            Self::NothingFailed(change) => hint(format!("git ralph next {change}", change = typed(change))),
+            Self::LoopFinished(change) => hint(format!(
+                "to begin a new loop: git ralph start {change}",
+                change = typed(change)
+            )),
+            Self::LoopLive(change) => hint(format!("git ralph finish {change}", change = typed(change))),
             Self::Unfit { change, file, .. } => {
-                let file = quoted(&file.to_string_lossy());
+                let file = typed_path(file);
                 hint(format!(
-                    "mv {file} {file}.damaged && git ralph start {change} --resume"
+                    "mv {file} {file}.damaged && git ralph start {change} --resume",
+                    change = typed(change)
                 ))
             }
-            Self::WrongPhase(change) => hint(format!("git ralph status {change}")),
+            Self::WrongPhase(change) => hint(format!("git ralph status {change}", change = typed(change))),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Errors of choosing a story from the list.
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
 use crate::exit::Exit;
+use crate::names::typed;
 use crate::names::{closest, counted};
 use crate::stories::Adapter;
 
@@ -59,7 +59,7 @@ impl Advise for StoryRefusal {
             Self::NoStories { adapter, .. } => hint(no_stories_hint(*adapter)),
             Self::NothingLeft { change, live, .. } => {
                 let next = if *live { "finish --cleanup" } else { "stories" };
-                hint(format!("git ralph {next} {change}")).exit(Exit::NoStory)
+                hint(format!("git ralph {next} {change}", change = typed(change))).exit(Exit::NoStory)
             }
             Self::UnknownStory { id, known, .. } => match closest(id, known) {
                 Some(meant) => hint(format!("did you mean '{meant}'?")),
@@ -83,9 +83,10 @@ impl Advise for StoryRefusal {
                 } else {
                     "mark it as done there"
                 };
-                let story = quoted(story);
+                let story = typed(story);
                 hint(format!(
-                    "{mark}, then run the same command again; or: git ralph skip {change} {story}"
+                    "{mark}, then run the same command again; or: git ralph skip {change} {story}",
+                    change = typed(change)
                 ))
             }
         }

@@ -10,7 +10,8 @@ use snapbox::data::DataFormat;
 use snapbox::{Data, assert_data_eq};
 
 use super::Error;
-use super::samples::all;
+use super::samples::{all, all_named};
+use crate::names::typed;
 
 #[test]
 fn the_table_is_as_it_was_agreed() {
@@ -51,6 +52,59 @@ fn messages_are_lower_case_and_end_without_a_stop() {
         );
         assert!(!text.ends_with('.') && !text.trim_end().is_empty(), "{text}");
     }
+}
+
+/// Names that would do harm where somebody pastes them.
+const HOSTILE: &[&str] = &[
+    "a b",
+    "a;b",
+    "a&b",
+    "a|b",
+    "$(a)",
+    "`a`",
+    "$a",
+    "a'b",
+    "a\"b",
+    "a\\b",
+    "a*b",
+    "~a",
+    "a<b",
+    "a>b",
+    "(a)",
+    "!a",
+    "#a",
+    "a\nb",
+    "a\u{1b}[31mb",
+    "a\u{202e}b",
+    "{a,b}",
+    "a\tb",
+];
+
+#[test]
+fn a_name_in_a_hint_is_one_word_of_a_command() {
+    let mut wrong = Vec::new();
+    for name in HOSTILE {
+        let plain = all_named("NAME");
+        for (error, plain) in all_named(name).into_iter().zip(plain) {
+            let (Some(hint), Some(plain)) = (error.hint(), plain.hint()) else {
+                continue;
+            };
+            // With other text around it, a name may be quoted together with that.
+            let meant = |name: &str| format!("did you mean '{name}'?");
+            let mut told = hint.replace(&meant(name), &meant("NAME"));
+            let words = plain.split(|c: char| c.is_whitespace() || ",;:()".contains(c));
+            let mut words: Vec<&str> = words.filter(|word| word.contains("NAME")).collect();
+            words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+            for word in words {
+                told = told.replace(&typed(word.replace("NAME", name)), word);
+            }
+            told = told.replace(&typed(name), "NAME");
+            if told != plain {
+                wrong.push(format!("{name:?} in {hint}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Asserts that the samples have every variant of their type, which is read from its source.

@@ -9,11 +9,12 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::filters::{Filters, alone};
-use crate::async_cmd::{self, Command, CommandError, Output, quoted};
+use crate::async_cmd::{self, Command, CommandError, Output};
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::names::Oid;
+use crate::names::typed_path;
 
 /// The variables by which git's environment can point at another repository (`git rev-parse
 /// --local-env-vars`), except the two that carry the user's `git -c` settings.
@@ -112,7 +113,7 @@ impl Advise for GitError {
         match self {
             Self::Locked(path) => hint(format!(
                 "if no other git process is running: rm {}",
-                quoted(&path.to_string_lossy())
+                typed_path(path)
             ))
             .exit(Exit::Busy),
             Self::Failed { .. } | Self::Answer { .. } => {

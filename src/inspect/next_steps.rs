@@ -1,7 +1,7 @@
 //! The two or three commands that come next: `status` and the end of a step show the same ones.
 
 use super::status::Status;
-use crate::async_cmd::quoted;
+use crate::names::{typed, typed_path};
 use crate::settings::Strategy;
 use crate::state::Phase;
 
@@ -31,7 +31,7 @@ impl Status {
     pub fn next_steps(&self, driver: Driver) -> Vec<NextStep> {
         let mut steps = self.steps_there(driver);
         if let Some(place) = &self.work_tree {
-            let place = quoted(&place.to_string_lossy());
+            let place = typed_path(place);
             for step in &mut steps {
                 step.command = format!("cd {place} && {}", step.command);
             }
@@ -41,7 +41,7 @@ impl Status {
 
     /// Returns the commands to type in the loop's own work tree.
     fn steps_there(&self, driver: Driver) -> Vec<NextStep> {
-        let change = &self.change;
+        let change = &typed(&self.change);
         let on = |line: String, purpose| NextStep {
             command: format!("git ralph {line}"),
             purpose,
@@ -57,7 +57,7 @@ impl Status {
             let attempt = current
                 .attempt
                 .filter(|_| current.reason.is_some() || self.is_failed())?;
-            Some(quoted(&format!("{}@{attempt}", current.id)))
+            Some(typed(format!("{}@{attempt}", current.id)))
         });
         let diff = latest.map(|attempt| NextStep {
             only_shows: true,

@@ -12,6 +12,7 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::{Advise, Error};
 use crate::git::{Head, Repo};
+use crate::names::typed;
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
 use crate::state::{Given, Phase, State, Store, noted};
@@ -284,7 +285,10 @@ impl Status {
         let refs = repo.git.refs(&[&name]).await?;
         let (problem, way_back) = if name.is_empty() || refs.iter().any(|found| found.name == name) {
             let problem = format!("{} is not checked out", state.branch);
-            (problem, Some(format!("git checkout {checkout}")))
+            (
+                problem,
+                Some(format!("git checkout {checkout}", checkout = typed(checkout))),
+            )
         } else {
             let gone = branch_gone(state);
             (gone.to_string(), gone.hint())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::names::counted;
+use crate::names::typed;
 
 /// The reason why a loop was not carried to a remote or back.
 #[derive(Debug, thiserror::Error)]
@@ -99,18 +100,23 @@ impl Advise for RemoteRefusal {
             Self::NoRemote => hint("add --remote <name>, or: git config ralph.remote origin"),
             Self::Unreadable { remote, .. } => hint(format!("git ls-remote {remote}")),
             Self::Held { change, remote, .. } => hint(format!(
-                "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take"
+                "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take",
+                change = typed(change),
+                remote = typed(remote)
             ))
             .exit(Exit::Busy),
             Self::Lost { change, .. } => hint(format!(
-                "the work of this run is kept here; to see it: git ralph log {change}"
+                "the work of this run is kept here; to see it: git ralph log {change}",
+                change = typed(change)
             ))
             .exit(Exit::Busy),
             Self::Silent { .. } => {
                 hint("the work of this run is kept here; run the same command again").exit(Exit::Busy)
             }
             Self::Refused { change, remote, .. } => hint(format!(
-                "mend what the words above name, then: git ralph push {change} --remote {remote}"
+                "mend what the words above name, then: git ralph push {change} --remote {remote}",
+                change = typed(change),
+                remote = typed(remote)
             ))
             .exit(Exit::Person),
             Self::NoBranch {
@@ -119,23 +125,37 @@ impl Advise for RemoteRefusal {
                 remote,
                 ..
             } => hint(format!(
-                "keep what is there elsewhere: git fetch {remote} {branch}:{branch}-there && git push {remote} :{branch}, then: git ralph push {change} --remote {remote}"
+                "keep what is there elsewhere: git fetch {remote} {branch}:{there} && git push {remote} :{branch}, then: git ralph push {change} --remote {remote}",
+                change = typed(change),
+                remote = typed(remote),
+                there = typed(format!("{branch}-there")),
+                branch = typed(branch)
             ))
             .exit(Exit::Person),
-            Self::Behind { change } => hint(format!("git ralph pull {change}")).exit(Exit::Person),
+            Self::Behind { change } => {
+                hint(format!("git ralph pull {change}", change = typed(change))).exit(Exit::Person)
+            }
             Self::Another(change) => hint(format!(
-                "git ralph finish {change}, or: git ralph abort {change}"
+                "git ralph finish {change}, or: git ralph abort {change}",
+                change = typed(change)
             ))
             .exit(Exit::Person),
-            Self::Unknown { remote, .. } => hint(format!("git ralph queue --remote {remote}")),
+            Self::Unknown { remote, .. } => hint(format!(
+                "git ralph queue --remote {remote}",
+                remote = typed(remote)
+            )),
             Self::Unintelligible {
                 change, remote, name, ..
             } => hint(format!(
-                "install a newer git-ralph, or, where the loop is whole: git push {remote} :{name}, then git ralph push {change} --remote {remote}"
+                "install a newer git-ralph, or, where the loop is whole: git push {remote} :{name}, then git ralph push {change} --remote {remote}",
+                change = typed(change),
+                remote = typed(remote),
+                name = typed(name)
             )),
             Self::InPlace(_) => hint("start it without --strategy stash"),
             Self::OwnWorkTree { change } => hint(format!(
-                "git worktree add --detach ../{change}, then there: git ralph run {change}"
+                "git worktree add --detach ../{change}, then there: git ralph run {change}",
+                change = typed(change)
             )),
             Self::Over { .. } | Self::NothingLeft => {
                 hint("git ralph queue shows all changes").exit(Exit::NoStory)

@@ -13,6 +13,7 @@ use crate::git::RepoLayout;
 use crate::guard::Answer;
 use crate::guard::rules::{Move, Rules, Ruling};
 use crate::guard::scripts::{PUSH, REFS};
+use crate::names::typed;
 use crate::state::{self, State, Store};
 
 /// A call of a hook by git.
@@ -170,14 +171,18 @@ async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<St
         format!(
             "{branch} is the branch of a loop that goes on, and may not be deleted or renamed\n\
              hint: to close the loop: git ralph finish {change}, or git ralph abort {change}; to do it all the same: \
-             git -c ralph.guard=false …"
+             git -c ralph.guard=false …",
+            branch = typed(branch),
+            change = typed(change)
         )
     } else {
         format!(
             "{branch} is the branch of a loop that goes on, and has to keep its checkpoint {}\n\
              hint: to go back to the checkpoint: git ralph revert {change}; to before the loop: git ralph abort {change}; \
              to do it all the same: git -c ralph.guard=false …",
-            state.checkpoint.short()
+            state.checkpoint.short(),
+            branch = typed(branch),
+            change = typed(change)
         )
     })
 }

@@ -18,7 +18,6 @@ use nix::sys::signal::kill;
 use nix::unistd::{Pid, Uid, User, geteuid};
 
 use super::{State, VERSION};
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
@@ -27,6 +26,7 @@ use crate::fs::{
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
+use crate::names::{typed, typed_path};
 
 /// The reason why a state could not be read, saved or locked.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +110,8 @@ impl Advise for StateError {
             Self::Damaged { path, .. } => {
                 let change = path.file_stem().unwrap_or_default().to_string_lossy();
                 hint(format!(
-                    "move the file away, then run: git ralph start {change} --resume"
+                    "move the file away, then run: git ralph start {change} --resume",
+                    change = typed(change)
                 ))
             }
             Self::Foreign { path, owner } => {
@@ -118,7 +119,7 @@ impl Advise for StateError {
                 let root = path.ancestors().find(|dir| dir.ends_with("ralph"));
                 hint(format!(
                     "sudo -u {owner} git ralph status, or, if it is yours: sudo chown -R \"$USER\" {}",
-                    quoted(&root.unwrap_or(path).to_string_lossy())
+                    typed_path(root.unwrap_or(path))
                 ))
             }
             Self::File(error) => error.advice(),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::Adapter;
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::names::closest;
+use crate::names::typed;
 
 /// The reason why a source was not found, not read or not edited.
 #[derive(Debug, thiserror::Error)]
@@ -168,9 +168,12 @@ impl Advise for SourceError {
             } => {
                 let first = match closest(change, changes) {
                     Some(meant) => format!("did you mean '{meant}'? Otherwise"),
-                    None => format!("write openspec/changes/{change}/tasks.md, or"),
+                    None => format!(
+                        "write {}, or",
+                        typed(format!("openspec/changes/{change}/tasks.md"))
+                    ),
                 };
-                let found = listed(changes);
+                let found = listed(&changes.iter().map(typed).collect::<Vec<_>>());
                 let others: String = passed_over.iter().map(|file| format!("; {file}")).collect();
                 let places = looked_for.join(", ");
                 hint(format!(
@@ -180,10 +183,10 @@ impl Advise for SourceError {
             Self::Ambiguous { .. } => hint("name one of them: --stories <path>"),
             Self::FromTop { from_here, .. } => hint(format!(
                 "--stories is relative to the current directory: --stories {}",
-                quoted(from_here)
+                typed(from_here)
             )),
             Self::NoChecklist { path } => {
-                let print = quoted(&format!("cat {}", quoted(path)));
+                let print = typed(format!("cat {}", typed(path)));
                 hint(format!(
                     "have a command print it: git config ralph.adapter command; git config ralph.storiesCommand {print}"
                 ))

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Story, Warning};
-use crate::async_cmd::quoted;
+use crate::names::typed;
 
 /// More tasks than this are too much for one attempt.
 const MANY: usize = 15;
@@ -54,14 +54,14 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
             warn(format!(
                 "the story {} reads like work for people ('{word}'); to pass over it: git ralph skip {}",
                 story.id,
-                quoted(&story.id)
+                typed(&story.id)
             ));
         }
         if let Some(words) = for_later(story) {
             warn(format!(
                 "the story {} reads like a plan or a check ('{words}'), which is not work to do now; to pass over it: git ralph skip {}",
                 story.id,
-                quoted(&story.id)
+                typed(&story.id)
             ));
         }
         for missing in story.depends_on.iter().filter(|id| !ids.contains(id.as_str())) {

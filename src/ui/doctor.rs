@@ -6,7 +6,7 @@ use super::narration::{bold, green, red};
 use super::preview::described;
 use super::width::wrap;
 use crate::inspect::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
-use crate::names::counted;
+use crate::names::{counted, typed};
 use crate::remote::probe::Findings;
 use crate::state::Phase;
 
@@ -95,7 +95,7 @@ fn change_words(found: &FoundChange) -> String {
             "{done} of {} complete, {}: git ralph stories {}",
             stories(total),
             counted(warnings, "warning", "warnings"),
-            found.change
+            typed(&found.change)
         ),
         _ => "a command lists the stories".to_owned(),
     };

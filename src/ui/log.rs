@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::narration::{bold, time, verdict};
 use super::width::{hang, wrap};
-use crate::async_cmd::quoted;
 use crate::events::log::{Log, LogEntry};
+use crate::names::typed;
 use crate::names::{counted, dollars, heading};
 use crate::state::Verdict;
 
@@ -68,7 +68,7 @@ fn kept(log: &Log, entry: &LogEntry) -> String {
         (Some(oid), _) => format!("checkpoint {}", oid.short()),
         (None, Some(_)) => {
             let attempt = format!("{}@{}", entry.attempt.story, entry.attempt.attempt);
-            format!("git ralph diff {} {}", log.change, quoted(&attempt))
+            format!("git ralph diff {} {}", typed(&log.change), typed(&attempt))
         }
         (None, None) => String::new(),
     }

@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Zoned};
 
 use super::shown::styled;
-use crate::async_cmd::quoted;
 use crate::events::{Attempt, What, handed_over};
+use crate::names::typed;
 use crate::names::{counted, dollars, heading};
 use crate::state::Verdict;
 
@@ -77,8 +77,11 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let see = match (story, attempt, kept) {
                 (_, _, None) => None,
                 (Some(story), Some(attempt), Some(_)) => {
-                    let attempt = quoted(&format!("{story}@{attempt}"));
-                    Some(format!("git ralph diff {change} {attempt}"))
+                    let attempt = typed(format!("{story}@{attempt}"));
+                    Some(format!(
+                        "git ralph diff {change} {attempt}",
+                        change = typed(change)
+                    ))
                 }
                 (_, _, Some(kept)) => Some(format!("git show {kept}")),
             };
@@ -146,7 +149,10 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 },
             };
             line(&mut text, &what);
-            line(&mut text, &format!("the loop's commits are kept: git log {kept}"));
+            line(
+                &mut text,
+                &format!("the loop's commits are kept: git log {kept}", kept = typed(kept)),
+            );
         }
         What::Committed { oid, commits } => line(
             &mut text,

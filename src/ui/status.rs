@@ -8,9 +8,9 @@ use jiff::tz::TimeZone;
 use super::narration::{self, bold, green, red, time};
 use super::summary;
 use super::width::{hang, wrap};
-use crate::async_cmd::quoted;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::{CurrentStory, SessionStatus, Status, Waiting};
+use crate::names::typed;
 use crate::names::{counted, heading};
 use crate::settings::Strategy;
 use crate::state::Phase;
@@ -112,14 +112,14 @@ fn running(status: &Status) -> String {
     let process = running
         .pid
         .map_or_else(String::new, |pid| format!(" (process {pid})"));
-    let attempt = quoted(&format!("{}@{}", running.story, running.attempt));
+    let attempt = typed(format!("{}@{}", running.story, running.attempt));
     format!(
         "  attempt {} is running{process} for {}, last output {} ago\n  \
          (use \"git ralph log --follow {} {attempt}\" to watch it)\n",
         running.attempt,
         ago(running.since),
         ago(running.last_output),
-        status.change
+        typed(&status.change)
     )
 }
 

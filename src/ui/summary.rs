@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::narration::{bold, far, green, red, time};
-use crate::async_cmd::quoted;
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::summary::Summary;
+use crate::names::typed;
 use crate::names::{counted, dollars, heading};
 use crate::state::Phase;
 
@@ -52,8 +52,8 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         let _ = writeln!(
             text,
             "{words} (git ralph diff {} {})",
-            status.change,
-            quoted(&name)
+            typed(&status.change),
+            typed(&name)
         );
     }
     match (&status.current, status.phase) {

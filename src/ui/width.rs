@@ -40,7 +40,8 @@ pub fn wrap(text: &str, columns: Option<usize>) -> String {
     lines.join("\n")
 }
 
-/// Breaks one line between words; what follows is indented by `indent` columns.
+/// Breaks one line between words; what follows is indented by `indent` columns. A command to type stays whole: broken in
+/// two, it would be two commands.
 pub fn hang(line: &str, indent: usize, columns: Option<usize>) -> String {
     let Some(columns) = columns.filter(|columns| line.len() > *columns) else {
         return line.to_owned();
@@ -50,7 +51,72 @@ pub fn hang(line: &str, indent: usize, columns: Option<usize>) -> String {
         .subsequent_indent(&indent)
         .break_words(false)
         .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(line, options)
+    textwrap::fill(&bound(line), options).replace(BOUND, " ")
+}
+
+/// Stands for a blank at which a line is not broken: a character that means nothing.
+const BOUND: char = '\u{f8ff}';
+
+/// The beginnings of commands.
+const COMMANDS: &[&str] = &[
+    "git ralph ",
+    "git -C ",
+    "git -c ",
+    "git config ",
+    "git checkout ",
+    "git branch ",
+    "git worktree ",
+    "git stash ",
+    "git log ",
+    "cd ",
+    "mv ",
+    "rm ",
+    "chmod ",
+];
+
+/// Binds the words of each command in a line together. A command ends where a bracket, a double quote around it, or a
+/// punctuation mark outside of its quotes ends it.
+fn bound(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let (mut rest, mut word_begins) = (line, true);
+    while let Some(next) = rest.chars().next() {
+        let begins = word_begins && COMMANDS.iter().any(|command| rest.starts_with(command));
+        let length = if begins {
+            command_length(rest)
+        } else {
+            next.len_utf8()
+        };
+        let (taken, after) = rest.split_at(length);
+        if begins {
+            text.push_str(&taken.replace(' ', BOUND.encode_utf8(&mut [0; 4])));
+        } else {
+            text.push_str(taken);
+        }
+        word_begins = begins || matches!(next, ' ' | '"' | '(' | '`');
+        rest = after;
+    }
+    text
+}
+
+/// Returns the length of the command that a text begins with.
+fn command_length(text: &str) -> usize {
+    let mut quote = None;
+    let mut escaped = false;
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        let next = characters.peek().map(|(_, next)| *next);
+        match (quote, character) {
+            _ if escaped => escaped = false,
+            (Some('$') | None, '\\') => escaped = true,
+            (Some(_), '\'') => quote = None,
+            (None, '\'') => quote = Some(if text[..at].ends_with('$') { '$' } else { '\'' }),
+            (None, '"' | '`' | ')') => return at,
+            (None, ' ') if next == Some('(') => return at,
+            (None, ',' | ';' | ':' | '.') if next.is_none_or(char::is_whitespace) => return at,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// Returns the beginning of a line that fits, with an ellipsis if something was cut off.
@@ -92,6 +158,29 @@ mod tests {
         assert_eq!(wrap(&format!("see {path}"), Some(20)), format!("see\n  {path}"));
         let red = "\x1b[31mone two three\x1b[0m";
         assert_eq!(wrap(red, Some(20)), red);
+    }
+
+    #[test]
+    fn a_command_is_never_broken() {
+        let line = "hint: git ralph retry 'a, b; c' --max-retries <n>, or: git ralph skip 'a b'; then look (git log x) at it";
+        for columns in 20..60 {
+            let broken = wrap(line, Some(columns));
+            for command in [
+                "git ralph retry 'a, b; c' --max-retries <n>",
+                "git ralph skip 'a b'",
+                "git log x",
+            ] {
+                assert!(broken.contains(command), "{command:?} in\n{broken}");
+            }
+            assert_eq!(
+                broken.split_whitespace().collect::<Vec<_>>(),
+                line.split_whitespace().collect::<Vec<_>>()
+            );
+        }
+        let used = "  (use \"git ralph diff 'it'\\''s; so' 2@1\" to see what was tried)";
+        assert!(wrap(used, Some(30)).contains("diff 'it'\\''s; so' 2@1"));
+        let escaped = "(use \"git ralph retry $'a\\'b c'\" to go on)";
+        assert!(wrap(escaped, Some(20)).contains(r"$'a\'b c'"));
     }
 
     #[test]

@@ -160,10 +160,7 @@ struct Message {
     plain: PlainFilter,
     thoughts: ThoughtFilter,
     learned: LearningFilter,
-    /// True if there was a tag in thoughts that had no beginning.
-    tag_in_thoughts: bool,
-    /// True if there was any closing tag, whatever it is worth.
-    has_tag: bool,
+    tags: Tags,
     /// True if the text may repeat what the agent read.
     output: bool,
     /// The plain text. A line break stands before the first line.
@@ -188,6 +185,15 @@ struct Message {
     stray: Heard,
 }
 
+/// The closing tags that there were, whatever they are worth.
+#[derive(Clone, Copy, Default)]
+struct Tags {
+    /// True if there was any.
+    any: bool,
+    /// True if there was one in thoughts that had no beginning.
+    in_thoughts: bool,
+}
+
 /// A line that holds a closing tag.
 #[derive(Default)]
 struct Line {
@@ -204,8 +210,7 @@ impl Message {
             plain: PlainFilter::default(),
             thoughts: ThoughtFilter::default(),
             learned: LearningFilter::default(),
-            tag_in_thoughts: false,
-            has_tag: false,
+            tags: Tags::default(),
             output: false,
             text: vec![b'\n'],
             next: 0,
@@ -243,12 +248,16 @@ impl Message {
         let (before, words) = words.split_at(thoughts.unwrap_or(0));
         if thoughts.is_some() {
             self.learned.take(before, &mut self.text);
-            let has_tag = self.has_tag || memmem::find(&self.text[self.next..], CLOSE).is_some();
+            let has_tag = self.tags.any || memmem::find(&self.text[self.next..], CLOSE).is_some();
+            let in_thoughts = self.tags.in_thoughts || has_tag;
             *self = Self {
                 plain: mem::take(&mut self.plain),
                 thoughts: mem::take(&mut self.thoughts),
                 output: self.output,
-                tag_in_thoughts: self.tag_in_thoughts || has_tag,
+                tags: Tags {
+                    any: false,
+                    in_thoughts,
+                },
                 ..Self::new()
             };
         }
@@ -295,7 +304,7 @@ impl Message {
 
     /// Decides what the tag that closes at `close` is worth.
     fn weigh(&mut self, close: usize) {
-        self.has_tag = true;
+        self.tags.any = true;
         let window = &self.text[self.after_tag.max(close.saturating_sub(REACH))..close];
         let Some(open) = opening(window) else {
             // What was begun before is closed here: the completion was part of its reason.
@@ -372,7 +381,7 @@ impl Message {
         // A failure that was begun at the end, and cut off, is one too.
         let end = self.text.len().saturating_sub(REACH).max(self.after_tag);
         self.vetoed |= has_failure(&self.text[end..]);
-        if self.stray == Heard::Nothing && (self.tag_in_thoughts || self.thoughts.promised()) {
+        if self.stray == Heard::Nothing && (self.tags.in_thoughts || self.thoughts.promised()) {
             self.stray = Heard::InThoughts;
         }
         match (self.alone, self.ending) {

@@ -190,8 +190,7 @@ impl<'a> Sentence<'a> {
         let begin = paragraph
             .match_indices(['.', '!', '?', '。', '！'])
             .map(|(at, sign)| at + sign.len())
-            .filter(|at| paragraph[*at..].starts_with(char::is_whitespace) && !is_numbered(&paragraph[..*at]))
-            .last();
+            .rfind(|at| paragraph[*at..].starts_with(char::is_whitespace) && !is_numbered(&paragraph[..*at]));
         Some(Self {
             text: begin.map_or(paragraph, |begin| &paragraph[begin..]),
             is_item: is_item && begin.is_none(),

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use jiff::SignedDuration;
 
 use crate::agent::{AgentCommand, presets};
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
 use crate::exit::Exit;
 use crate::names::closest;
+use crate::names::{typed, typed_path};
 use crate::state::Verdict;
 
 /// The reason why no attempt was made, or why another would not help.
@@ -70,7 +70,7 @@ impl Advise for AttemptRefusal {
                 "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; known agents: git ralph doctor"
             )),
             Self::AgentMissing { name, is_here: true } => hint(format!("did you mean './{name}'?")),
-            Self::AgentNotExecutable(name) => hint(format!("chmod +x {}", quoted(name))),
+            Self::AgentNotExecutable(name) => hint(format!("chmod +x {}", typed(name))),
             Self::AgentMissing { name, .. } => {
                 let known: Vec<String> = presets::ALL.iter().map(|preset| preset.name.to_owned()).collect();
                 match closest(name, &known) {
@@ -80,25 +80,27 @@ impl Advise for AttemptRefusal {
             }
             Self::AgentUnable { log, advice, .. } => {
                 let advice = advice.as_deref().unwrap_or("fix the cause");
-                let log = log.display();
+                let log = typed_path(log);
                 hint(format!(
                     "{advice}, then run the same command again; output of the agent: {log}"
                 ))
             }
             Self::SessionAtWork { change, .. } => hint(format!(
-                "let it end, or if it is gone, add --force to the same command; what it did: git ralph status {change}"
+                "let it end, or if it is gone, add --force to the same command; what it did: git ralph status {change}",
+                change = typed(change)
             ))
             .exit(Exit::Busy),
             Self::UnprovenGates { gates, .. } => {
                 let gate = gates.first().map_or("", String::as_str);
                 hint(format!(
                     "if they are yours: git config --add ralph.verify {}; or give --verify <command> to each step",
-                    quoted(gate)
+                    typed(gate)
                 ))
                 .exit(Exit::Person)
             }
             Self::NothingChanged { change, .. } => hint(format!(
-                "check that the agent may write files (git ralph log {change}), then run the same command again"
+                "check that the agent may write files (git ralph log {change}), then run the same command again",
+                change = typed(change)
             ))
             .exit(Exit::Person),
         }

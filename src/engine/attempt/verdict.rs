@@ -6,6 +6,7 @@
 use crate::agent::decode::{Fault, FaultKind, Report};
 use crate::agent::process::Ending;
 use crate::agent::promise::{Heard, Promise};
+use crate::names::typed;
 use crate::signal;
 use crate::state::Verdict;
 
@@ -169,7 +170,10 @@ fn other_format(report: &Report, name: Option<&str>, exit: &str) -> Judgement {
     let format = report.format;
     let name = name.unwrap_or("<name>");
     Judgement {
-        advice: Some(format!("git config ralph.agent.{name}.format auto")),
+        advice: Some(format!(
+            "git config ralph.agent.{name}.format auto",
+            name = typed(name)
+        )),
         ..Judgement::new(
             Verdict::Interrupted,
             format!("not one line of the agent's output is of the format '{format}'{exit}"),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Advice, Advise, hint};
+use crate::names::typed_path;
 
 /// A hook refused a step; nothing was done.
 #[derive(Debug, thiserror::Error)]
@@ -17,9 +18,12 @@ pub struct HookRefused {
 impl Advise for HookRefused {
     fn advice(&self) -> Advice {
         let place = match &self.file {
-            Some(file) => file.display().to_string(),
+            Some(file) => typed_path(file),
             None => r"in the configuration (git config --show-origin --get-regexp ^hook\.)".to_owned(),
         };
-        hint(format!("the hook is {place}; its output: {}", self.log.display()))
+        hint(format!(
+            "the hook is {place}; its output: {}",
+            typed_path(&self.log)
+        ))
     }
 }

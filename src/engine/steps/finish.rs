@@ -7,12 +7,12 @@ use super::ground::Known;
 use super::original::original_now;
 use super::prune::prune;
 use super::{end, leave};
-use crate::async_cmd::quoted;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::git::{Repo, index, operations_in_progress};
+use crate::names::typed;
 use crate::names::{Oid, short_branch};
 use crate::protect::Site;
 use crate::state::{CleanupPlan, ClosePlan, Intent, KeepPlan, State};
@@ -78,7 +78,7 @@ async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
         open.tell(format!(
             "branch {} no longer exists; to bring it back: git branch {} {}",
             open.state.branch,
-            open.state.branch,
+            typed(&open.state.branch),
             open.state.checkpoint.short()
         ));
     }
@@ -124,12 +124,12 @@ async fn tell_uncommitted_before(open: &mut Loop<'_>, on: Option<&str>) -> Resul
     let original = state.original_name();
     let checkout = match on {
         Some(on) if on == original => String::new(),
-        _ => format!("git checkout {} && ", quoted(&original)),
+        _ => format!("git checkout {} && ", typed(&original)),
     };
     let paths = match changed.len() {
         ..=MOST_NAMED => changed
             .iter()
-            .map(|(_, path)| quoted(&format!(":/{}", String::from_utf8_lossy(path))))
+            .map(|(_, path)| typed(format!(":/{}", String::from_utf8_lossy(path))))
             .collect(),
         _ => vec![":/".to_owned()],
     };

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
+use crate::names::{typed, typed_path};
 
 /// The reason why a loop was not closed.
 #[derive(Debug, thiserror::Error)]
@@ -88,54 +88,69 @@ impl Advise for FinishRefusal {
     fn advice(&self) -> Advice {
         match self {
             Self::NoChoice(change) => hint(format!(
-                "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}"
+                "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}",
+                change = typed(change)
             ))
             .exit(Exit::Usage),
             Self::TwoChoices => hint("git ralph finish --cleanup, or: git ralph finish --keep").exit(Exit::Usage),
             Self::NoChoiceForSeveral { changes, is_agent } => hint(match changes.split_first() {
                 Some((change, agent)) if *is_agent => {
-                    let agent: Vec<String> = agent.iter().map(|word| quoted(word)).collect();
-                    format!("to run an agent: git ralph run {change} -- {}", agent.join(" "))
+                    let agent: Vec<String> = agent.iter().map(typed).collect();
+                    format!("to run an agent: git ralph run {change} -- {}", agent.join(" "), change = typed(change))
                 }
-                _ => format!("git ralph run {} --cleanup", changes.join(" ")),
+                _ => format!(
+                    "git ralph run {} --cleanup",
+                    changes.iter().map(typed).collect::<Vec<_>>().join(" ")
+                ),
             })
             .exit(Exit::Usage),
             Self::OriginalGone { branch, oid } => {
-                hint(format!("git branch {branch} {oid}")).exit(Exit::Person)
+                hint(format!("git branch {branch} {oid}",
+                branch = typed(branch)
+            )).exit(Exit::Person)
             }
             Self::OriginalDamaged { branch, oid, file } => {
-                let file = quoted(&file.to_string_lossy());
-                hint(format!("rm {file} && git branch {branch} {oid}")).exit(Exit::Person)
+                let file = typed_path(file);
+                hint(format!("rm {file} && git branch {branch} {oid}",
+                branch = typed(branch)
+            )).exit(Exit::Person)
             }
             Self::OriginalMoved { change, branch } => hint(format!(
-                "to keep what the loop did on its branch: git ralph finish --keep {change} && git checkout {branch}"
+                "to keep what the loop did on its branch: git ralph finish --keep {change} && git checkout {branch}",
+                change = typed(change),
+                branch = typed(branch)
             ))
             .exit(Exit::Person),
             Self::OriginalElsewhere { path, .. } => {
-                hint(format!("git -C {} checkout --detach", quoted(path))).exit(Exit::Person)
+                hint(format!("git -C {} checkout --detach", typed(path))).exit(Exit::Person)
             }
-            Self::NoWorkTreeOfItsOwn(change) => hint(format!("git ralph finish --cleanup {change}")),
+            Self::NoWorkTreeOfItsOwn(change) => hint(format!("git ralph finish --cleanup {change}",
+            change = typed(change)
+        )),
             Self::NoWorkTreeToGoTo { change, .. } => hint(format!(
-                "git ralph finish --cleanup {change} --into <work tree>, or: git ralph finish --keep {change}"
+                "git ralph finish --cleanup {change} --into <work tree>, or: git ralph finish --keep {change}",
+                change = typed(change)
             ))
             .exit(Exit::Person),
             Self::NotAWorkTree(_) => hint("git worktree list shows them"),
             Self::ChangesInTheWay { path, .. } => hint(format!(
                 "commit or stash them: git -C {} stash; or bring the work elsewhere: --into <work tree>",
-                quoted(&path.to_string_lossy())
+                typed_path(path)
             ))
             .exit(Exit::Person),
             Self::LoopInTheWay { other, .. } => {
-                hint(format!("git ralph finish {other}, or: --into <another work tree>")).exit(Exit::Person)
+                hint(format!("git ralph finish {other}, or: --into <another work tree>",
+                other = typed(other)
+            )).exit(Exit::Person)
             }
             Self::NotWritten { change, path, .. } => hint(format!(
                 "remove the cause, or put what is in the way elsewhere, then: git ralph status {change} (see git -C {} \
                  status)",
-                quoted(&path.to_string_lossy())
-            ))
+                typed_path(path), change = typed(change)))
             .exit(Exit::Person),
             Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => hint(format!(
-                "git ralph finish --keep {change}, then rebase or merge it yourself"
+                "git ralph finish --keep {change}, then rebase or merge it yourself",
+                change = typed(change)
             ))
             .exit(Exit::Person),
         }

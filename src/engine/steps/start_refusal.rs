@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint, list};
 use crate::exit::Exit;
+use crate::names::{typed, typed_path};
 
 /// The reason why `start` began no loop.
 #[derive(Debug, thiserror::Error)]
@@ -111,20 +111,25 @@ impl Advise for StartRefusal {
             Self::OnLoopBranch(branch) => {
                 let change = branch.trim_start_matches("ralph/");
                 hint(format!(
-                    "git ralph start {change} --resume, or: git checkout <another branch>"
+                    "git ralph start {change} --resume, or: git checkout <another branch>",
+                    change = typed(change)
                 ))
             }
             Self::OnFinishedBranch { original, .. } => hint(format!(
                 "to build on it: git checkout -b <new branch>, else: git checkout {}; then run the same command again",
-                quoted(original)
+                typed(original)
             )),
             Self::CheckedOutElsewhere { path, .. } => {
-                hint(format!("git -C {} checkout --detach", quoted(path)))
+                hint(format!("git -C {} checkout --detach", typed(path)))
             }
             Self::OtherLoop(change) => hint(format!(
-                "git ralph finish {change}, or use another work tree: git worktree add ../<dir>"
+                "git ralph finish {change}, or use another work tree: git worktree add ../<dir>",
+                change = typed(change)
             )),
-            Self::BranchInTheWay { branch, .. } => hint(format!("git branch -m {branch} <another name>")),
+            Self::BranchInTheWay { branch, .. } => hint(format!(
+                "git branch -m {branch} <another name>",
+                branch = typed(branch)
+            )),
             Self::TooMuch(_) => hint("use a repository in a directory of its own"),
             Self::OddHead(_) => hint("git checkout <branch>"),
             Self::RedGate {
@@ -135,7 +140,7 @@ impl Advise for StartRefusal {
                 let first = if *cannot_be_run {
                     format!(
                         "name another command: git config --replace-all --fixed-value ralph.verify '<command>' {}",
-                        quoted(command)
+                        typed(command)
                     )
                 } else {
                     "make it pass, then run the same command again".to_owned()
@@ -146,27 +151,30 @@ impl Advise for StartRefusal {
             Self::ListOutside(_) => hint("run the loop where it began"),
             Self::NoCommitForWorkTree => hint("git commit --allow-empty -m 'first commit'"),
             Self::StashInWorkTree => hint("leave out --worktree, or the strategy stash").exit(Exit::Usage),
-            Self::WorkTreeInTheWay { change, .. } => {
-                hint(format!("git ralph start {change} --worktree=<another directory>"))
-            }
+            Self::WorkTreeInTheWay { change, .. } => hint(format!(
+                "git ralph start {change} --worktree=<another directory>",
+                change = typed(change)
+            )),
             Self::WorkTreeInUse { path, .. } => hint(format!(
                 "look at it, then: git worktree remove {}",
-                quoted(&path.to_string_lossy())
+                typed_path(path)
             )),
             Self::WorkTreeStays { path, .. } => {
-                let path = quoted(&path.to_string_lossy());
+                let path = typed_path(path);
                 hint(format!(
                     "look at it, then: git worktree unlock {path} && git worktree remove {path}"
                 ))
             }
-            Self::WorkTreeOfLostLoop { change, .. } => {
-                hint(format!("git ralph start {change} --resume --worktree"))
-            }
+            Self::WorkTreeOfLostLoop { change, .. } => hint(format!(
+                "git ralph start {change} --resume --worktree",
+                change = typed(change)
+            )),
             Self::SetupFailed { .. } => {
                 hint("mend it, and run the same command again: git config ralph.worktreeSetup '<command>'")
             }
             Self::NothingToResume(change) => hint(format!(
-                "git checkout ralph/{change}, or start over: git ralph start {change}"
+                "git checkout ralph/{change}, or start over: git ralph start {change}",
+                change = typed(change)
             )),
         }
     }

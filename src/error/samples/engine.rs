@@ -139,7 +139,7 @@ pub(super) fn start() -> Vec<StartRefusal> {
         StartRefusal::TooMuch(path("/home/ada")),
         StartRefusal::OddHead("refs/tags/v1".to_owned()),
         StartRefusal::RedGate {
-            change: "add-login".to_owned(),
+            change: change(),
             command: "make tset".to_owned(),
             cannot_be_run: true,
             why: "exit code 127".to_owned(),

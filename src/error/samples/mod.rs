@@ -2,6 +2,7 @@
 
 mod engine;
 
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,8 +76,28 @@ fn full() -> io::Error {
     io::Error::other("no space left on device")
 }
 
+thread_local! {
+    /// The name that the samples have in place of their own.
+    static NAME: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Returns every error there is, at least once, with this name for its changes, stories and branches.
+pub fn all_named(name: &str) -> Vec<Error> {
+    NAME.with_borrow_mut(|own| *own = Some(name.to_owned()));
+    let all = all();
+    NAME.with_borrow_mut(|own| *own = None);
+    all
+}
+
+fn renamed(text: &str) -> String {
+    NAME.with_borrow(|name| match name {
+        Some(name) => text.replace("add-login", name),
+        None => text.to_owned(),
+    })
+}
+
 fn path(text: &str) -> PathBuf {
-    PathBuf::from(text)
+    PathBuf::from(renamed(text))
 }
 
 fn file(what: &'static str, at: &str) -> FileError {
@@ -84,23 +105,23 @@ fn file(what: &'static str, at: &str) -> FileError {
 }
 
 fn words(text: &[&str]) -> Vec<String> {
-    text.iter().map(|word| (*word).to_owned()).collect()
+    text.iter().map(|word| renamed(word)).collect()
 }
 
 fn change() -> String {
-    "add-login".to_owned()
+    renamed("add-login")
 }
 
 fn branch() -> String {
-    "ralph/add-login".to_owned()
+    renamed("ralph/add-login")
 }
 
 fn story() -> String {
-    "2".to_owned()
+    NAME.with_borrow(Clone::clone).unwrap_or_else(|| "2".to_owned())
 }
 
 fn list() -> String {
-    "openspec/changes/add-login/tasks.md".to_owned()
+    renamed("openspec/changes/add-login/tasks.md")
 }
 
 fn command() -> Vec<CommandError> {
@@ -152,11 +173,11 @@ fn work_tree() -> Vec<WorkTreeError> {
 fn state() -> Vec<StateError> {
     vec![
         StateError::Busy {
-            change: "add-login".to_owned(),
+            change: change(),
             holder: Some("process 4711".to_owned()),
         },
         StateError::Outlived {
-            change: "add-login".to_owned(),
+            change: change(),
             holder: "process 4711".to_owned(),
         },
         StateError::Newer {
@@ -212,7 +233,7 @@ fn source() -> Vec<SourceError> {
             passed_over: Vec::new(),
         },
         SourceError::Ambiguous {
-            change: "add-login".to_owned(),
+            change: change(),
             paths: words(&["specs/add-login/tasks.md", "prd.json"]),
         },
         SourceError::Missing { path: list() },
@@ -308,7 +329,7 @@ fn agent_settings() -> Vec<SettingsFileError> {
 }
 
 fn remote() -> Vec<RemoteRefusal> {
-    let change = || "add-login".to_owned();
+    let change = || change();
     let remote = || "origin".to_owned();
     vec![
         RemoteRefusal::NoRemote,

@@ -14,6 +14,7 @@ use crate::git::index::lock_of;
 use crate::git::{Head, RefInfo, Repo, discover, locks};
 use crate::install::repository_hooks;
 use crate::names::Change;
+use crate::names::{typed, typed_path};
 use crate::settings::{Settings, to_std};
 use crate::state::{self, Phase, State, Store};
 use crate::stories::{self, Adapter, Source, SourceError};
@@ -127,7 +128,7 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
         None => "another git process is running here, or one crashed",
     };
     for lock in locks {
-        let path = crate::async_cmd::quoted(&lock.to_string_lossy());
+        let path = typed_path(&lock);
         notes.problem(
             format!("{} exists: {seen}", lock.display()),
             format!("if no git process is running: rm {path}"),
@@ -164,7 +165,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
             ),
             format!(
                 "move it back there, or: git worktree add -f {} {}",
-                crate::async_cmd::quoted(&place.to_string_lossy()),
+                typed_path(&place),
                 state.branch
             ),
         );
@@ -179,7 +180,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
                 "the finished loop {change} has {} refs older than ralph.keepAttempts",
                 old.len()
             ),
-            format!("git ralph prune {change}"),
+            format!("git ralph prune {change}", change = typed(change)),
         );
     }
     found
@@ -200,7 +201,7 @@ fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
         String::new()
     } else {
         let place = place_of(state);
-        format!("-C {} ", crate::async_cmd::quoted(&place.to_string_lossy()))
+        format!("-C {} ", typed_path(&place))
     };
     notes.problem(
         format!("loop {change}: {what}"),
@@ -229,27 +230,36 @@ fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes)
         if exists(&change.ralph_ref("tip")) && exists(&change.ralph_ref("start")) {
             notes.problem(
                 format!("the state of loop {change} is lost, but its refs exist"),
-                format!("git ralph start {change} --resume"),
+                format!("git ralph start {change} --resume", change = typed(change)),
             );
         } else if has_branch && exists(&change.ralph_ref("start")) {
             let switch = if head.branch == Some(change.branch_ref()) {
                 String::new()
             } else {
-                format!("git checkout {branch}, then: ")
+                format!("git checkout {branch}, then: ", branch = typed(branch))
             };
             notes.problem(
                 format!("the state of loop {change} is lost, but its branch and refs exist"),
-                format!("{switch}git ralph start {change} --resume"),
+                format!(
+                    "{switch}git ralph start {change} --resume",
+                    change = typed(change)
+                ),
             );
         } else if kept.contains(change) {
             notes.advice(
                 format!("refs/ralph/{change} keeps the work of a loop whose state is gone"),
-                format!("git for-each-ref refs/ralph/{change} lists them; git log <ref> shows one"),
+                format!(
+                    "git for-each-ref refs/ralph/{change} lists them; git log <ref> shows one",
+                    change = typed(change)
+                ),
             );
         } else if has_branch {
             notes.advice(
                 format!("the branch {branch} belongs to no loop"),
-                format!("git log {branch}; if you do not need it: git branch -D {branch}"),
+                format!(
+                    "git log {branch}; if you do not need it: git branch -D {branch}",
+                    branch = typed(branch)
+                ),
             );
         }
     }
@@ -288,7 +298,7 @@ async fn examine_change(top: &Path, change: String, settings: &Settings, notes: 
             // What a source lacks is told with the command that reads it again.
             let is_content = matches!(&error, Error::Source(SourceError::Malformed { .. }));
             let hint = error.hint().filter(|_| !is_content);
-            let again = format!("fix it, then run: git ralph stories {}", found.change);
+            let again = format!("fix it, then run: git ralph stories {}", typed(&found.change));
             found.error = Some(error.to_string());
             notes.problem(format!("change {}: {error}", found.change), hint.unwrap_or(again));
         }

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::async_cmd::{self, Command, find_program, quoted};
+use crate::async_cmd::{self, Command, find_program};
+use crate::names::typed_path;
 
 /// Time limit for a program to print its search path.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -80,7 +81,7 @@ async fn man(share: &Path) -> Option<String> {
         format!(
             "man does not look in {0}: add to ~/.profile\n    export MANPATH=\"$MANPATH:\"{1}",
             dir.display(),
-            quoted(&dir.to_string_lossy())
+            typed_path(&dir)
         )
     })
 }
@@ -96,7 +97,7 @@ fn bash(share: &Path) -> Option<String> {
         format!(
             "bash does not load {} by itself: add to ~/.bashrc\n    source {}",
             file.display(),
-            quoted(&file.to_string_lossy())
+            typed_path(&file)
         )
     })
 }
@@ -127,7 +128,7 @@ async fn zsh(share: &Path) -> Option<String> {
     Some(format!(
         "zsh does not look in {}: add to ~/.zshrc, before compinit\n    fpath=({} $fpath){begin}",
         dir.display(),
-        quoted(&dir.to_string_lossy())
+        typed_path(&dir)
     ))
 }
 
@@ -167,7 +168,7 @@ async fn fish(share: &Path) -> Option<String> {
     };
     Some(format!(
         "{reason}: add to ~/.config/fish/config.fish\n    source {}",
-        quoted(&file.to_string_lossy())
+        typed_path(&file)
     ))
 }
 

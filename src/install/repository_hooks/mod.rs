@@ -22,6 +22,7 @@ use crate::git::Repo;
 use crate::git::hooks::{self, FORMER, OWN_DIRECTORY};
 use crate::guard::configuration::CONFIGURED_HOOKS;
 use crate::guard::scripts::{self as guard_scripts, quoted};
+use crate::names::typed;
 use crate::repository_hooks::scripts::{BESIDE, Before, NAMES, is_ours, script};
 use crate::state::{self, Store};
 
@@ -114,7 +115,8 @@ fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
             return Err(refused(
                 format!("an attempt of '{change}' is running, or was cut off"),
                 &format!(
-                    "wait until it has ended, or run git ralph status {change}, then run the same command again"
+                    "wait until it has ended, or run git ralph status {change}, then run the same command again",
+                    change = typed(change)
                 ),
             ));
         }

@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use super::timeline::{self, Scale};
 use super::{cost, first_line, headed, how_far, moment, origin, short, size, some_time, took};
-use crate::async_cmd::quoted;
 use crate::names::counted;
 use crate::names::dollars;
+use crate::names::typed;
 use crate::report::{AttemptReport, FileChange, Patch, Report, StoryReport, StoryState};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
@@ -107,7 +107,7 @@ fn one(report: &Report, brevity: Brevity) -> String {
             text,
             "\nLeft out: {}. All of it: `git ralph report {}`",
             left_out.join("; "),
-            report.change
+            typed(&report.change)
         );
     }
     text
@@ -261,7 +261,11 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
             text.push_str(&fenced("", &stat(files)));
         }
         if entry.kept.is_some() {
-            let command = format!("git ralph diff {} {}", report.change, quoted(&attempt.name()));
+            let command = format!(
+                "git ralph diff {} {}",
+                typed(&report.change),
+                typed(attempt.name())
+            );
             let _ = writeln!(text, "What it left: {}\n", inline(&command, LINE));
         }
         text.push_str("</details>\n");

@@ -11,9 +11,9 @@ use super::drawing::{bars_of, kind_of, timeline_of};
 use super::timeline::Scale;
 use super::views::{Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row};
 use super::{cost, headed, how_far, moment, origin, short, size, some_time, tokens, took};
-use crate::async_cmd::quoted;
 use crate::names::counted;
 use crate::names::dollars;
+use crate::names::typed;
 use crate::report::{AttemptReport, FileChange, Gate, Patch, Report, StoryState, Totals};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
@@ -335,7 +335,7 @@ fn row_of(attempt: &AttemptReport, id: String) -> Row {
 
 fn command(report: &Report, verb: &str, attempt: &AttemptReport) -> String {
     let name = plain(&attempt.name()).into_owned();
-    format!("git ralph {verb} {} {}", report.change, quoted(&name))
+    format!("git ralph {verb} {} {}", typed(&report.change), typed(&name))
 }
 
 fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut Room) -> Failure {

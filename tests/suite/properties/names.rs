@@ -48,3 +48,60 @@ fn names_that_git_would_take_for_patterns_are_names() {
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.files(), files);
 }
+
+/// Returns the commands that a text for a narrow terminal says to type: none is broken, so each begins a line.
+fn commands_in(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let line = line.trim().trim_start_matches('"');
+        let line = line.strip_suffix(['"', ',', ';']).unwrap_or(line);
+        line.starts_with("git ralph ").then_some(line)
+    })
+}
+
+#[test]
+fn every_command_to_type_names_what_it_is_about_whatever_the_name_is() {
+    let change = "a;b$(touch${IFS}harm)'q\"&{x,y}`id`";
+    let story = "it's $(touch harm); {a,b}";
+    let attempt = format!("{story}@");
+    let sandbox = Sandbox::new();
+    let prd = serde_json::json!({
+        "branchName": change,
+        "userStories": [{ "id": story, "title": "one", "passes": false }],
+    });
+    sandbox.write("prd.json", &prd.to_string());
+    sandbox.ralph(&["start", change, "--max-retries", "1"]).exits(0);
+    let mut texts = Vec::new();
+    let mut hear = |args: &[&str]| {
+        // Where lines are broken, commands are not.
+        let cmd = sandbox.ralph_cmd(args).env("GIT_PAGER", "cat");
+        let output = cmd.on_terminal(40).run();
+        texts.push(output.stdout + &output.stderr);
+    };
+    let agent = sandbox.failing("echo x >x");
+    hear(&["next", change, "--", &agent]);
+    hear(&["next", change, "--", &agent]);
+    hear(&["status", change]);
+    hear(&["log", change]);
+    hear(&["retry", change, "--", &agent]);
+    hear(&["run", change, "--", &agent]);
+    hear(&["status", change]);
+    hear(&["stories", change]);
+    hear(&["complete", change]);
+    hear(&["finish", change]);
+    let mut seen = 0;
+    for command in texts.iter().flat_map(|text| commands_in(text)) {
+        let script = format!("printf '%s\\0' {command}");
+        let printed = sandbox.cmd("bash").args(["-c", &script]).run().exits(0).stdout;
+        let words: Vec<&str> = printed.split_terminator('\0').collect();
+        assert!(words.contains(&change), "{command}: {words:?}");
+        if command.contains('@') {
+            assert!(
+                words.iter().any(|word| word.starts_with(&attempt)),
+                "{command}: {words:?}"
+            );
+        }
+        seen += 1;
+    }
+    assert!(seen >= 15, "{seen} in {texts:#?}");
+    assert!(!sandbox.top.join("harm").exists());
+}
