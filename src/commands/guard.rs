@@ -1,4 +1,4 @@
-//! `git-ralph guard [--alone] <loop's directory> <hook> <argument>...`: called by the hooks around an agent's git. Not
+//! `git-ralph guard-1 [--alone] <loop's directory> <hook> <argument>...`: called by the hooks around an agent's git. Not
 //! for people, and called several times in a git command: therefore it is no part of `cli`.
 
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use crate::ui::plain;
 
 /// Parses the arguments, the program's name first; returns `None` if they are for `cli`.
 pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<HookCall> {
-    args.nth(1).filter(|verb| verb == "guard")?;
+    args.nth(1).filter(|verb| verb == guard::VERB)?;
     let first = args.next()?;
     let alone = first == "--alone";
     Some(HookCall {
@@ -46,21 +46,22 @@ mod tests {
 
     #[test]
     fn what_the_hooks_ask_is_told_from_what_people_type() {
-        let question = read("git-ralph guard /r/.git/ralph/c reference-transaction prepared").unwrap();
+        let question = read("git-ralph guard-1 /r/.git/ralph/c reference-transaction prepared").unwrap();
         assert_eq!(question.dir, PathBuf::from("/r/.git/ralph/c"));
         assert_eq!(
             (question.hook.as_str(), question.alone),
             ("reference-transaction", false)
         );
         assert_eq!(question.args, ["prepared"]);
-        let question = read("git-ralph guard --alone /c pre-push --alone url").unwrap();
+        let question = read("git-ralph guard-1 --alone /c pre-push --alone url").unwrap();
         assert_eq!((question.hook.as_str(), question.alone), ("pre-push", true));
         assert_eq!(question.args, ["--alone", "url"]);
         for typed in [
             "git-ralph",
-            "git-ralph next guard /c x",
-            "git-ralph guard",
-            "git-ralph guard /c",
+            "git-ralph next guard-1 /c x",
+            "git-ralph guard /c x",
+            "git-ralph guard-1",
+            "git-ralph guard-1 /c",
         ] {
             assert!(read(typed).is_none(), "{typed}");
         }

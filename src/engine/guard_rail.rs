@@ -85,6 +85,17 @@ pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &s
     if untold > 0 && about.is_some() {
         open.tell(format!("the attempt moved refs {untold} more times"));
     }
+    if seen.unasked > 0 || seen.was_removed {
+        let how = if seen.was_removed {
+            "was removed during it"
+        } else {
+            "could not be asked every time, because git-ralph's program could not be run"
+        };
+        open.tell(format!(
+            "the guard around the git of {who} {how}: what it would have refused may have passed; refs and files are \
+             compared all the same"
+        ));
+    }
     if seen.pushes > 0 {
         open.tell(format!("refused: {who} tried to push"));
     }

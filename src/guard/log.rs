@@ -2,7 +2,8 @@
 //!
 //! Git reports each move twice, before and after it happens, and the second report may lack the old value. So both are
 //! recorded, and only moves that git completed count. Each line has a letter, the old value, the new value and the
-//! name: `p` (prepared), `c` (committed), `r` (refused). A refused push is the line `push`.
+//! name: `p` (prepared), `c` (committed), `r` (refused). A refused push is the line `push`, a question that nobody answered
+//! the line `unasked`.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -91,6 +92,10 @@ pub struct SeenMoves {
     pub moves: Vec<SeenMove>,
     /// Number of refused pushes.
     pub pushes: usize,
+    /// Number of questions of the hooks that nobody answered.
+    pub unasked: usize,
+    /// True if the hooks are gone.
+    pub was_removed: bool,
 }
 
 /// Reads a record; returns an empty one if the file is missing or is no regular file.
@@ -114,6 +119,10 @@ fn parse(text: &str) -> SeenMoves {
     for line in text.lines() {
         if line == "push" {
             record.pushes += 1;
+            continue;
+        }
+        if line == "unasked" {
+            record.unasked += 1;
             continue;
         }
         let mut parts = line.splitn(4, ' ');
@@ -159,7 +168,7 @@ mod tests {
     #[test]
     fn only_what_git_has_done_or_was_refused_counts() {
         let text = "p a b refs/heads/x\nc - b refs/heads/x\np b c refs/heads/x\np c - refs/heads/y\n\
-                    c - - refs/heads/y\np c - refs/heads/y\nc - - refs/heads/y\nr d e refs/heads/main\npush\nodd\n";
+                    c - - refs/heads/y\np c - refs/heads/y\nc - - refs/heads/y\nr d e refs/heads/main\npush\nunasked\nodd\n";
         let record = parse(text);
         let told: Vec<String> = record
             .moves
@@ -174,7 +183,7 @@ mod tests {
                 "refs/heads/main Some(\"d\") Some(\"e\") true",
             ]
         );
-        assert_eq!(record.pushes, 1);
+        assert_eq!((record.pushes, record.unasked), (1, 1));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! - `log`: the ref moves, written by the hooks and read after the attempt.
 //!
 //! No protection relies on the guard: if something here fails, git goes on, and the comparison after the attempt
-//! decides. This module knows neither the loop's state nor the engine.
+//! decides; only a push, which nothing undoes, is refused then. Hooks start the program that made them, although its file
+//! was replaced meanwhile; a question that nobody answered is noted, and told after the attempt. This module knows neither the loop's state nor the engine.
 
 mod answer;
 pub(crate) mod configuration;
@@ -15,7 +16,6 @@ pub(crate) mod rules;
 pub(crate) mod scripts;
 mod users_hook;
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -25,10 +25,11 @@ use crate::fs::{FileError, file_error, remove, write_private};
 use crate::git::{Git, GitError};
 use crate::names::Oid;
 use configuration::can_name;
-use scripts::Places;
+use scripts::{Places, Program};
 
 pub use answer::{Answer, HookCall, answer};
 pub use log::{SeenMove, SeenMoves};
+pub use scripts::VERB;
 
 /// Directory of the hooks, below the loop's directory; it exists only during an attempt.
 const HOOKS: &str = "hooks";
@@ -78,8 +79,7 @@ impl Advise for GuardError {}
 pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError> {
     remove_files(rail.dir);
     let hooks = rail.dir.join(HOOKS);
-    let program =
-        env::current_exe().map_err(|source| file_error("find", Path::new("this program"), source))?;
+    let program = Program::find().map_err(|source| file_error("find", Path::new("this program"), source))?;
     let places = Places {
         program: &program,
         loop_dir: rail.dir,
@@ -106,7 +106,9 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
 /// Removes the guard after an attempt whose processes have all ended; returns the ref moves that it saw.
 #[must_use]
 pub fn take_away(dir: &Path) -> SeenMoves {
-    let seen = log::read(&dir.join(log::FILE));
+    let mut seen = log::read(&dir.join(log::FILE));
+    let is_there = |file: &str| dir.join(file).symlink_metadata().is_ok();
+    seen.was_removed = is_there(rules::FILE) && !is_there(&format!("{HOOKS}/{}", scripts::REFS));
     remove_files(dir);
     seen
 }

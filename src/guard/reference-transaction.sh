@@ -1,6 +1,6 @@
 # Git runs this for each move of refs, several times a commit. So it decides with the shell's own commands which moves
 # can concern the guard, and starts git-ralph for those alone; it records the others. Anything but a refusal by
-# git-ralph lets git go on.
+# git-ralph lets git go on: the comparison after the attempt finds what has moved. That nobody answered is noted.
 
 zero=0000000000000000000000000000000000000000
 newline='
@@ -8,9 +8,13 @@ newline='
 
 # Starts git-ralph, which reads the moves from its standard input.
 ask() {
-    "$program" guard "$@"
-    [ $? -ne "$refused" ]
-    exit
+    "$program" "$verb" "$@"
+    case $? in
+    0) ;;
+    "$refused") exit 1 ;;
+    *) unasked ;;
+    esac
+    exit 0
 }
 
 # The user's own hook reads the same moves: git-ralph runs it.

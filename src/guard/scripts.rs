@@ -9,8 +9,9 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::{env, process};
 
 use crate::exit::Exit;
 use crate::fs::{Durability, write_atomically};
@@ -68,7 +69,7 @@ const MOVES: &str = include_str!("reference-transaction.sh");
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places<'a> {
     /// This program.
-    pub program: &'a Path,
+    pub program: &'a Program,
     /// The loop's directory.
     pub loop_dir: &'a Path,
     /// The git directory of the loop's work tree.
@@ -78,6 +79,51 @@ pub(super) struct Places<'a> {
     /// The directory of the user's own hooks; `None` if only git can find it.
     pub users: Option<&'a Path>,
 }
+
+/// This program, in the ways in which a hook can start it.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// The path of its file. By the time of a hook, another version may be there, or none.
+    path: PathBuf,
+    /// A path that leads to the file which this process runs, as long as it lives, even after the file was replaced or
+    /// deleted; empty where the system has none.
+    running: PathBuf,
+    /// The number of that file: in a sandbox, or after this process, `running` may lead elsewhere.
+    inode: u64,
+}
+
+impl Program {
+    /// Finds this program.
+    ///
+    /// # Errors
+    /// If the system does not tell where it is.
+    pub(super) fn find() -> io::Result<Self> {
+        let running = PathBuf::from(format!("/proc/{}/exe", process::id()));
+        let path = env::current_exe()?;
+        // What Linux adds to the path of a file that is gone.
+        let former = path.as_os_str().as_bytes().strip_suffix(b" (deleted)");
+        let path = match former {
+            Some(former) if !path.exists() => PathBuf::from(OsStr::from_bytes(former)),
+            _ => path,
+        };
+        Ok(match running.metadata() {
+            Ok(metadata) => Self {
+                path,
+                running,
+                inode: metadata.ino(),
+            },
+            Err(_) => Self {
+                path,
+                running: PathBuf::new(),
+                inode: 0,
+            },
+        })
+    }
+}
+
+/// The verb by which a hook asks. It has the version of the questions and answers in it: a program of another version,
+/// which may have come to the same path, does not answer a question that it would misunderstand.
+pub const VERB: &str = "guard-1";
 
 /// Creates the directory `hooks`, which must not exist.
 ///
@@ -147,7 +193,14 @@ fn moves(places: Places<'_>, alone: &str) -> Vec<u8> {
             ("name", OsStr::new(REFS)),
         ],
     );
-    script.extend_from_slice(unless_there(alone, REFS).as_bytes());
+    script.extend_from_slice(FIND.as_bytes());
+    let instead = if alone.is_empty() {
+        chain(REFS)
+    } else {
+        "exit 0\n".to_owned()
+    };
+    let unless_there = format!("[ -x \"$program\" ] || {{\nunasked\n{instead}}}\n");
+    script.extend_from_slice(unless_there.as_bytes());
     script.extend_from_slice(MOVES.as_bytes());
     script
 }
@@ -155,9 +208,15 @@ fn moves(places: Places<'_>, alone: &str) -> Vec<u8> {
 /// Returns the script for pushes; git-ralph runs the user's own hook too. `alone` as for `moves`.
 fn push(places: Places<'_>, alone: &str) -> Vec<u8> {
     let mut script = variables(places, &[]);
-    script.extend_from_slice(unless_there(alone, PUSH).as_bytes());
-    // Git goes on unless git-ralph refuses.
-    let ask = format!("\"$program\" guard {alone} \"$loop\" {PUSH} \"$@\"\n[ $? -ne \"$refused\" ]\n");
+    script.extend_from_slice(FIND.as_bytes());
+    // What is pushed cannot be undone, so git does not go on unless git-ralph says so.
+    let ask = format!(
+        "\"$program\" \"$verb\" {alone} \"$loop\" {PUSH} \"$@\"\n\
+         case $? in 0) exit 0 ;; \"$refused\") exit 1 ;; esac\n\
+         unasked\n\
+         echo \"git-ralph: nothing is pushed during an attempt; the guard cannot be asked: $program\" >&2\n\
+         exit 1\n"
+    );
     script.extend_from_slice(ask.as_bytes());
     script
 }
@@ -175,8 +234,12 @@ fn alone(places: Places<'_>) -> Vec<u8> {
 /// Returns the head of a script, with the variables that it needs.
 fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
     let refused = Exit::Refused.code().to_string();
+    let inode = places.program.inode.to_string();
     let common = [
-        ("program", places.program.as_os_str()),
+        ("program", places.program.path.as_os_str()),
+        ("running", places.program.running.as_os_str()),
+        ("inode", OsStr::new(&inode)),
+        ("verb", OsStr::new(VERB)),
         ("loop", places.loop_dir.as_os_str()),
         ("refused", OsStr::new(&refused)),
     ];
@@ -190,15 +253,15 @@ fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
     script
 }
 
-/// Returns commands that end the script if this program no longer exists; the user's own hook still runs.
-fn unless_there(alone: &str, name: &str) -> String {
-    let instead = if alone.is_empty() {
-        chain(name)
-    } else {
-        "exit 0\n".to_owned()
-    };
-    format!("[ -x \"$program\" ] || {{\n{instead}}}\n")
-}
+/// Shell code that finds the program which made the script although its file was replaced or deleted since, and notes a
+/// question that nobody answers.
+const FIND: &str = r#"if ! [ "$program" -ef "$running" ] && [ -x "$running" ]; then
+    case " $(ls -dLi "$running" 2>/dev/null)" in *" $inode "*) program=$running ;; esac
+fi
+unasked() {
+    [ -f "$loop/guard.log" ] && ! [ -h "$loop/guard.log" ] && echo unasked >>"$loop/guard.log"
+} 2>/dev/null
+"#;
 
 /// Quotes a path, of any bytes, as one word of the shell.
 pub fn quoted(path: &Path) -> Vec<u8> {

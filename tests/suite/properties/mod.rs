@@ -13,6 +13,8 @@ mod events;
 mod gates;
 mod guard;
 mod guard_hooks;
+#[cfg(target_os = "linux")]
+mod guard_program;
 mod hostile_remote;
 mod ignored;
 mod in_place;
