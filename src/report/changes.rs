@@ -5,7 +5,7 @@
 use super::history::History;
 use super::{FileChange, Patch, Report};
 use crate::git::{FileStat, Git, GitError};
-use crate::names::Oid;
+use crate::names::{Oid, counted};
 
 /// How much is shown of what was changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -62,7 +62,21 @@ pub(super) async fn add(
     if diffs == Diffs::None {
         return Ok(());
     }
-    let pending = pending(report, history_bases, git).await?;
+    let (pending, gone) = pending(report, history_bases, git).await?;
+    let mut pruned = 0;
+    for place in gone {
+        if let Place::Attempt(story, attempt) = place {
+            let entry = &mut report.stories[story].attempts[attempt].entry;
+            // Nobody can look at it any more.
+            pruned += usize::from(entry.checkpoint.is_none() && entry.kept.take().is_some());
+        }
+    }
+    if pruned > 0 {
+        let attempts = counted(pruned, "failed attempt", "failed attempts");
+        report
+            .dropped
+            .push(format!("the work of {attempts}, which is no longer kept"));
+    }
     let (mut left, mut without) = (MOST_BYTES, 0);
     let total = pending.len();
     for (number, batch) in pending.chunks(PAIRS).enumerate() {
@@ -107,8 +121,13 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Finds the trees to compare: those of checkpoints first, then of failed attempts, the newest first in each group.
-async fn pending(report: &Report, history: &History, git: &Git) -> Result<Vec<Pending>, GitError> {
+/// Finds the trees to compare: those of checkpoints first, then of failed attempts, the newest first in each group; and
+/// the places whose work git no longer has.
+async fn pending(
+    report: &Report,
+    history: &History,
+    git: &Git,
+) -> Result<(Vec<Pending>, Vec<Place>), GitError> {
     let mut wanted = Vec::new();
     for (s, story) in report.stories.iter().enumerate() {
         for (a, attempt) in story.attempts.iter().enumerate() {
@@ -137,14 +156,19 @@ async fn pending(report: &Report, history: &History, git: &Git) -> Result<Vec<Pe
         .flat_map(|(_, base, end)| [base.clone(), end.clone()])
         .collect();
     let mut trees = git.trees_of(&names).await?.into_iter();
-    let pending = known.into_iter().filter_map(|(place, ..)| {
-        let pair = (trees.next()?, trees.next()?);
-        Some(Pending {
-            place,
-            pair: pair.0.zip(pair.1)?,
-        })
-    });
-    Ok(pending.collect())
+    let (mut pending, mut gone) = (Vec::new(), Vec::new());
+    for (place, ..) in known {
+        let (base, end) = (trees.next().flatten(), trees.next().flatten());
+        match (base, end) {
+            (Some(base), Some(end)) => pending.push(Pending {
+                place,
+                pair: (base, end),
+            }),
+            (None, Some(_)) => {}
+            (_, None) => gone.push(place),
+        }
+    }
+    Ok((pending, gone))
 }
 
 /// Returns the patch of each pair, and true if large files are left out of it; `None` if all files are too large.

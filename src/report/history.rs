@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{AttemptReport, Gate, Happening, Kind, StoryReport, StoryState, words};
+use super::{AttemptReport, Closed, Gate, Happening, Kind, StoryReport, StoryState, words};
 use crate::events::log::entries_of;
 use crate::events::{Event, What};
 use crate::names::Oid;
@@ -19,6 +19,7 @@ pub(super) struct History {
     pub stories: Vec<StoryReport>,
     pub gates: Vec<Gate>,
     pub events: Vec<Happening>,
+    pub closed: Option<Closed>,
     /// For each checkpoint and each kept attempt, the checkpoint before it, with which it is compared.
     pub bases: BTreeMap<String, Oid>,
 }
@@ -146,6 +147,15 @@ impl History {
                 kept: Some(kept),
                 ..
             } => drop(self.bases.insert(kept.clone(), oid.clone())),
+            What::Finished {
+                how, branch, kept, ..
+            } => {
+                self.closed = Some(Closed {
+                    how: how.clone(),
+                    branch: branch.clone(),
+                    kept: kept.clone(),
+                });
+            }
             _ => {}
         }
         let Some((kind, text)) = words::of(&event.what) else {

@@ -53,6 +53,8 @@ pub struct Report {
     /// The latest checkpoint.
     #[serde(rename = "final")]
     pub tip: Oid,
+    /// The way in which the loop was closed; null while it is open.
+    pub closed: Option<Closed>,
     /// The agents of its attempts, without repetition.
     pub agents: Vec<String>,
     /// Time of the first event, or of --since if that is later; null if there are no events.
@@ -73,6 +75,19 @@ pub struct Report {
     pub compare_url: Option<String>,
     /// Descriptions of the parts that are left out.
     pub dropped: Vec<String>,
+}
+
+/// The end of a loop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Closed {
+    /// cleanup, keep or abort. After abort, the work is on no branch.
+    pub how: String,
+    /// The branch that HEAD was on then; null when detached.
+    pub branch: Option<String>,
+    /// The ref that keeps the final state.
+    #[serde(rename = "ref")]
+    pub kept: String,
 }
 
 /// The totals of a report.
@@ -134,11 +149,11 @@ pub struct StoryReport {
 pub enum StoryState {
     /// The story is complete.
     Complete,
-    /// The story was attempted, and no attempt completed it.
+    /// The story was attempted, and is not complete.
     Failed,
     /// The loop skips the story.
     Skipped,
-    /// The story was not attempted.
+    /// The story was not attempted, or it was complete and is open again.
     Open,
 }
 

@@ -52,15 +52,7 @@ pub async fn of_loop(
     }
     let mut stories = stories_of(state, listing, std::mem::take(&mut history.stories));
     for story in &mut stories {
-        let last = story.attempts.last();
-        let is_done = state.progress.completed.iter().any(|done| done.id == story.id);
-        if is_done || story.state == StoryState::Complete {
-            story.state = StoryState::Complete;
-        } else if state.progress.skipped.contains(&story.id) {
-            story.state = StoryState::Skipped;
-        } else if last.is_some() {
-            story.state = StoryState::Failed;
-        }
+        story.state = state_of(story, state, listing);
     }
     let mut report = Report {
         v: VERSION,
@@ -72,6 +64,7 @@ pub async fn of_loop(
         original_branch: state.begun_on().cloned(),
         original_head: state.original_head.clone(),
         tip: state.checkpoint.clone(),
+        closed: history.closed.take(),
         agents: Vec::new(),
         started: history.started,
         ended: history.ended,
@@ -108,6 +101,28 @@ pub async fn of_loop(
     }
     wanted.redaction.redact(&mut report);
     Ok(report)
+}
+
+/// Returns the state of a story. The list decides, where it has the story: what was complete may be open again.
+fn state_of(story: &StoryReport, state: &State, listing: Option<&Listing>) -> StoryState {
+    let listed = listing.and_then(|listing| listing.stories.iter().find(|listed| listed.id == story.id));
+    let is_done = listed.map_or_else(
+        || {
+            let completed = &state.progress.completed;
+            story.state == StoryState::Complete || completed.iter().any(|done| done.id == story.id)
+        },
+        |listed| listed.done,
+    );
+    let last = story.attempts.last();
+    if is_done {
+        StoryState::Complete
+    } else if state.progress.skipped.contains(&story.id) {
+        StoryState::Skipped
+    } else if last.is_some_and(|last| !last.is_complete()) {
+        StoryState::Failed
+    } else {
+        StoryState::Open
+    }
 }
 
 /// Returns the stories in the order of the list, then attempted and skipped ones that are not in it.

@@ -137,6 +137,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         gates: history.gates,
         events: history.events,
         compare_url: None,
+        closed: None,
         dropped: Vec::new(),
     };
     let stories = report.stories.len();

@@ -79,7 +79,8 @@ fn moment(t: Timestamp) -> String {
     zoned.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Returns the loop's branch, its starting point and its time: `ralph/add-login, from main (1b2c3d4e5f); …`.
+/// Returns the loop's branch, its starting point and its time: `ralph/add-login, from main (1b2c3d4e5f); …`, and that
+/// its work is on no branch, if so.
 fn origin(report: &Report) -> String {
     let from = report.original_branch.as_deref().unwrap_or("a detached HEAD");
     let head = report
@@ -95,7 +96,13 @@ fn origin(report: &Report) -> String {
             let to = if from.starts_with(day) { of_day } else { &to };
             format!("; {} to {to}", from.trim_end_matches(" UTC"))
         });
-    plain(&format!("{}, from {from} ({head}){when}", report.branch)).into_owned()
+    let end = match &report.closed {
+        Some(closed) if closed.how == "abort" => {
+            format!("; aborted: the work is on no branch, and kept as {}", closed.kept)
+        }
+        _ => String::new(),
+    };
+    plain(&format!("{}, from {from} ({head}){when}{end}", report.branch)).into_owned()
 }
 
 /// Returns the number of complete stories, in words.

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 /// A loop with a failure, a red gate, a person's edit and a wait, of which times, ids and tokens are always the same.
 fn looped() -> Sandbox {
@@ -204,6 +204,44 @@ fn what_is_not_there_is_not_reported() {
     fs::remove_file(&events).unwrap();
     let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
     assert_eq!(report["totals"]["attempts"], 0);
+}
+
+#[test]
+fn what_is_open_again_undone_or_gone_is_not_claimed() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.step("next", &sandbox.failing("echo y >y")).exits(3);
+    let report = || sandbox.ralph(&["report", CHANGE, "--json"]).exits(0).json();
+    assert_eq!(report()["totals"]["complete"], 1);
+    assert_eq!(report()["closed"], Value::Null);
+    // A person opens the first story again.
+    let list = sandbox.read(TASKS);
+    sandbox.write(TASKS, &list.replace("[x]", "[ ]"));
+    let (told, status) = (report(), sandbox.status());
+    assert_eq!(told["totals"]["complete"], status["stories_done"]);
+    let states = told["stories"].as_array().unwrap();
+    let states: Vec<_> = states.iter().map(|story| &story["state"]).collect();
+    assert_eq!(states, ["open", "failed", "open"]);
+    sandbox.write(TASKS, &list);
+    // The work of an attempt that was pruned cannot be looked at.
+    assert_ne!(report()["stories"][1]["attempts"][0]["ref"], Value::Null);
+    let kept = "refs/ralph/add-login/attempts/2/1";
+    sandbox.git(&["update-ref", "-d", kept]);
+    let told = report();
+    assert_eq!(told["stories"][1]["attempts"][0]["ref"], Value::Null);
+    assert_eq!(
+        told["dropped"][0],
+        "the work of 1 failed attempt, which is no longer kept"
+    );
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(report()["closed"]["how"], "abort");
+    let text = sandbox.ralph(&["report", CHANGE, "--markdown"]).exits(0).stdout;
+    assert!(
+        text.contains("aborted: the work is on no branch, and kept as refs/ralph/add-login/finished"),
+        "{text}"
+    );
+    assert!(!text.contains("git ralph diff add-login 2"), "{text}");
 }
 
 #[test]
