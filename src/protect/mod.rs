@@ -54,12 +54,12 @@ pub(crate) mod users_index;
 
 use std::path::{Path, PathBuf};
 
-use crate::async_cmd::quoted;
 use crate::error::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::git::worktree::WorkTreeError;
 use crate::git::{GitError, Repo};
+use crate::names::typed_path;
 
 pub(crate) use attempt_record::{AttemptRecord, Held};
 pub(crate) use control_files::ControlFiles;
@@ -161,9 +161,8 @@ fn unproven(files: &[(PathBuf, PathBuf)]) -> String {
 
 /// Returns the commands that show a file beside its copy, and take one of the two.
 fn choice(present: &Path, recorded: &Path) -> String {
-    let name = |file: &Path| quoted(&file.to_string_lossy());
     let is_gone = present.symlink_metadata().is_err();
-    let (present, recorded) = (name(present), name(recorded));
+    let (present, recorded) = (typed_path(present), typed_path(recorded));
     if is_gone {
         return format!(
             "to look at the recorded one: cat {recorded}; to put it back: cp -p {recorded} {present}; to go on without it: rm {recorded}"
