@@ -11,6 +11,8 @@ use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::{Advise, Error};
+use crate::events::What;
+use crate::events::log::read_events;
 use crate::git::{Head, Repo};
 use crate::names::typed;
 use crate::names::{Change, Oid};
@@ -25,6 +27,8 @@ pub struct Status {
     pub change: Change,
     /// The phase of the loop.
     pub phase: Phase,
+    /// The way in which it was closed (cleanup, keep or abort); null while it is open.
+    pub closed: Option<String>,
     /// Short name of the branch on which HEAD is during the loop; `HEAD` if it is detached.
     pub branch: String,
     /// The place of its checkpoints.
@@ -222,6 +226,16 @@ async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Erro
     Some(gone.into())
 }
 
+/// Returns how a loop was closed: cleanup, keep or abort; `None` if its events do not say.
+fn closed(repo: &Repo, state: &State) -> Option<String> {
+    let store = Store::new(&repo.common_dir, &state.change);
+    let events = read_events(&store.file("events.jsonl")).ok()?;
+    events.into_iter().rev().find_map(|event| match event.what {
+        What::Finished { how, .. } => Some(how),
+        _ => None,
+    })
+}
+
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
 
 impl Status {
@@ -236,6 +250,9 @@ impl Status {
         let mut status = Self::where_it_is(repo, head, state).await?;
         if waiting.is_some() {
             status.stopped = None;
+        }
+        if !state.is_live() {
+            status.closed = closed(repo, state);
         }
         (status.running, status.waiting) = (running, waiting);
         Ok(status)
@@ -369,6 +386,7 @@ impl Status {
             current,
             max_retries: progress.max_retries,
             session: SessionStatus::of(state),
+            closed: None,
             running: None,
             waiting: None,
             stopped: state.stopped.clone().filter(|_| {

@@ -18,6 +18,8 @@ pub struct Summary {
     pub seconds: f64,
     /// Their cost in US dollars, as far as the agents reported it.
     pub cost: Option<f64>,
+    /// Number of the attempts that told no cost.
+    pub cost_unknown: usize,
     /// The size of the checkpoints' changes.
     pub changed: DiffSize,
     /// The last attempts at stories that are skipped because they failed.
@@ -48,6 +50,7 @@ impl Summary {
         Ok(Self {
             attempts: attempts.len(),
             seconds: attempts.iter().map(|entry| entry.attempt.duration).sum(),
+            cost_unknown: attempts.len() - costs.len(),
             cost: (!costs.is_empty()).then(|| costs.iter().sum()),
             changed: git.diff_size(&state.before.initial, &state.checkpoint).await?,
             failed,

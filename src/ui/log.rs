@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, time, verdict};
+use super::narration::{bold, spent, time, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry};
 use crate::names::typed;
@@ -87,7 +87,9 @@ fn total(log: &Log) -> String {
     );
     let costs: Vec<f64> = attempts.filter_map(|attempt| attempt.cost_usd).collect();
     if !costs.is_empty() {
-        let _ = write!(words, ", {}", dollars(costs.iter().sum()));
+        let all = log.attempts.len();
+        let spent = spent(costs.iter().sum(), all - costs.len(), all);
+        let _ = write!(words, ", {spent}");
     }
     words
 }

@@ -12,6 +12,18 @@ use crate::names::typed;
 use crate::names::{counted, dollars, heading};
 use crate::state::Verdict;
 
+/// Returns the sum of the costs of attempts, and the number of those that told none, if there are any.
+pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
+    match unknown {
+        0 => dollars(known),
+        some => format!(
+            "{} known, {some} of {} without a price",
+            dollars(known),
+            counted(attempts, "attempt", "attempts")
+        ),
+    }
+}
+
 /// Returns the words for standard error about an event of a change; `None` for events that the output itself shows.
 pub(super) fn of(change: &str, what: &What) -> Option<String> {
     let mut text = String::new();
@@ -323,6 +335,12 @@ pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_of_costs_says_what_it_does_not_hold() {
+        assert_eq!(spent(0.5, 0, 3), "$0.50");
+        assert_eq!(spent(0.5, 1, 3), "$0.50 known, 1 of 3 attempts without a price");
+    }
 
     #[test]
     fn times_are_short() {

@@ -59,7 +59,10 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         (None, Phase::Complete) => {
             let _ = writeln!(text, "{}", green("nothing is left to do"));
         }
-        (None, Phase::Finished) => text.push_str("finished\n"),
+        (None, Phase::Finished) => text.push_str(match status.closed.as_deref() {
+            Some("abort") => "aborted: its work is on no branch\n",
+            _ => "finished\n",
+        }),
         // Why none can be told is said above.
         (None, _) => {}
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, far, green, red, time};
+use super::narration::{bold, far, green, red, spent, time};
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::summary::Summary;
 use crate::names::typed;
-use crate::names::{counted, dollars, heading};
+use crate::names::{counted, heading};
 use crate::state::Phase;
 
 /// Returns the summary of a loop at the end of a run; `stopped` says why it ended, if no story does.
@@ -23,7 +23,8 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         let mut words = counted(summary.attempts, "attempt", "attempts");
         let _ = write!(words, ", {}", time(summary.seconds));
         if let Some(cost) = summary.cost {
-            let _ = write!(words, ", {}", dollars(cost));
+            let spent = spent(cost, summary.cost_unknown, summary.attempts);
+            let _ = write!(words, ", {spent}");
         }
         parts.push(words);
     }

@@ -15,9 +15,9 @@ use jiff::tz::TimeZone;
 
 use super::Screen;
 use super::live::Live;
-use super::narration::time;
+use super::narration::{spent, time};
 use super::shown::plain;
-use crate::names::{counted, dollars, heading};
+use crate::names::{counted, heading};
 use crate::report::{AttemptReport, Report, StoryReport, Totals};
 
 pub use junit::junit;
@@ -113,18 +113,10 @@ fn how_far(totals: &Totals) -> String {
 
 /// Returns the cost of the attempts, and the number of those whose cost is unknown; `None` if there are no attempts.
 fn cost(totals: &Totals) -> Option<String> {
-    let unknown = match totals.cost_unknown {
-        0 => String::new(),
-        some => format!(
-            "{some} of {} without a price",
-            counted(totals.attempts, "attempt", "attempts")
-        ),
-    };
     match totals.cost_usd {
         _ if totals.attempts == 0 => None,
         None => Some("cost not known".to_owned()),
-        Some(cost) if unknown.is_empty() => Some(dollars(cost)),
-        Some(cost) => Some(format!("{} known, {unknown}", dollars(cost))),
+        Some(cost) => Some(spent(cost, totals.cost_unknown, totals.attempts)),
     }
 }
 

@@ -236,6 +236,8 @@ fn what_is_open_again_undone_or_gone_is_not_claimed() {
     );
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(report()["closed"]["how"], "abort");
+    let status = sandbox.ralph(&["status", CHANGE]).exits(0).stdout;
+    assert!(status.contains("aborted: its work is on no branch"), "{status}");
     let text = sandbox.ralph(&["report", CHANGE, "--markdown"]).exits(0).stdout;
     assert!(
         text.contains("aborted: the work is on no branch, and kept as refs/ralph/add-login/finished"),
