@@ -208,7 +208,7 @@ fn a_list_with_dates_and_people_is_warned_about_with_lines() {
     let many: String = (0..16).map(|n| format!("- [ ] 1.{n} Do\n")).collect();
     sandbox.write(
         TASKS,
-        &format!("## 1. Big\n{many}\n## 2. Manual testing\n- [ ] 2.1 Look\n\n## Notes\n\n```\n- [ ] no\n"),
+        &format!("## 1. Big\n{many}\n## 2. Manual testing\n- [ ] 2.1 Look\n\n## Notes\n\n```\n- [ ] no\n```\n\n```\n"),
     );
     let listed = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0).json();
     let warnings: Vec<(u64, &str)> = listed["warnings"]
@@ -225,8 +225,8 @@ fn a_list_with_dates_and_people_is_warned_about_with_lines() {
     let expected = [
         (1, "the story 1 has 16 tasks"),
         (19, "git ralph skip 2"),
-        (24, "is never closed"),
         (25, "is inside a code block; OpenSpec counts it as open"),
+        (28, "is never closed"),
         (22, "the section 'Notes' has no box"),
     ];
     assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
