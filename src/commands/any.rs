@@ -36,7 +36,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut base = None;
     let mut exit = None;
     loop {
-        match next(screen, &args, &mut watch, &mut passed, &mut base).await {
+        match Box::pin(next(screen, &args, &mut watch, &mut passed, &mut base)).await {
             Ok(Turn::Wait(pause)) => {
                 sleep(pause).await;
                 // Whoever was faster may be gone by now.
