@@ -10,7 +10,7 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, umask};
 use tempfile::NamedTempFile;
 
-use crate::error::Advise;
+use crate::error::advice::Advise;
 
 /// A file operation that the system refused.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 
 /// The longest change name, in bytes: with suffixes it still fits a file name.
 const MAX_CHANGE: usize = 200;

@@ -19,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::patience::Patience;
 use super::process_tree::{self, AttemptProcesses};
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::events::Stream;
 use crate::held;
 use crate::names::counted;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Advice, Advise, hint, list};
+use crate::error::advice::{Advice, Advise, hint, list};
 use crate::git::RefFile;
 use crate::names::{Change, closest};
 use crate::names::{typed, typed_path};

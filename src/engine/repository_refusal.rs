@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Advice, Advise, hint, lines};
+use crate::error::advice::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
 use crate::names::{typed, typed_path};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::names::counted;
 use crate::names::{typed, typed_path};

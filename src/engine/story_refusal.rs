@@ -1,6 +1,6 @@
 //! Errors of choosing a story from the list.
 
-use crate::error::{Advice, Advise, hint, list};
+use crate::error::advice::{Advice, Advise, hint, list};
 use crate::exit::Exit;
 use crate::names::typed;
 use crate::names::{closest, counted};

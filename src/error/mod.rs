@@ -4,11 +4,13 @@
 //! their union, the one type that the engine and the commands share. Messages are lower-case fragments; git's own words
 //! are quoted below them. The tests keep a table of all of them.
 
+pub mod advice;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;
 
+use self::advice::{Advice, Advise, hint};
 use crate::agent::process::ProcessError;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::lifecycle_hooks::refusal::HookRefused;
@@ -32,47 +34,6 @@ use crate::settings::SettingsError;
 use crate::signal;
 use crate::state::StateError;
 use crate::stories::SourceError;
-
-/// The advice that goes with the message of an error.
-#[derive(Debug)]
-pub struct Advice {
-    /// The command to type next; `None` if the system's own reason says what to repair.
-    pub hint: Option<String>,
-    /// The exit code of the command.
-    pub exit: Exit,
-}
-
-impl Default for Advice {
-    fn default() -> Self {
-        let (hint, exit) = (None, Exit::Error);
-        Self { hint, exit }
-    }
-}
-
-impl Advice {
-    /// Sets the exit code, which is 1 otherwise.
-    #[must_use]
-    pub fn exit(self, exit: Exit) -> Self {
-        Self { exit, ..self }
-    }
-}
-
-/// Returns the advice to type this next.
-pub fn hint(text: impl Into<String>) -> Advice {
-    let hint = Some(text.into());
-    Advice {
-        hint,
-        ..Advice::default()
-    }
-}
-
-/// An error that gives advice.
-pub trait Advise {
-    /// Returns the advice that goes with the message.
-    fn advice(&self) -> Advice {
-        Advice::default()
-    }
-}
 
 /// A reason why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -203,18 +164,4 @@ impl Error {
             }
         }
     }
-}
-
-/// Returns the items between two words; nothing where there are none.
-pub(crate) fn list(before: &str, items: &[String], after: &str) -> String {
-    if items.is_empty() {
-        String::new()
-    } else {
-        format!("{before}{}{after}", items.join(", "))
-    }
-}
-
-/// Returns the items, each on a line of its own.
-pub(crate) fn lines(items: &[String]) -> String {
-    items.iter().map(|item| format!("\n  {item}")).collect()
 }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::filters::{Filters, alone};
 use crate::async_cmd::{self, Command, CommandError, Output};
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::names::Oid;

@@ -10,7 +10,7 @@ use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::fs::make_accessible;
 use crate::names::Oid;
 use crate::paths::first_few;

@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use crate::error::Advise;
+use crate::error::advice::Advise;
 use crate::fs::{FileError, file_error, remove, write_private};
 use crate::git::{Git, GitError};
 use crate::names::Oid;

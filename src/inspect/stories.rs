@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::agent::Agent;
 use crate::engine::stories::progress_of;
 use crate::engine::story_refusal::StoryRefusal;
-use crate::error::Advise;
+use crate::error::advice::Advise;
 use crate::names::Change;
 use crate::settings::Settings;
 use crate::stories::{Listing, Source, Story, Warning};

@@ -13,7 +13,7 @@ use minijinja::{Environment, UndefinedBehavior};
 
 use super::{VARIABLES, Variables};
 use crate::agent::promise::{Heard, PromiseScanner};
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::fs::{Links, read_regular_text};
 
 /// The built-in template.

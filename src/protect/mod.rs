@@ -54,7 +54,7 @@ pub(crate) mod users_index;
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::FileError;
 use crate::git::worktree::WorkTreeError;

@@ -18,7 +18,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use crate::agent::Pieces;
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
 use crate::names::{closest, counted};

@@ -18,7 +18,7 @@ use nix::sys::signal::kill;
 use nix::unistd::{Pid, Uid, User, geteuid};
 
 use super::{State, VERSION};
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
     Durability, FileError, Links, file_error, is_special, make_private_dir, open_regular, read_regular,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Adapter;
 
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::names::closest;
 use crate::names::typed;
 

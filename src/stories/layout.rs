@@ -256,7 +256,7 @@ pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Advise;
+    use crate::error::advice::Advise;
     use std::fs;
 
     fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::SignedDuration;
 
 use crate::agent::{AgentCommand, presets};
-use crate::error::{Advice, Advise, hint, list};
+use crate::error::advice::{Advice, Advise, hint, list};
 use crate::exit::Exit;
 use crate::names::closest;
 use crate::names::{typed, typed_path};

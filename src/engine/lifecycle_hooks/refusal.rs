@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 use crate::names::typed_path;
 
 /// A hook refused a step; nothing was done.

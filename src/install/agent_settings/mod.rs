@@ -23,7 +23,7 @@ use layout::{Layout, Node};
 use receipt::Receipts;
 
 use crate::async_cmd::quoted;
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 
 /// An agent whose session can be driven by hooks.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The error of hooks that cannot be installed or removed.
 
-use crate::error::{Advice, Advise, hint};
+use crate::error::advice::{Advice, Advise, hint};
 
 /// Something is in the way of the hooks; nothing was changed.
 #[derive(Debug, thiserror::Error)]

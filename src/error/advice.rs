@@ -1,0 +1,59 @@
+//! The advice that goes with an error: what to type next, and the exit code. Every error that a command can end with
+//! gives some.
+
+use crate::exit::Exit;
+
+/// The advice that goes with the message of an error.
+#[derive(Debug)]
+pub struct Advice {
+    /// The command to type next; `None` if the system's own reason says what to repair.
+    pub hint: Option<String>,
+    /// The exit code of the command.
+    pub exit: Exit,
+}
+
+impl Default for Advice {
+    fn default() -> Self {
+        let (hint, exit) = (None, Exit::Error);
+        Self { hint, exit }
+    }
+}
+
+impl Advice {
+    /// Sets the exit code, which is 1 otherwise.
+    #[must_use]
+    pub fn exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+}
+
+/// Returns the advice to type this next.
+pub fn hint(text: impl Into<String>) -> Advice {
+    let hint = Some(text.into());
+    Advice {
+        hint,
+        ..Advice::default()
+    }
+}
+
+/// An error that gives advice.
+pub trait Advise {
+    /// Returns the advice that goes with the message.
+    fn advice(&self) -> Advice {
+        Advice::default()
+    }
+}
+
+/// Returns the items between two words; nothing where there are none.
+pub(crate) fn list(before: &str, items: &[String], after: &str) -> String {
+    if items.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{}{after}", items.join(", "))
+    }
+}
+
+/// Returns the items, each on a line of its own.
+pub(crate) fn lines(items: &[String]) -> String {
+    items.iter().map(|item| format!("\n  {item}")).collect()
+}
