@@ -2,8 +2,9 @@
 //! may have changed it.
 
 use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::git::{Git, Head, operations_in_progress};
+use crate::git::{Git, Head, Repo, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, UserRefs};
 use crate::state::State;
@@ -67,6 +68,23 @@ pub(crate) fn branch_gone(state: &State) -> Error {
         checkpoint: state.checkpoint.short().to_owned(),
     }
     .into()
+}
+
+/// Refuses to go on if the loop's branch is gone and another branch now conflicts with its name.
+pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(), Error> {
+    let layout = repo.layout();
+    let wanted = state.tip_ref();
+    let Some((above, _)) = wanted.rsplit_once('/') else {
+        return Ok(());
+    };
+    if layout.loose(&wanted).is_some() || layout.loose(above).is_none() {
+        return Ok(());
+    }
+    Err(StartRefusal::BranchInTheWay {
+        branch: short_branch(above).to_owned(),
+        wanted: state.change.branch(),
+    }
+    .into())
 }
 
 impl Position {

@@ -4,7 +4,7 @@
 use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::own_work_tree::go_to_own;
-use super::position::View;
+use super::position::{View, refuse_branch_in_the_way};
 use super::steps::ground::Known;
 use super::steps::revert::Undoing;
 use super::steps::{adopt, checkpoint, end, finish, leave, restore, revert, start};
@@ -12,10 +12,9 @@ use super::story_source::take_commands;
 use super::{Context, Loop, stash};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
 use crate::events::{Attempt, What};
-use crate::names::{Change, short_branch};
+use crate::names::Change;
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
 
@@ -91,24 +90,7 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
     {
         open.context.head = open.context.repo.head().await?;
     }
-    refuse_branch_in_the_way(open)
-}
-
-/// Refuses to go on if the loop's branch is gone and another branch now conflicts with its name.
-pub(crate) fn refuse_branch_in_the_way(open: &Loop<'_>) -> Result<(), Error> {
-    let layout = open.context.repo.layout();
-    let wanted = open.state.tip_ref();
-    let Some((above, _)) = wanted.rsplit_once('/') else {
-        return Ok(());
-    };
-    if layout.loose(&wanted).is_some() || layout.loose(above).is_none() {
-        return Ok(());
-    }
-    Err(StartRefusal::BranchInTheWay {
-        branch: short_branch(above).to_owned(),
-        wanted: open.state.change.branch(),
-    }
-    .into())
+    refuse_branch_in_the_way(&open.context.repo, &open.state)
 }
 
 /// Reads a loop without taking a step. If no process holds it, an interrupted step is completed first, as by every
@@ -280,7 +262,7 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
         Intent::Revert(plan) => revert::apply(open, plan, None).await,
         Intent::Cleanup(plan) => end::apply(open, plan, Known::default()).await,
         Intent::Close(plan) => end::apply(open, plan, Known::default()).await,
-        Intent::Adopt(plan) => adopt::apply(open, plan, false).await,
+        Intent::Adopt(plan) => adopt::apply::apply(open, plan, false).await,
         Intent::Leave(plan) => Box::pin(end::apply(open, plan, Known::default())).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
         Intent::Abort(plan) => end::apply(open, plan, Known::default()).await,

@@ -7,8 +7,7 @@ use super::{gates, lost_work, message};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
-use crate::engine::position::{Parent, Position};
-use crate::engine::recover::refuse_branch_in_the_way;
+use crate::engine::position::{Parent, Position, refuse_branch_in_the_way};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
@@ -182,7 +181,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
         open.context.configuration.hooks = None;
     }
     open.switch_off_foreign_filters().await?;
-    refuse_branch_in_the_way(open)
+    refuse_branch_in_the_way(&open.context.repo, &open.state)
 }
 
 /// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.
