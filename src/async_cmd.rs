@@ -5,6 +5,8 @@
 //! open cannot hold us. The time limit and the kill of the whole group live inside the blocking
 //! closure, where they really reach the child. Knows nothing of git or of agents.
 
+mod readers;
+
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -13,6 +15,7 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
@@ -21,13 +24,23 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::error::advice::{Advice, Advise, hint};
+use crate::exit::Exit;
 use crate::held;
 use crate::names::counted;
 pub use crate::names::quoted;
 use crate::processes::own::OwnChild;
 
+use self::readers::Reader;
+pub use self::readers::end_readers;
+
 /// The time that a child has to end once it was asked to, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The time after which a child that has not ended is looked at, if somebody knows what it could wait for.
+const SUSPICION: Duration = Duration::from_secs(2);
+
+/// Finds what a child waits for that never comes, in a directory.
+pub type Examine = fn(&Path) -> Option<PathBuf>;
 
 /// A child process to run; `Display` can be pasted into a shell.
 #[derive(Clone, Debug)]
@@ -39,6 +52,9 @@ pub struct Command {
     stdin: Option<Vec<u8>>,
     limit: Duration,
     with_locks: bool,
+    /// True if it changes nothing, so that it may be ended at any time.
+    only_reads: bool,
+    examine: Option<(PathBuf, Examine)>,
     /// The number of arguments that are the same in every call, and left out of the short form for people.
     usual: usize,
 }
@@ -75,6 +91,22 @@ pub enum CommandError {
         /// The limit it passed.
         limit: Duration,
     },
+    /// It waited for something that nobody will ever write.
+    #[error("{command} waits for {}, which is a pipe", path.display())]
+    Waits {
+        /// The command line.
+        command: String,
+        /// The pipe.
+        path: PathBuf,
+    },
+    /// A signal asked us to stop, and it was ended: it only read.
+    #[error("{command} was ended, because git-ralph was asked to stop")]
+    Stopped {
+        /// The command line.
+        command: String,
+        /// The signal.
+        signal: i32,
+    },
     /// Its files or its end could not be read.
     #[error("cannot read what {program} printed: {source}")]
     Read {
@@ -99,6 +131,11 @@ impl Advise for CommandError {
         match self {
             Self::Spawn { .. } => hint("git ralph doctor"),
             Self::TimedOut { .. } => hint("to allow more time: git config ralph.commandTimeout <time>"),
+            Self::Waits { path, .. } => hint(format!(
+                "rm {}, then run the same command again",
+                quoted(&path.to_string_lossy())
+            )),
+            Self::Stopped { signal, .. } => Advice::default().exit(Exit::Signal(*signal)),
             Self::Read { .. } => Advice::default(),
         }
     }
@@ -115,6 +152,8 @@ impl Command {
             stdin: None,
             limit: Duration::from_secs(600),
             with_locks: false,
+            only_reads: false,
+            examine: None,
             usual: 0,
         }
     }
@@ -123,6 +162,20 @@ impl Command {
     #[must_use]
     pub fn with_locks(mut self) -> Self {
         self.with_locks = true;
+        self
+    }
+
+    /// Lets a request to stop end the child at once: it changes nothing.
+    #[must_use]
+    pub fn only_reading(mut self) -> Self {
+        self.only_reads = true;
+        self
+    }
+
+    /// Has a child that does not end looked at, with what it works on: it may wait for something that never comes.
+    #[must_use]
+    pub fn examined(mut self, dir: &Path, examine: Examine) -> Self {
+        self.examine = Some((dir.to_owned(), examine));
         self
     }
 
@@ -300,22 +353,68 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
         program: command.program_name(),
         source,
     })?;
-    let status = match handle.wait_timeout(command.limit).map_err(read_error)? {
-        Some(output) => output.status,
-        None => {
-            end_group(&handle).map_err(read_error)?;
-            return Err(CommandError::TimedOut {
-                command: command.to_string(),
-                limit: command.limit,
-            });
-        }
-    };
+    let reader = command.only_reads.then(|| Reader::of(&groups(&handle)));
+    let status = wait(command, &handle)?;
+    if let Some(signal) = reader
+        .and_then(Reader::ended_by)
+        .filter(|_| status.signal().is_some())
+    {
+        return Err(CommandError::Stopped {
+            command: command.short(),
+            signal,
+        });
+    }
     Ok(Output {
         code: status.code(),
         signal: status.signal(),
         stdout: contents(out).map_err(read_error)?,
         stderr: contents(err).map_err(read_error)?,
     })
+}
+
+/// Waits for the end of a child, as long as it may run and does not wait for something that never comes.
+fn wait(command: &Command, handle: &duct::Handle) -> Result<ExitStatus, CommandError> {
+    let read_error = |source| CommandError::Read {
+        program: command.program_name(),
+        source,
+    };
+    let begun = Instant::now();
+    let mut patience = SUSPICION;
+    loop {
+        let left = command.limit.saturating_sub(begun.elapsed());
+        let time = if command.examine.is_some() {
+            patience.min(left)
+        } else {
+            left
+        };
+        if let Some(output) = handle.wait_timeout(time).map_err(read_error)? {
+            return Ok(output.status);
+        }
+        if begun.elapsed() >= command.limit {
+            end_group(handle).map_err(read_error)?;
+            return Err(CommandError::TimedOut {
+                command: command.to_string(),
+                limit: command.limit,
+            });
+        }
+        if let Some(path) = examine(command, handle) {
+            end_group(handle).map_err(read_error)?;
+            return Err(CommandError::Waits {
+                command: command.short(),
+                path,
+            });
+        }
+        patience *= 2;
+    }
+}
+
+/// Finds what a child waits for. To find the reader of a pipe, the pipe is opened; the child must not go on as if it had
+/// read it, so it is killed at once.
+fn examine(command: &Command, handle: &duct::Handle) -> Option<PathBuf> {
+    let (dir, examine) = command.examine.as_ref()?;
+    let found = examine(dir)?;
+    signal_groups(handle, Signal::SIGKILL);
+    Some(found)
 }
 
 /// Makes an unnamed file: in memory if the system can, else on disk.
@@ -328,25 +427,27 @@ fn scratch() -> io::Result<File> {
 }
 
 fn end_group(handle: &duct::Handle) -> io::Result<()> {
-    let groups: Vec<Pid> = handle
-        .pids()
-        .into_iter()
-        .filter_map(|pid| i32::try_from(pid).ok())
-        .map(Pid::from_raw)
-        .collect();
-    let signal_all = |signal| {
-        for group in &groups {
-            // A group that is gone already is what we want.
-            let _ = killpg(*group, signal);
-        }
-    };
-    signal_all(Signal::SIGTERM);
+    signal_groups(handle, Signal::SIGTERM);
     let ended = handle.wait_timeout(GRACE)?.is_some();
-    signal_all(Signal::SIGKILL);
+    signal_groups(handle, Signal::SIGKILL);
     if !ended {
         handle.wait()?;
     }
     Ok(())
+}
+
+/// Returns the process groups of a child.
+fn groups(handle: &duct::Handle) -> Vec<Pid> {
+    let pids = handle.pids().into_iter();
+    let pids = pids.filter_map(|pid| i32::try_from(pid).ok());
+    pids.map(Pid::from_raw).collect()
+}
+
+fn signal_groups(handle: &duct::Handle, signal: Signal) {
+    for group in groups(handle) {
+        // A group that is gone already is what we want.
+        let _ = killpg(group, signal);
+    }
 }
 
 fn contents(mut file: File) -> io::Result<Vec<u8>> {
@@ -357,66 +458,4 @@ fn contents(mut file: File) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn block_on<T>(future: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(future)
-    }
-
-    fn sh(script: &str) -> Command {
-        Command::new("sh").arg("-c").arg(script)
-    }
-
-    #[test]
-    fn output_and_code_come_back() {
-        let output = block_on(run(sh("cat; echo err >&2; exit 3").stdin("in"))).unwrap();
-        assert_eq!(output.code, Some(3));
-        assert_eq!(output.stdout, b"in");
-        assert_eq!(output.stderr, b"err\n");
-    }
-
-    #[test]
-    fn the_limit_reaches_grandchildren() {
-        let dir = tempfile::tempdir().unwrap();
-        let pid_file = dir.path().join("pid");
-        let script = format!("sleep 600 & echo $! > {}; wait", pid_file.display());
-        let error = block_on(run(sh(&script).limit(Duration::from_millis(500)))).unwrap_err();
-        assert!(matches!(error, CommandError::TimedOut { .. }), "{error}");
-        let pid: i32 = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
-        // It was sent SIGKILL, and ends when it is scheduled.
-        let is_alive = || {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            !stat.is_empty() && !stat.contains(") Z ")
-        };
-        let begun = std::time::Instant::now();
-        while is_alive() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{pid} is still alive");
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn a_program_that_is_not_there_is_named() {
-        let error = block_on(run(Command::new("no-such-program-here"))).unwrap_err();
-        assert!(error.to_string().contains("no-such-program-here"), "{error}");
-    }
-
-    #[test]
-    fn the_last_setting_of_a_variable_wins() {
-        let command = sh("printf %s \"$A\"").env("A", "1").env_remove("A").env("A", "2");
-        assert_eq!(block_on(run(command)).unwrap().stdout, b"2");
-        let command = sh("printf %s \"${A-gone}\"").env("A", "1").env_remove("A");
-        assert_eq!(block_on(run(command)).unwrap().stdout, b"gone");
-    }
-
-    #[test]
-    fn the_display_can_be_pasted() {
-        let command = Command::new("git").arg("-m").arg("it's").env("X", "a b");
-        assert_eq!(command.to_string(), r"X='a b' git -m 'it'\''s'");
-    }
-}
+mod tests;

@@ -158,6 +158,8 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
                         let times = 1 + times.fetch_add(1, Ordering::Relaxed);
                         // A step ends as well as it can, and hears a second signal if it can hear at all.
                         let is_deaf = is_deaf(&main).await;
+                        // What only reads may be waited for in vain: nothing is lost with it.
+                        async_cmd::end_readers(PATIENCE, kind.as_raw_value());
                         if !held::any() || times > 2 || times == 2 && is_deaf {
                             let call = *BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
                             if let Some(call) = call {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::filters::{Filters, alone};
+use super::waits::{READS, waited_for};
 use crate::async_cmd::{self, Command, CommandError, Output};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
@@ -294,7 +295,11 @@ impl Git {
             .arg("-C")
             .arg(&self.top)
             .limit(self.limit)
-            .with_locks();
+            .with_locks()
+            .examined(&self.top, waited_for);
+        if READS.contains(&verb) {
+            command = command.only_reading();
+        }
         for name in REPOSITORY_VARIABLES.iter().chain(MEANING_VARIABLES) {
             command = command.env_remove(name);
         }

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,7 @@ use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
-use crate::fs::file_error;
+use crate::fs::{Links, file_error, open_regular};
 use crate::names::Oid;
 
 /// Time to wait for another git that holds the index.
@@ -32,7 +32,16 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
         Err(source) => return Err(file_error("read", from, source).into()),
     };
     let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
-    fs::copy(from, to).map_err(|e| file_error("copy", from, e))?;
+    let mut source = open_regular(from, Links::Followed, OpenOptions::new().read(true))
+        .map_err(|e| file_error("read", from, e))?;
+    let mut copy = OpenOptions::new();
+    let copy = copy
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(metadata.permissions().mode());
+    let mut copy = copy.open(to).map_err(|e| file_error("copy", from, e))?;
+    io::copy(&mut source, &mut copy).map_err(|e| file_error("copy", from, e))?;
     let mode = metadata.permissions().mode();
     if mode & 0o600 != 0o600 {
         // Git replaces its index and does not need write permission on it; we write into the copy.
@@ -408,7 +417,10 @@ async fn open_lock(path: &Path) -> Result<File, GitError> {
 
 fn write_copy(lock: &mut File, index: &Path) -> io::Result<()> {
     let modified = fs::metadata(index)?.modified()?;
-    io::copy(&mut File::open(index)?, lock)?;
+    io::copy(
+        &mut open_regular(index, Links::Followed, OpenOptions::new().read(true))?,
+        lock,
+    )?;
     lock.sync_all()?;
     lock.set_modified(modified)
 }

@@ -2,7 +2,7 @@
 //! several.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use super::index_file::IndexFile;
 use super::stamp::Stamp;
+use crate::fs::{Links, open_regular};
 
 /// Index files that were read, by their paths.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +29,7 @@ impl KnownIndexes {
     /// # Errors
     /// If it cannot be read.
     pub(super) fn read(&self, path: &Path, oid: usize, now: SystemTime) -> io::Result<Arc<IndexFile>> {
-        let mut file = File::open(path)?;
+        let mut file = open_regular(path, Links::Followed, OpenOptions::new().read(true))?;
         let stamp = Stamp::of(&file.metadata()?);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(path).filter(|known| known.stamp == stamp) {
@@ -48,6 +49,7 @@ impl KnownIndexes {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::fs::File;
     use std::os::unix::fs::MetadataExt;
     use std::time::Duration;
 

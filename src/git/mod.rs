@@ -36,6 +36,7 @@ mod shallow;
 mod stamp;
 mod stash;
 mod switch;
+mod waits;
 pub mod worktree;
 
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
@@ -56,3 +57,4 @@ pub use refs::RefInfo;
 pub use remote::Pushed;
 pub use shallow::Shallow;
 pub use stash::StashEntry;
+pub use waits::RULES;

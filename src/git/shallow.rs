@@ -2,12 +2,11 @@
 //! parents are present after all, such a line hides history that the repository has.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::{Durability, FileError, remove_file, write_atomically};
+use crate::fs::{Durability, FileError, Links, read_regular_text, remove_file, write_atomically};
 
 /// The shallow commits at one moment, as git writes them: one per line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +16,7 @@ impl Shallow {
     /// Reads a shallow file; returns none if there is no file.
     #[must_use]
     pub fn read(path: &Path) -> Self {
-        Self(fs::read_to_string(path).unwrap_or_default())
+        Self(read_regular_text(path, Links::Followed, u64::MAX).unwrap_or_default())
     }
 
     /// Writes the shallow commits; leaves no file if there are none.

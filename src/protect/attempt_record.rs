@@ -8,7 +8,7 @@ use super::inner_git_files::{InnerGitFiles, PutBackIn};
 use super::records::Records;
 use super::{
     ControlFiles, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, foreign_filters,
-    ignored_files, index_flags, inner_git_files, linked_work_trees, locks, permissions, stash_list,
+    ignored_files, index_flags, inner_git_files, linked_work_trees, locks, permissions, pipes, stash_list,
     story_backup, submodules, user_refs, users_index,
 };
 use crate::events::Notices;
@@ -126,6 +126,7 @@ impl AttemptRecord<'_> {
     /// As [`AttemptRecord::repair`].
     pub async fn repair_after_crash(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
+        pipes::clear(self.site, self.checkpoint.since.into(), notices)?;
         let changed = self.repair_gits_files(None, notices).await?;
         // The attempt could write it. What a person does by hand is no attempt of an agent's.
         if self.checkpoint.has_own_inventory {

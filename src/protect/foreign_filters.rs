@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::records::{Paths, Records};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::remove_file;
+use crate::fs::{Links, read_regular, remove_file};
 use crate::git::index_file::{GITLINK, IndexFile};
 use crate::git::{Git, GitError, git_directories};
 use crate::paths::first_few;
@@ -140,7 +139,8 @@ fn links_in(dir: &Path) -> Vec<Vec<u8>> {
     let Some((_, layout)) = git_directories(dir) else {
         return Vec::new();
     };
-    let bytes = fs::read(layout.git_dir.join("index")).unwrap_or_default();
+    let index = layout.git_dir.join("index");
+    let bytes = read_regular(&index, Links::Followed, u64::MAX).unwrap_or_default();
     let mut file = IndexFile::new(bytes, 20);
     if file.index().is_none() {
         file = IndexFile::new(file.bytes().to_vec(), 32);

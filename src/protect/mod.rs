@@ -8,7 +8,7 @@
 //!   and the like), `inner_git_files` (those of repositories inside), `ignored_files` (by `small_ignored`), `renamed`,
 //!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
-//!   `stat_changes`, `fresh_times`, `permissions`, `repo_link`, `own_directory`, `own_position`, `locks`,
+//!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `users_index`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
@@ -35,6 +35,7 @@ mod moment;
 mod own_directory;
 mod own_position;
 mod permissions;
+mod pipes;
 mod records;
 mod renamed;
 mod repo_link;

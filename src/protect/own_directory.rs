@@ -1,11 +1,10 @@
 //! The loop's own directory, which holds regular files and directories alone. A link that an attempt put there would lead
-//! git-ralph's writes elsewhere, and a pipe, there or among git's files, would block it for ever.
+//! git-ralph's writes elsewhere, and a pipe would block it for ever.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::own_position::set_aside;
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{is_special, make_private_dir, remove_file, remove_specials};
@@ -45,7 +44,7 @@ pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), P
     } else if made {
         notices.tell("the loop's directory below .git was deleted; it is made anew".to_owned());
     }
-    unblock_git(site, notices)
+    Ok(())
 }
 
 /// Takes the permissions of others away from a directory.
@@ -53,32 +52,5 @@ fn make_private(dir: &Path) {
     let mode = dir.metadata().map_or(0o700, |found| found.permissions().mode());
     if mode & 0o077 != 0 {
         let _ = fs::set_permissions(dir, Permissions::from_mode(mode & !0o077));
-    }
-}
-
-/// Moves pipes and the like in the place of git's own files to the trash: git would wait for them.
-fn unblock_git(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
-    let repo = site.repo;
-    let mut blocking = vec![repo.index(), repo.common_dir.join("packed-refs")];
-    blocking.retain(|path| is_pipe(path));
-    collect_pipes(&repo.common_dir.join("refs"), &mut blocking);
-    for path in blocking {
-        set_aside(&path, &site.trash().join("damaged"))?;
-        notices.tell(format!("{} was no file; it is moved away", path.display()));
-    }
-    Ok(())
-}
-
-fn is_pipe(path: &Path) -> bool {
-    is_special(path) && !path.is_symlink()
-}
-
-fn collect_pipes(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => collect_pipes(&entry.path(), found),
-            Ok(kind) if !kind.is_file() && !kind.is_symlink() => found.push(entry.path()),
-            _ => {}
-        }
     }
 }

@@ -5,8 +5,9 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use super::{ProtectError, Site, own_directory, permissions, trash};
+use super::{ProtectError, Site, own_directory, permissions, pipes, trash};
 use crate::events::Notices;
 use crate::fs::file_error;
 use crate::git::Repo;
@@ -16,6 +17,7 @@ pub(crate) struct RepoLink {
     /// The git directories, and their identity: device and inode.
     dirs: [(PathBuf, Option<(u64, u64)>); 2],
     link: Link,
+    since: SystemTime,
 }
 
 /// The kind of `.git` in the top directory, unless it is a directory.
@@ -36,6 +38,7 @@ impl RepoLink {
         Self {
             dirs: [dir(&repo.git_dir), dir(&repo.common_dir)],
             link: Link::at(&repo.top.join(".git")),
+            since: SystemTime::now(),
         }
     }
 
@@ -45,6 +48,11 @@ impl RepoLink {
     /// # Errors
     /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then nothing may be touched.
     pub fn restore(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+        self.restore_link(site, notices)?;
+        pipes::clear(site, self.since, notices)
+    }
+
+    fn restore_link(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         // Nothing can be seen behind a directory without permissions.
         permissions::take_back(site, notices);
         if let Some((dir, _)) = self.dirs.iter().find(|(dir, was)| identity(dir) != *was) {

@@ -14,7 +14,7 @@ use super::moment::Moment;
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
-use crate::fs::{file_error, remove_file, write_private};
+use crate::fs::{Links, file_error, read_regular_text, remove_file, write_private};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, clear_operations, discover, index};
 use crate::names::{Oid, short_branch};
@@ -235,7 +235,7 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
                 path: percent_encode(&path),
                 branch: head.branch,
                 oid,
-                git_file: fs::read_to_string(dir.join(".git")).ok(),
+                git_file: read_regular_text(&dir.join(".git"), Links::Refused, 1 << 16).ok(),
             });
         }
     }

@@ -131,6 +131,14 @@ fn command() -> Vec<CommandError> {
             program: program(),
             source: io::ErrorKind::NotFound.into(),
         },
+        CommandError::Waits {
+            command: "git add -A".to_owned(),
+            path: path("/r/.gitignore"),
+        },
+        CommandError::Stopped {
+            command: "git status".to_owned(),
+            signal: 15,
+        },
         CommandError::TimedOut {
             command: "git add -A".to_owned(),
             limit: Duration::from_secs(600),

@@ -33,6 +33,7 @@ mod others;
 mod own_files;
 mod own_work_tree;
 mod permissions;
+mod pipes;
 mod planted;
 mod presets;
 mod processes;

@@ -154,6 +154,7 @@ pub const ROWS: &[Row] = &[
             Misdeed("fifos"),
             State("special_files"),
             Test("undone::read_only_directories_and_pipes_are_no_obstacle"),
+            Test("pipes::those_of_an_attempt_are_moved_away_and_nothing_waits"),
         ],
     ),
     (

@@ -1,0 +1,90 @@
+//! Knows which gits change nothing, and finds the pipe that a git waits for. Git opens whatever has the name of one of its files, and the open of a pipe that
+//! nobody writes to never ends.
+
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+
+use crate::fs::{Links, read_regular_text};
+
+/// The files of a work tree that git opens in any directory, or at its top.
+pub const RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
+
+/// The commands that change nothing: a request to stop can end them. Others of git's have forms that write.
+pub(super) const READS: &[&str] = &[
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "for-each-ref",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "rev-list",
+    "rev-parse",
+    "show",
+    "show-ref",
+    "status",
+    "var",
+    "version",
+];
+
+/// Returns the pipe of a repository that a process waits for, and lets that process go on: one of git's rules in the
+/// work tree of `dir`, or anything in the git directories.
+pub(super) fn waited_for(dir: &Path) -> Option<PathBuf> {
+    let top = dir
+        .ancestors()
+        .find(|top| top.join(".git").symlink_metadata().is_ok());
+    let top = top.unwrap_or(dir);
+    if is_waited_for(&top.join(".git")) {
+        return Some(top.join(".git"));
+    }
+    let named = |file: PathBuf, prefix: &str| {
+        let text = read_regular_text(&file, Links::Followed, 1 << 16).ok()?;
+        Some(file.parent()?.join(text.trim_end().strip_prefix(prefix)?))
+    };
+    let git_dir = named(top.join(".git"), "gitdir: ").unwrap_or_else(|| top.join(".git"));
+    let common_dir = named(git_dir.join("commondir"), "");
+    let of_git = [Some(git_dir), common_dir].into_iter().flatten();
+    let mut open: Vec<(PathBuf, bool)> = of_git.map(|dir| (dir, true)).collect();
+    open.push((top.to_owned(), false));
+    while let Some((dir, is_gits)) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().filter_map(Result::ok) {
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            if kind.is_dir() {
+                if is_gits || name != ".git" {
+                    open.push((entry.path(), is_gits));
+                }
+            } else if !kind.is_file()
+                && (is_gits || RULES.iter().any(|rules| name == *rules))
+                && is_waited_for(&entry.path())
+            {
+                return Some(entry.path());
+            }
+        }
+    }
+    None
+}
+
+/// Returns whether a process waits for somebody at the other end of this pipe.
+fn is_waited_for(path: &Path) -> bool {
+    let open = |options: &mut OpenOptions| {
+        let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        options.custom_flags(flags.bits()).open(path)
+    };
+    if !path.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+        return false;
+    }
+    // Without a reader, a pipe cannot be opened to write; without a writer, it is at its end.
+    open(OpenOptions::new().write(true)).is_ok()
+        || open(OpenOptions::new().read(true)).is_ok_and(|mut pipe| pipe.read(&mut [0]).is_err())
+}

@@ -1,0 +1,110 @@
+//! Pipes and the like in the place of files that git opens: it would wait for them. They are moved away before any git
+//! runs after an attempt, in git's own directory and among the rules of the work tree.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::own_position::set_aside;
+use super::records::Records;
+use super::stat_changes::tracked_directories;
+use super::trash::{free_name, move_away};
+use super::{ProtectError, Site};
+use crate::events::Notices;
+use crate::git::RULES;
+
+/// File systems use the clock of the last tick for timestamps: a change may look slightly older than it is.
+const CLOCK_LAG: Duration = Duration::from_millis(100);
+
+/// Moves what git would wait for to the trash, if it is in git's directory, or in a directory of the work tree that has
+/// changed since then.
+///
+/// # Errors
+/// If something cannot be moved.
+pub(super) fn clear(
+    site: Site<'_>,
+    since: SystemTime,
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let repo = site.repo;
+    let mut found = Vec::new();
+    let mut open = vec![repo.common_dir.clone()];
+    if !repo.git_dir.starts_with(&repo.common_dir) {
+        open.push(repo.git_dir.clone());
+    }
+    let own = repo.common_dir.join("ralph");
+    while let Some(dir) = open.pop() {
+        for (path, is_dir) in entries(&dir) {
+            if !is_dir {
+                found.push(path);
+            } else if path != own {
+                open.push(path);
+            }
+        }
+    }
+    for path in found {
+        set_aside(&path, &site.trash().join("damaged"))?;
+        notices.tell(format!("{} was no file; it is moved away", path.display()));
+    }
+    for path in rules_changed_since(site, since - CLOCK_LAG)? {
+        let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)));
+        let from = repo.top.join(OsStr::from_bytes(&path));
+        move_away(&from, &place)?;
+        notices.tell(format!(
+            "{} was no file; it is moved to {}",
+            String::from_utf8_lossy(&path),
+            place.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Lists the directories in a directory, and what is neither a file nor a directory nor a link, without reading any.
+fn entries(dir: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
+    let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| {
+        let kind = entry.file_type().ok()?;
+        let is_other = kind.is_file() || kind.is_symlink();
+        (!is_other).then(|| (entry.path(), kind.is_dir()))
+    })
+}
+
+/// Finds pipes in the place of git's rules. Only directories are looked at that have changed, and those that are new and
+/// not ignored since before.
+fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>, ProtectError> {
+    let top = &site.repo.top;
+    let tracked = tracked_directories(site.repo, &site.repo.index());
+    let known = Records::of(site).inventory_before_attempt()?.unwrap_or_default();
+    let mut open = tracked.clone();
+    open.push(Vec::new());
+    let tracked: BTreeSet<Vec<u8>> = tracked.into_iter().collect();
+    let mut found = Vec::new();
+    while let Some(dir) = open.pop() {
+        let path = top.join(OsStr::from_bytes(&dir));
+        let is = path.symlink_metadata().ok().filter(fs::Metadata::is_dir);
+        let changed = is.and_then(|is| is.modified().ok());
+        if changed.is_none_or(|changed| changed < since && (dir.is_empty() || tracked.contains(&dir))) {
+            continue;
+        }
+        for (path, is_dir) in entries(&path) {
+            let Some(name) = path.file_name() else { continue };
+            let mut below = dir.clone();
+            if !below.is_empty() {
+                below.push(b'/');
+            }
+            below.extend_from_slice(name.as_bytes());
+            if is_dir {
+                let is_left = name == ".git" || tracked.contains(&below) || known.kind_of(&below).is_some();
+                if !is_left {
+                    open.push(below);
+                }
+            } else if RULES.iter().any(|rules| name == *rules) {
+                found.push(below);
+            }
+        }
+    }
+    Ok(found)
+}
