@@ -47,6 +47,10 @@ impl Records {
             let Ok(metadata) = file.symlink_metadata() else {
                 continue;
             };
+            // The attempt may have put a link in the place of a directory above.
+            if !self.has_only_directories_above(path) {
+                continue;
+            }
             let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
             set_mode(&file, wanted)?;
         }

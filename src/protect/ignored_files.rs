@@ -248,7 +248,7 @@ impl Records {
     }
 
     fn set_mode(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
-        match modes.get(path) {
+        match modes.get(path).filter(|_| self.has_only_directories_above(path)) {
             Some(mode) => set_mode(&self.top.join(OsStr::from_bytes(path)), *mode),
             None => Ok(()),
         }

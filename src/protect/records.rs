@@ -66,7 +66,7 @@ impl Records {
     pub fn put_back_directories(&self) -> Result<(), FileError> {
         for path in self.empty_directories()? {
             let dir = self.top.join(OsStr::from_bytes(&path));
-            if dir.symlink_metadata().is_err() {
+            if dir.symlink_metadata().is_err() && self.has_only_directories_above(&path) {
                 fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, error))?;
             }
         }
@@ -218,5 +218,24 @@ mod tests {
             assert_ne!(write(longer), first);
             assert_ne!(write(bytes), write(longer));
         }
+    }
+
+    #[test]
+    fn permissions_are_not_restored_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (top, out) = (dir.path().join("top"), dir.path().join("out"));
+        fs::create_dir_all(&top).unwrap();
+        fs::create_dir_all(&out).unwrap();
+        fs::write(out.join("file"), "of the user").unwrap();
+        std::os::unix::fs::symlink(&out, top.join("link")).unwrap();
+        let records = Records {
+            dir: dir.path().join("unversioned"),
+            top,
+        };
+        let before = out.join("file").metadata().unwrap().mode();
+        let modes = [(b"link/file".to_vec(), 0o4711)].into();
+        records.save_modes(Moment::Checkpoint, &modes).unwrap();
+        records.restore_modes(Moment::Checkpoint, &[], &[]).unwrap();
+        assert_eq!(out.join("file").metadata().unwrap().mode(), before);
     }
 }

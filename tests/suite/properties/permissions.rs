@@ -1,7 +1,8 @@
 //! Permissions that git does not keep, and files whose permissions are not ours to change.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
 use crate::support::Sandbox;
 
@@ -86,4 +87,42 @@ fn copies_of_ignored_secrets_are_for_the_user_alone() {
         found.permissions().mode() & 0o777
     };
     assert_eq!(mode(".git/ralph/add-login"), 0o700);
+}
+
+#[test]
+fn nothing_is_put_back_through_a_link_that_an_attempt_put_there() {
+    for promise in ["complete", "failed it"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("src/odd", "odd\n");
+        sandbox.write("kept/secret.log", "log\n");
+        fs::create_dir_all(sandbox.top.join("kept/empty")).unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        set(&sandbox.top.join("src/odd"), 0o600);
+        set(&sandbox.top.join("kept/secret.log"), 0o640);
+        let out = sandbox.outside("out");
+        fs::create_dir_all(out.join("deep")).unwrap();
+        for name in ["odd", "lib.txt", "secret.log", "deep/er"] {
+            fs::write(out.join(name), "of the user\n").unwrap();
+            set(&out.join(name), 0o666);
+        }
+        set(&out, 0o777);
+        let print = || {
+            let mut found = Vec::new();
+            for name in [".", "odd", "lib.txt", "secret.log", "deep", "deep/er"] {
+                let is = out.join(name).symlink_metadata().unwrap();
+                found.push((name, is.mode(), is.mtime()));
+            }
+            (found, fs::read_dir(&out).unwrap().count())
+        };
+        let before = print();
+        sandbox.start();
+        let agent = sandbox.agent(&format!(
+            "rm -rf src kept; ln -s '{0}' src; ln -s '{0}' kept; {promise}",
+            out.display()
+        ));
+        sandbox.step("next", &agent);
+        assert_eq!(print(), before, "{promise}");
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(print(), before, "{promise}, aborted");
+    }
 }
