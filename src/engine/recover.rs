@@ -5,9 +5,10 @@ use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
+use super::steps::adopt::apply as adopt;
 use super::steps::ground::Known;
 use super::steps::revert::Undoing;
-use super::steps::{adopt, checkpoint, end, finish, leave, restore, revert, start};
+use super::steps::{checkpoint, end, finish, leave, restore, revert, start};
 use super::story_source::take_commands;
 use super::{Context, Loop, stash};
 use crate::agent::orphans::Orphaned;
@@ -262,7 +263,7 @@ async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
         Intent::Revert(plan) => revert::apply(open, plan, None).await,
         Intent::Cleanup(plan) => end::apply(open, plan, Known::default()).await,
         Intent::Close(plan) => end::apply(open, plan, Known::default()).await,
-        Intent::Adopt(plan) => adopt::apply::apply(open, plan, false).await,
+        Intent::Adopt(plan) => adopt::apply(open, plan, false).await,
         Intent::Leave(plan) => Box::pin(end::apply(open, plan, Known::default())).await,
         Intent::Keep(plan) => finish::apply_keep(open, plan).await,
         Intent::Abort(plan) => end::apply(open, plan, Known::default()).await,

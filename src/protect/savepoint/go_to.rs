@@ -1,55 +1,30 @@
-//! A state that the work tree can be restored to: the last checkpoint, or the beginning of the loop. Only differing
-//! paths are touched; files that git does not store go to the trash.
+//! Goes back to a savepoint. Only differing paths are touched; files that git does not store go to the trash.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::SystemTime;
 
-use jiff::Timestamp;
-
-use super::exact_bytes::{self, ExactBytes};
-use super::fresh_times::Times;
-use super::ignored_files::Gone;
-use super::inner_repositories;
-use super::moment::Moment;
-use super::records::Records;
-use super::scan;
-use super::stat_changes::{is_untouched_since, touched_between, touched_in_same_second, tracked_directories};
-use super::trash::put_away;
-use super::{
-    ProtectError, Site, control_files, ignored_files, index_flags, permissions, submodules, unlisted_files,
-};
+use super::Savepoint;
 use crate::events::Notices;
 use crate::fs::make_accessible;
-use crate::git::index::{self, Entries};
-use crate::git::index_file::IndexFile;
-use crate::git::worktree::{Count, Reading, Whose};
+use crate::git::index;
+use crate::git::worktree::{Count, Reading};
 use crate::names::Oid;
 use crate::paths::first_few;
+use crate::protect::exact_bytes::{self, ExactBytes};
+use crate::protect::fresh_times::Times;
+use crate::protect::ignored_files::Gone;
+use crate::protect::moment::Moment;
+use crate::protect::records::Records;
+use crate::protect::stat_changes::{touched_between, touched_in_same_second, tracked_directories};
+use crate::protect::trash::put_away;
+use crate::protect::{ProtectError, Site, index_flags, inner_repositories, permissions, unlisted_files};
 
 /// Differing paths, with git's status letters.
 type Changes = Vec<(u8, Vec<u8>)>;
 
 /// Number of times that the work tree may change while it is being restored.
 const TURNS: usize = 4;
-
-/// A state that the work tree can be restored to.
-#[derive(Clone, Debug)]
-pub(crate) struct Savepoint {
-    /// Its tree.
-    pub tree: Oid,
-    /// The commit with that tree.
-    pub commit: Oid,
-    /// Its kind, which names its records.
-    pub moment: Moment,
-    /// The user's nested repositories, which are left alone; relative to the top.
-    pub nested: Vec<Vec<u8>>,
-    /// The beginning of the work that would be undone.
-    pub since: Timestamp,
-    /// True if an inventory was taken before that work: none is taken when a person starts to work.
-    pub has_own_inventory: bool,
-}
 
 /// The result of going back to a savepoint.
 #[derive(Debug)]
@@ -61,196 +36,6 @@ pub(crate) struct Return {
 }
 
 impl Savepoint {
-    /// Returns the index that describes it.
-    pub fn index(&self, site: Site<'_>) -> PathBuf {
-        site.file(match self.moment {
-            Moment::Start => "start.index",
-            Moment::Checkpoint => "checkpoint.index",
-        })
-    }
-
-    /// Records what git does not store when a loop begins. `index` is the user's, with the flags `entries`; this does
-    /// not wait until the work tree has been read. One scan of the directories and one `lstat` for each file.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
-    pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
-        scan::begin(site, index, entries).await?;
-        Ok(inner_repositories::record(site, Moment::Start, index)?)
-    }
-
-    /// Records the bytes that git would not reproduce when a loop begins; `index` describes the work tree.
-    ///
-    /// # Errors
-    /// If a file cannot be read or copied.
-    pub async fn begin_exact_bytes(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
-        ExactBytes::begin(site, index).await
-    }
-
-    /// Records indexes and submodules when the first checkpoint is made, with its index in place.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
-    pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        self.remember_index(site)?;
-        index::copy(&site.repo.index(), &site.file("start.index"))?;
-        submodules::record_start(site).await
-    }
-
-    /// Records the paths that a story touched, with the index of its checkpoint in place; `since` is the beginning of
-    /// the loop.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
-    pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
-        let repo = site.repo;
-        let index = repo.index();
-        let (was, now) = (self.read_index(site), repo.read_index(&index).unwrap_or_default());
-        let mut touched = touched_between(&was, &now);
-        touched.extend(touched_in_same_second(repo, &now, since));
-        if !touched.is_empty() {
-            self.record_touched(site, &index, &now, &touched).await?;
-            let records = Records::of(site);
-            if !records.sparse(Moment::Checkpoint)?.is_empty() {
-                let sparse = repo.index_entries(&index).await?.sparse;
-                records.record_sparse(sparse)?;
-            }
-        }
-        self.remember_index(site)?;
-        submodules::record(site).await
-    }
-
-    /// Records permissions and exact bytes of paths that a person touched since the checkpoint in a way that git would
-    /// not see: an attempt must not take that along. The working index describes the work tree.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
-    pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
-        let work = site.work_index();
-        let (known, now) = (
-            self.read_index(site),
-            site.repo.read_index(&work).unwrap_or_default(),
-        );
-        let mut touched = touched_between(&known, &now);
-        touched.extend(touched_in_same_second(site.repo, &known, since));
-        self.record_touched(site, &work, &now, &touched).await
-    }
-
-    async fn record_touched(
-        &self,
-        site: Site<'_>,
-        index: &Path,
-        file: &IndexFile,
-        touched: &[Vec<u8>],
-    ) -> Result<(), ProtectError> {
-        Records::of(site).record_modes(touched)?;
-        ExactBytes::of(site, self.moment)
-            .record(site, index, file, touched)
-            .await
-    }
-
-    /// Reads the copy of the index; it is empty if it cannot be read.
-    fn read_index(&self, site: Site<'_>) -> Arc<IndexFile> {
-        site.repo.read_index(&self.index(site)).unwrap_or_default()
-    }
-
-    /// Keeps a copy of the present index, to find later changes.
-    fn remember_index(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        index::copy(&site.repo.index(), &self.index(site))?;
-        Ok(())
-    }
-
-    /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` means
-    /// only that they may differ. One `lstat` for each file and one scan.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
-    pub async fn is_as_left(&self, site: Site<'_>) -> Result<bool, ProtectError> {
-        let (repo, saved, tree) = (site.repo.clone(), self.index(site), self.tree.clone());
-        let looked = tokio::task::spawn_blocking(move || is_untouched_since(&repo, &saved, &tree));
-        // Each takes as long as there are files.
-        let (is_untouched, is_as_indexed) = tokio::join!(looked, site.repo.is_as_indexed(&self.nested));
-        Ok(is_untouched.unwrap_or(false) && is_as_indexed?)
-    }
-
-    /// Makes the private index that a step works with: a copy of the real one without flags that hide files.
-    ///
-    /// # Errors
-    /// If git cannot make it.
-    pub async fn working_index(
-        &self,
-        site: Site<'_>,
-        notices: &mut dyn Notices,
-    ) -> Result<PathBuf, ProtectError> {
-        let (work, repo) = (site.work_index(), site.repo);
-        control_files::mend_index(site, self, notices).await?;
-        let made = repo
-            .private_index(&repo.index(), &work, Some(&self.commit))
-            .await?;
-        let records = Records::of(site);
-        let mut hidden = made.entries.hidden();
-        hidden.extend(records.newly_sparse(made.entries.sparse)?);
-        repo.show_paths(&work, &hidden).await?;
-        if !made.sound {
-            let sparse = records.sparse(Moment::Checkpoint)?;
-            repo.hide_paths(&work, &[], &sparse).await?;
-            // Other git commands read the real one too.
-            repo.install_index(&work).await?;
-            notices.tell("the index was missing or damaged: made anew from the checkpoint".to_owned());
-        }
-        Ok(work)
-    }
-
-    /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
-    ///
-    /// # Errors
-    /// If git cannot find out.
-    pub async fn dirty_submodule(
-        &self,
-        site: Site<'_>,
-        notices: &mut dyn Notices,
-    ) -> Result<Option<String>, ProtectError> {
-        if !submodules::is_any(site) {
-            return Ok(None);
-        }
-        self.working_index(site, notices).await?;
-        let dirty = site.repo.dirty_submodule().await?;
-        Ok(dirty.map(|path| String::from_utf8_lossy(&path).into_owned()))
-    }
-
-    /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.
-    ///
-    /// # Errors
-    /// If something can be neither read nor stored.
-    pub async fn read(
-        &self,
-        site: Site<'_>,
-        count: Count,
-        notices: &mut dyn Notices,
-    ) -> Result<Reading, ProtectError> {
-        let work = self.working_index(site, notices).await?;
-        let whose = Whose::Loops { nested: &self.nested };
-        let known = self.index(site);
-        let reading = site
-            .repo
-            .read_work_tree(&work, &self.tree, Some(&known), whose, count)
-            .await?;
-        ignored_files::leave_out(site, &work, reading, notices).await
-    }
-
-    /// Puts the working index in place of the real one.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub async fn install_working_index(site: Site<'_>) -> Result<(), ProtectError> {
-        let work = site.work_index();
-        if work.exists() {
-            site.repo.install_index(&work).await?;
-            index::discard(&work)?;
-        }
-        Ok(())
-    }
-
     /// Goes back to this state: submodules, files, index, and what git does not store. `now` is the work tree if the
     /// working index was just read from it. Removed files go to the directory `trash`; the content of submodules is
     /// kept under the ref `kept`. Paths that could not be restored are reported.

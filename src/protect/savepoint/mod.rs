@@ -1,0 +1,58 @@
+//! A state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
+//!
+//! `record` records what git does not store of it, `read` compares the work tree with it, `go_to` goes back to it.
+
+mod go_to;
+mod read;
+mod record;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::moment::Moment;
+use super::{ProtectError, Site};
+use crate::git::index;
+use crate::git::index_file::IndexFile;
+use crate::names::Oid;
+
+pub(crate) use go_to::Return;
+
+/// A state that the work tree can be restored to.
+#[derive(Clone, Debug)]
+pub(crate) struct Savepoint {
+    /// Its tree.
+    pub tree: Oid,
+    /// The commit with that tree.
+    pub commit: Oid,
+    /// Its kind, which names its records.
+    pub moment: Moment,
+    /// The user's nested repositories, which are left alone; relative to the top.
+    pub nested: Vec<Vec<u8>>,
+    /// The beginning of the work that would be undone.
+    pub since: Timestamp,
+    /// True if an inventory was taken before that work: none is taken when a person starts to work.
+    pub has_own_inventory: bool,
+}
+
+impl Savepoint {
+    /// Returns the index that describes it.
+    pub fn index(&self, site: Site<'_>) -> PathBuf {
+        site.file(match self.moment {
+            Moment::Start => "start.index",
+            Moment::Checkpoint => "checkpoint.index",
+        })
+    }
+
+    /// Reads the copy of the index; it is empty if it cannot be read.
+    fn read_index(&self, site: Site<'_>) -> Arc<IndexFile> {
+        site.repo.read_index(&self.index(site)).unwrap_or_default()
+    }
+
+    /// Keeps a copy of the present index, to find later changes.
+    fn remember_index(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        index::copy(&site.repo.index(), &self.index(site))?;
+        Ok(())
+    }
+}
