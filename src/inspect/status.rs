@@ -227,8 +227,12 @@ async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Erro
     Some(gone.into())
 }
 
-/// Returns how a loop was closed: cleanup, keep or abort; `None` if its events do not say.
+/// Returns how a loop was closed: cleanup, keep or abort. If an earlier version closed it, its events say so; `None` if
+/// they do not.
 fn closed(repo: &Repo, state: &State) -> Option<String> {
+    if let Some(closed) = state.closed {
+        return Some(closed.name().to_owned());
+    }
     let store = Store::new(&repo.common_dir, &state.change);
     let events = read_events(&store.file("events.jsonl")).ok()?;
     events.into_iter().rev().find_map(|event| match event.what {

@@ -145,6 +145,30 @@ impl Current {
     }
 }
 
+/// The command that closed a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// `finish --cleanup`.
+    Cleanup,
+    /// `finish --keep`.
+    Keep,
+    /// `abort`.
+    Abort,
+}
+
+impl Ending {
+    /// Returns its name in events.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cleanup => "cleanup",
+            Self::Keep => "keep",
+            Self::Abort => "abort",
+        }
+    }
+}
+
 /// A story with a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
@@ -310,6 +334,9 @@ pub struct State {
     /// The agent's words about that wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
+    /// How the loop was closed; absent while it is live, and if an earlier version closed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Ending>,
     /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
     /// its story is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]

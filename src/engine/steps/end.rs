@@ -7,12 +7,12 @@ use crate::error::Error;
 use crate::events::What;
 use crate::names::Oid;
 use crate::refs::Update;
-use crate::state::{AbortPlan, CleanupPlan, ClosePlan, KeepPlan, LeavePlan, Progress};
+use crate::state::{AbortPlan, CleanupPlan, ClosePlan, Ending, KeepPlan, LeavePlan, Progress};
 
 /// The end of a loop: targets that can be reached from wherever an earlier try was cut off.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
-    how: How,
+    how: Ending,
     /// The final state, kept as `refs/ralph/<change>/finished`.
     finished: Oid,
     /// The tip of the loop, which goes if it still is there; `None` if it stays.
@@ -21,41 +21,19 @@ pub(crate) struct End {
     ground: Ground,
 }
 
-/// The command that ends a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    /// `finish --cleanup`.
-    Cleanup,
-    /// `finish --keep`: the loop's stash entries stay.
-    Keep,
-    /// `abort`.
-    Abort,
-}
-
-impl How {
-    /// Returns its name in events.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cleanup => "cleanup",
-            Self::Keep => "keep",
-            Self::Abort => "abort",
-        }
-    }
-
-    /// Returns the words for the reflog.
-    fn verb(self) -> &'static str {
-        match self {
-            Self::Cleanup => "finish",
-            Self::Keep => "finish --keep",
-            Self::Abort => "abort",
-        }
+/// Returns the words for the reflog.
+fn verb(how: Ending) -> &'static str {
+    match how {
+        Ending::Cleanup => "finish",
+        Ending::Keep => "finish --keep",
+        Ending::Abort => "abort",
     }
 }
 
 impl From<KeepPlan> for End {
     fn from(plan: KeepPlan) -> Self {
         Self {
-            how: How::Keep,
+            how: Ending::Keep,
             finished: plan.finished,
             tip: None,
             ground: Ground::Same,
@@ -66,7 +44,7 @@ impl From<KeepPlan> for End {
 impl From<ClosePlan> for End {
     fn from(plan: ClosePlan) -> Self {
         Self {
-            how: if plan.keep { How::Keep } else { How::Cleanup },
+            how: if plan.keep { Ending::Keep } else { Ending::Cleanup },
             tip: Some(plan.finished.clone()),
             finished: plan.finished,
             ground: Ground::Same,
@@ -77,7 +55,7 @@ impl From<ClosePlan> for End {
 impl From<CleanupPlan> for End {
     fn from(plan: CleanupPlan) -> Self {
         Self {
-            how: How::Cleanup,
+            how: Ending::Cleanup,
             finished: plan.finished,
             tip: plan.tip,
             ground: Ground::Original {
@@ -92,7 +70,7 @@ impl From<CleanupPlan> for End {
 impl From<AbortPlan> for End {
     fn from(plan: AbortPlan) -> Self {
         Self {
-            how: How::Abort,
+            how: Ending::Abort,
             finished: plan.finished,
             tip: Some(plan.tip),
             ground: Ground::Beginning,
@@ -104,9 +82,9 @@ impl From<LeavePlan> for End {
     fn from(plan: LeavePlan) -> Self {
         Self {
             how: if plan.into.is_some() {
-                How::Cleanup
+                Ending::Cleanup
             } else {
-                How::Abort
+                Ending::Abort
             },
             finished: plan.finished,
             tip: Some(plan.tip),
@@ -140,7 +118,7 @@ pub(super) async fn apply_untold(
         tip,
         ground,
     } = end.into();
-    let why = format!("ralph: {} {}", how.verb(), open.change());
+    let why = format!("ralph: {} {}", verb(how), open.change());
     let kept = open.change().ralph_ref("finished");
     let keep = Update::Set {
         name: kept.clone(),
@@ -165,13 +143,14 @@ pub(super) async fn apply_untold(
     };
     let left = ground.reach(open, way, known).await?;
     open.view.drop_all();
-    if how != How::Keep {
+    if how != Ending::Keep {
         stash::drop_all(open).await?;
     }
     if let Some(delete) = delete {
         open.context.repo.git.update_refs(&[delete], &why).await?;
         open.view.drop_refs();
     }
+    open.state.closed = Some(how);
     open.advance(Progress::close)?;
     journal::end(open)?;
     Ok(What::Finished {

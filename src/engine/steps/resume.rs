@@ -136,6 +136,7 @@ pub async fn resume<'o>(
         waits_until: None,
         waits_for: None,
         stopped: None,
+        closed: None,
         noted: None,
         save_points: save_points(repo, change, &refs).await?,
         restored: None,

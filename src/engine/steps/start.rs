@@ -191,6 +191,7 @@ async fn compute(
         waits_until: None,
         waits_for: None,
         stopped: None,
+        closed: None,
         noted: None,
         save_points: Vec::new(),
         restored: None,

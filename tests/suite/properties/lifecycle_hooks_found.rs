@@ -54,7 +54,12 @@ fn what_a_killed_attempt_planted_never_runs_either() {
     running.signal(Signal::SIGKILL);
     running.wait_for_its_end();
     ran(&sandbox);
-    // The configuration was read before it was put back: it must not decide.
+    // The configuration was read before it was put back: it must not decide. Nor does the recorded hook, which the
+    // attempt could have written, before a person has looked.
+    let refused = sandbox.step("next", &sandbox.failing("true")).exits(7);
+    let (_, choice) = refused.stderr.split_once("to take the recorded one: ").unwrap();
+    let (choice, _) = choice.split_once("; ").unwrap();
+    sandbox.cmd("sh").args(["-c", choice]).run().exits(0);
     sandbox.step("next", &sandbox.failing("true")).exits(3);
     assert!(!sandbox.notes.join("planted").exists());
     // Nobody is told of what the killed attempt came to.
