@@ -115,6 +115,13 @@ impl Bench {
         dated(self.sandbox.direct(&args))
     }
 
+    /// The command that is killed: that of an earlier version, if `GIT_RALPH_SWEEP_EARLIER` names its program. What it
+    /// left is completed by this one.
+    fn doomed(&self) -> Cmd {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        dated(self.sandbox.cmd(&doomed_program())).args(args)
+    }
+
     /// The step's command where no file can grow beyond so many blocks of 512 bytes.
     pub fn limited(&self, blocks: u32) -> Cmd {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
@@ -189,7 +196,8 @@ exit $code"#;
         let _ = fs::remove_dir_all(&count);
         fs::create_dir(&count).unwrap();
         let dirs = std::iter::once(self.sandbox.outside("shim")).chain(search_path());
-        self.command()
+        let command = if at == 0 { self.command() } else { self.doomed() };
+        command
             .env("PATH", std::env::join_paths(dirs).unwrap())
             .env("SHIM_GIT", git())
             .env("SHIM_COUNT", count)
@@ -213,7 +221,7 @@ exit $code"#;
         self.restore();
         let trace = self.sandbox.outside("trace");
         let args = ["-qq", "-o", trace.to_str().unwrap(), "-e"];
-        let cmd = self.traced(&args, &format!("trace={calls}"));
+        let cmd = self.traced(&args, &format!("trace={calls}"), env!("CARGO_BIN_EXE_git-ralph"));
         cmd.run().exits(self.code);
         let counts = counted(&fs::read_to_string(&trace).unwrap());
         assert!(counts.len() > 3, "strace saw nothing: {counts:?}");
@@ -225,16 +233,17 @@ exit $code"#;
         self.restore();
         let trace = format!("trace={name}");
         let args = ["-qq", "-o", "/dev/null", "-e", &trace, "-e"];
-        let cmd = self.traced(&args, &format!("inject={name}:signal=KILL:when={place}"));
+        let inject = format!("inject={name}:signal=KILL:when={place}");
+        let cmd = self.traced(&args, &inject, &doomed_program());
         let output = cmd.run();
         self.judge(&format!("killed at {name} {place} (exit {})", output.code))
     }
 
-    fn traced(&self, args: &[&str], last: &str) -> Cmd {
+    fn traced(&self, args: &[&str], last: &str, program: &str) -> Cmd {
         let own: Vec<&str> = self.args.iter().map(String::as_str).collect();
         dated(self.sandbox.cmd("strace"))
             .args(args)
-            .args([last, env!("CARGO_BIN_EXE_git-ralph")])
+            .args([last, program])
             .args(own)
     }
 
@@ -292,6 +301,11 @@ exit $code"#;
     }
 }
 
+/// The program that is killed.
+fn doomed_program() -> String {
+    std::env::var("GIT_RALPH_SWEEP_EARLIER").unwrap_or_else(|_| env!("CARGO_BIN_EXE_git-ralph").to_owned())
+}
+
 /// What has to be the same: all, but of a step that makes an attempt the kept ones, which have numbers and
 /// an interrupted one more. The message of a checkpoint names its attempt and its time: of the loop's branch the trees
 /// and the subjects count.
@@ -315,6 +329,11 @@ fn print(sandbox: &Sandbox, step: &Step) -> Print {
     if step.is_of_own_work_tree() {
         // It holds the index of a work tree that was just made, with the times of its files.
         let refs = print.refs.lines().filter(|line| !line.contains("/anchor "));
+        print.refs = refs.map(|line| format!("{line}\n")).collect();
+    }
+    if std::env::var_os("GIT_RALPH_SWEEP_EARLIER").is_some() {
+        // Earlier versions kept no stash entries before an attempt.
+        let refs = print.refs.lines().filter(|line| !line.contains("/stash "));
         print.refs = refs.map(|line| format!("{line}\n")).collect();
     }
     if step.makes_attempts() {
