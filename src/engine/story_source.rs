@@ -1,4 +1,4 @@
-//! What the configuration says about the place of a change's stories, and the commands that list and mark them: they are
+//! Reads from the configuration the place of a change's stories, and the commands that list and mark them: they are
 //! never read from a file of the loop.
 
 use std::path::Path;

@@ -446,12 +446,12 @@ mod tests {
     fn command_lines_and_paths_are_taken_out_of_a_text() {
         let lines = ["make", "KEY=s3cret make test", "/opt/x/check --key s3cret"].map(ToOwned::to_owned);
         let dirs = [
-            (Path::new("/home/u/work"), "."),
+            (Path::new("/home/u/code"), "."),
             (Path::new("/home/u"), "~"),
             (Path::new("/"), "?"),
         ];
         let text = PublicText::new(lines, &dirs);
-        let said = "the gate `KEY=s3cret make test` failed: /home/u/work/src/x, /home/u/.keys, `/opt/x/check --key s3cret`";
+        let said = "the gate `KEY=s3cret make test` failed: /home/u/code/src/x, /home/u/.keys, `/opt/x/check --key s3cret`";
         assert_eq!(text.of(said), "the gate `make` failed: ./src/x, ~/.keys, `check`");
     }
 

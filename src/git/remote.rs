@@ -117,7 +117,7 @@ impl RemoteGit {
     }
 }
 
-/// What git and its hosts say about a ref that they would have moved at another time.
+/// The words of git and its hosts about a ref that they would have moved at another time.
 const PASSING: [&str; 15] = [
     "lock",
     "failed to update ref",
@@ -136,7 +136,7 @@ const PASSING: [&str; 15] = [
     "no space",
 ];
 
-/// What a host says about a ref that somebody else has moved meanwhile.
+/// The words of a host about a ref that somebody else has moved meanwhile.
 const ELSEWHERE: [&str; 4] = [
     "stale info",
     "incorrect old value",

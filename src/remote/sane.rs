@@ -34,7 +34,7 @@ pub(super) fn is_time(time: Timestamp) -> bool {
 /// Says what is wrong with a state of this change, before its objects are looked at.
 ///
 /// # Errors
-/// What is wrong.
+/// The fault that was found.
 pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static str> {
     let is_other = state.change != *change || !state.strategy.is_branch() || state.branch != change.branch();
     if is_other {

@@ -7,7 +7,7 @@ use super::{FileChange, Patch, Report};
 use crate::git::{FileStat, Git, GitError};
 use crate::names::{Oid, counted};
 
-/// How much is shown of what was changed.
+/// The amount that is shown of what was changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Diffs {
     /// Nothing.

@@ -334,7 +334,7 @@ pub struct State {
     /// The agent's words about that wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
-    /// How the loop was closed; absent while it is live, and if an earlier version closed it.
+    /// The command that closed the loop; absent while it is live, and if an earlier version closed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Ending>,
     /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if

@@ -7,7 +7,7 @@
 //! - memory stays under half a mebibyte and time linear, whatever comes in;
 //! - where two readings are possible, the one that does not complete the story is taken.
 //!
-//! What counts. A tag counts if it stands on a line of its own, where frames, bullets and fences do not matter; the last
+//! A tag counts if it stands on a line of its own, where frames, bullets and fences do not matter; the last
 //! one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
 //! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
 //! ([`sentence`]): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or

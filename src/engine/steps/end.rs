@@ -17,7 +17,7 @@ pub(crate) struct End {
     finished: Oid,
     /// The tip of the loop, which goes if it still is there; `None` if it stays.
     tip: Option<Oid>,
-    /// What the loop leaves behind.
+    /// The place that the loop leaves behind.
     ground: Ground,
 }
 

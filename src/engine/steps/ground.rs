@@ -1,5 +1,5 @@
-//! What the end of a loop leaves behind: where HEAD, index and files are brought. Everything here can be done twice, and
-//! names the final state first.
+//! Brings HEAD, index and files to where the end of a loop leaves them. Everything here can be done twice, and names the
+//! final state first.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub(super) enum Ground {
     OwnWorkTree(Option<IntoPlan>),
 }
 
-/// What the command that computed the end knows already; after a crash nothing is known.
+/// The knowledge of the command that computed the end; after a crash nothing is known.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The work tree, if the working index was just read from it.

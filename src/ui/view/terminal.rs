@@ -101,7 +101,7 @@ pub(super) fn discard_typed() -> io::Result<()> {
     Ok(())
 }
 
-/// What has come after an Esc.
+/// The input that has come after an Esc.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sequence {
     #[default]

@@ -32,6 +32,7 @@ mod other_repositories;
 mod others;
 mod own_files;
 mod own_work_tree;
+mod own_work_tree_kept;
 mod permissions;
 mod pipes;
 mod planted;

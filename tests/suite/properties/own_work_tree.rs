@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::support::{CHANGE, Sandbox, git, wait_for};
 
 /// The default place of the work tree of a change.
-fn own(sandbox: &Sandbox, change: &str) -> PathBuf {
+pub fn own(sandbox: &Sandbox, change: &str) -> PathBuf {
     sandbox.outside("repo.ralph").join(change)
 }
 
@@ -19,7 +19,7 @@ fn work_trees(sandbox: &Sandbox) -> usize {
 }
 
 /// The standard repository with a loop in a work tree of its own, and a story done.
-fn worked() -> Sandbox {
+pub fn worked() -> Sandbox {
     let sandbox = Sandbox::new();
     begin(&sandbox);
     let agent = sandbox.completing(
@@ -30,7 +30,8 @@ fn worked() -> Sandbox {
     sandbox
 }
 
-fn begin(sandbox: &Sandbox) {
+/// Begins such a loop.
+pub fn begin(sandbox: &Sandbox) {
     sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
 }
 
@@ -355,90 +356,6 @@ fn a_setup_that_was_cut_off_is_done_again() {
     assert!(own(&sandbox, CHANGE).join("half").exists());
     assert_eq!(sandbox.read(".git/ralph/add-login/trash/worktree/half"), "half\n");
     assert_eq!(work_trees(&sandbox), 2);
-}
-
-#[test]
-fn a_work_tree_with_work_is_never_removed_by_start() {
-    let sandbox = worked();
-    let own = own(&sandbox, CHANGE);
-    fs::write(own.join("draft"), "mine\n").unwrap();
-    fs::write(own.join("README.md"), "# Mine\n").unwrap();
-    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
-    sandbox
-        .ralph(&["start", CHANGE, "--worktree"])
-        .exits(1)
-        .says("has the work of 'add-login', but the state of that loop is lost")
-        .says("hint: git ralph start add-login --resume --worktree");
-    // HEAD leaves the branch, and gets a commit that only this work tree has.
-    for args in [
-        &["checkout", "-q", "--detach"][..],
-        &["commit", "-q", "-a", "-m", "mine"],
-    ] {
-        sandbox.git_cmd(args).dir(&own).run().exits(0);
-    }
-    sandbox
-        .ralph(&["start", CHANGE, "--worktree"])
-        .exits(1)
-        .says("stays, because no branch has the commit that is checked out in it");
-    assert_eq!(fs::read_to_string(own.join("README.md")).unwrap(), "# Mine\n");
-    assert_eq!(fs::read_to_string(own.join("draft")).unwrap(), "mine\n");
-    // Now a branch has it.
-    sandbox.git_cmd(&["branch", "mine"]).dir(&own).run().exits(0);
-    fs::write(own.join("README.md"), "# Mine again\n").unwrap();
-    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
-    let trash = ".git/ralph/add-login/trash/worktree";
-    assert_eq!(sandbox.read(&format!("{trash}/draft")), "mine\n");
-    assert_eq!(sandbox.read(&format!("{trash}/README.md")), "# Mine again\n");
-    assert_eq!(sandbox.read(&format!("{trash}/target/out")), "built\n");
-}
-
-#[test]
-fn a_work_tree_that_is_half_made_is_no_work() {
-    let sandbox = worked();
-    let own = own(&sandbox, CHANGE);
-    // As if git-ralph was killed while git wrote the files again.
-    let admin = sandbox.top.join(".git/worktrees/add-login");
-    fs::write(admin.join("locked"), "git ralph: add-login (being made)\n").unwrap();
-    fs::remove_file(admin.join("index")).unwrap();
-    fs::remove_dir_all(own.join("src")).unwrap();
-    fs::write(own.join("README.md"), "# St").unwrap();
-    for dir in [&sandbox.top, &own] {
-        let next = sandbox.ralph_cmd(&["next", CHANGE]).dir(dir).run();
-        next.exits(1).says("is only half made: ");
-    }
-    begin(&sandbox);
-    let agent = sandbox.completing("cat README.md src/lib.txt >\"$notes/seen\"");
-    sandbox.step("next", &agent).exits(0);
-    assert_eq!(sandbox.noted("seen"), "# Standard\nmore\none\ntwo\nthree\n");
-    assert_eq!(
-        sandbox.read(".git/ralph/add-login/trash/worktree/README.md"),
-        "# St"
-    );
-}
-
-#[test]
-fn a_work_tree_that_the_user_locked_is_not_replaced() {
-    let sandbox = Sandbox::new();
-    let own = own(&sandbox, CHANGE);
-    let place = own.to_str().unwrap();
-    let lock = [
-        "worktree",
-        "add",
-        "-q",
-        "--lock",
-        "--reason",
-        "on a drive",
-        "--detach",
-        place,
-    ];
-    sandbox.git(&lock);
-    fs::remove_dir_all(&own).unwrap();
-    sandbox
-        .ralph(&["start", CHANGE, "--worktree"])
-        .exits(1)
-        .says("locked");
-    let listed = sandbox.git(&["worktree", "list", "--porcelain"]);
-    assert!(listed.contains("locked on a drive"), "{listed}");
 }
 
 #[test]
