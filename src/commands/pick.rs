@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::names::Change;
 use crate::settings::Settings;
 use crate::state::{State, Store};
-use crate::stories::{self, Source};
+use crate::stories;
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
@@ -53,7 +53,7 @@ async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> Vec<Ch
     let mut open = Vec::new();
     for name in stories::changes(top) {
         let Ok(change) = Change::new(&name) else { continue };
-        let Ok(source) = Source::resolve(top, &name, &wanted(settings, &change, &context.below_top)) else {
+        let Ok(source) = stories::resolve(top, &name, &wanted(settings, &change, &context.below_top)) else {
             continue;
         };
         let listing = source.list(top).await;

@@ -26,7 +26,7 @@ use crate::settings::{
     FinishChoice, OnFailure, Options, Settings, Strategy, parse_on_failure, parse_strategy,
 };
 use crate::state::Store;
-use crate::stories::Source;
+use crate::stories;
 use crate::ui::choice::Choice;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Narrator, Screen};
@@ -131,7 +131,7 @@ pub(super) async fn one(
     tell_ignored(&mut context, &change);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
         // The hint does not repeat a mistyped name.
-        Source::resolve(
+        stories::resolve(
             &context.repo.top,
             change.as_str(),
             &wanted(&settings, &change, &context.below_top),

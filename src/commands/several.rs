@@ -13,7 +13,7 @@ use crate::names::Change;
 use crate::remote::Watch;
 use crate::settings::FinishChoice;
 use crate::state::Store;
-use crate::stories::Source;
+use crate::stories;
 use crate::ui::{Narrator, Screen};
 
 /// Runs the changes; returns the exit code of the first whose stories are not all complete.
@@ -60,7 +60,7 @@ async fn in_order(screen: Screen, args: &Args) -> Result<Vec<String>, Error> {
             Change::new(name).is_ok_and(|change| {
                 let wanted = wanted(&settings, &change, &context.below_top);
                 goes_on(&context, &change)
-                    || Source::resolve(&context.repo.top, change.as_str(), &wanted).is_ok()
+                    || stories::resolve(&context.repo.top, change.as_str(), &wanted).is_ok()
             })
         };
         return Err(FinishRefusal::NoChoiceForSeveral {
@@ -73,7 +73,7 @@ async fn in_order(screen: Screen, args: &Args) -> Result<Vec<String>, Error> {
         let change = Change::new(name)?;
         if !goes_on(&context, &change) {
             let wanted = wanted(&settings, &change, &context.below_top);
-            Source::resolve(&context.repo.top, change.as_str(), &wanted)?;
+            stories::resolve(&context.repo.top, change.as_str(), &wanted)?;
         }
     }
     let mut changes = changes.clone();

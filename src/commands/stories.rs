@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::stories::Stories;
 use crate::names::Change;
-use crate::stories::Source;
+use crate::stories;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -69,7 +69,7 @@ async fn as_start_would(
     let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, context, from)?;
     let wanted = wanted(&settings, change, &context.below_top);
-    let source = Source::resolve(&context.repo.top, change.as_str(), &wanted)?;
+    let source = stories::resolve(&context.repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&context.repo.top).await?;
     Ok(Stories::of(change, &source, listing, &[]))
 }

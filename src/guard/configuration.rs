@@ -9,8 +9,10 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use super::GitSettings;
 use super::scripts::{ALONE, PUSH, Places, REFS, quoted, write_new};
+
+/// Settings for the git of another program.
+pub type GitSettings = Vec<(OsString, OsString)>;
 
 /// Name of the file in the loop's directory.
 pub(super) const FILE: &str = "guard.config";

@@ -16,7 +16,6 @@ pub(crate) mod rules;
 pub(crate) mod scripts;
 mod users_hook;
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -28,14 +27,12 @@ use configuration::can_name;
 use scripts::{Places, Program};
 
 pub use answer::{Answer, HookCall, answer};
+pub use configuration::GitSettings;
 pub use log::{SeenMove, SeenMoves};
 pub use scripts::VERB;
 
 /// Directory of the hooks, below the loop's directory; it exists only during an attempt.
 const HOOKS: &str = "hooks";
-
-/// Settings for the git of another program.
-pub type GitSettings = Vec<(OsString, OsString)>;
 
 /// The state at the beginning of an attempt, as far as the guard needs it.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::settings::Settings;
 use crate::state::{self, Phase, State, Store};
-use crate::stories::{self, Source};
+use crate::stories;
 
 /// The most jobs that a matrix of a CI system may have.
 pub const MOST_JOBS: usize = 256;
@@ -132,7 +132,7 @@ impl Entry {
 /// Returns the entry of a change that only this work tree has; `None` if its list cannot be read.
 async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Entry> {
     let wanted = wanted(settings, change, &context.below_top);
-    let source = Source::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
+    let source = stories::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
     let listing = source.list(&context.repo.top).await.ok()?;
     let total = listing.stories.len();
     let done = listing.stories.iter().filter(|story| story.done).count();

@@ -4,6 +4,7 @@
 //! `choices` has the values with names, `table` the meanings, `values` parses their values, `options` has the command line's.
 
 mod choices;
+mod error;
 mod options;
 #[cfg(test)]
 mod properties;
@@ -18,12 +19,12 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use crate::agent::Pieces;
-use crate::error::advice::{Advice, Advise, hint};
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
 use crate::names::{closest, counted};
 
 pub use choices::{Colour, FinishChoice, Mark, Notify, OnFailure, Strategy};
+pub use error::SettingsError;
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
 use values::{
@@ -228,38 +229,6 @@ pub struct Configuration {
     pub ignored: Vec<String>,
     /// Settings of `git -c`, which override the options of the command that began a loop.
     given: Vec<(String, String)>,
-}
-
-/// An error in the settings.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// Git could not read its configuration.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// A value of the wrong kind.
-    #[error("the setting {} is '{value}', but must be {wanted}", spelled(key))]
-    Value {
-        /// The key.
-        key: String,
-        /// Its value.
-        value: String,
-        /// The expected kind of value.
-        wanted: &'static str,
-    },
-}
-
-impl Advise for SettingsError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Git(error) => error.advice(),
-            Self::Value { key, .. } => {
-                let key = spelled(key);
-                hint(format!(
-                    "git config {key} <value>, or see where it is set: git config --show-origin --get-all {key}"
-                ))
-            }
-        }
-    }
 }
 
 impl Configuration {

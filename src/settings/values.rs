@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{Colour, FinishChoice, Mark, Notify, OnFailure, SettingsError, Strategy};
+use super::choices::{Colour, FinishChoice, Mark, Notify, OnFailure, Strategy};
+use super::error::SettingsError;
 
 /// Returns a limit in the type of the standard library.
 #[must_use]

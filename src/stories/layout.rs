@@ -77,7 +77,7 @@ pub fn passed_over(top: &Path) -> Vec<String> {
 ///
 /// # Errors
 /// If the adapter is unknown, the command adapter has no command, or there is no list for `change`, or more than one.
-pub(super) fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
+pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
     let adapter = wanted.adapter.as_deref().map(Adapter::named).transpose()?;
     match (&wanted.stories, adapter) {
         (_, Some(Adapter::Command)) => {

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::command::{Commands, News};
 pub use self::error::SourceError;
-pub use self::layout::{Wanted, changes, from_directory, passed_over};
+pub use self::layout::{Wanted, changes, from_directory, passed_over, resolve};
 pub use self::lint::not_listed;
 pub use self::source::{Marked, Source, find_again};
 

@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::markdown::{self, Plan};
 use super::records::Records;
 use super::{
-    Adapter, Commands, Grouping, Listing, SourceError, Story, Wanted, Warning, command, file, layout, lint,
-    openspec, prd,
+    Adapter, Commands, Grouping, Listing, SourceError, Story, Warning, command, file, lint, openspec, prd,
 };
 
 /// The place of a change's stories, and the way to read them.
@@ -53,14 +52,6 @@ enum Content {
 }
 
 impl Source {
-    /// Finds the source of `change` in the repository at `top`.
-    ///
-    /// # Errors
-    /// If the adapter is unknown, or there is no list of stories for `change`, or more than one.
-    pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Self, SourceError> {
-        layout::resolve(top, change, wanted)
-    }
-
     /// Returns the path of the file as it is found now, relative to `top` or absolute; none where commands
     /// list the stories.
     ///
@@ -251,6 +242,7 @@ fn only(stories: &[Story], wanted: impl Fn(&Story) -> bool) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stories::{Wanted, resolve};
     use std::fs;
 
     const CHECKLIST: &str = "# Plan\n\n## 1. Read\n\n- [x] open\n- [ ] parse\n\n## 2. Write\n\n- [ ] save\n";
@@ -269,7 +261,7 @@ mod tests {
             stories: Some(path.to_owned()),
             ..Wanted::default()
         };
-        Source::resolve(top, "c", &wanted).unwrap()
+        resolve(top, "c", &wanted).unwrap()
     }
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -295,7 +287,7 @@ mod tests {
     #[test]
     fn detects_openspec_and_can_be_stored() {
         let (top, _) = repository("openspec/changes/add-login/tasks.md", b"- [ ] a\n");
-        let source = Source::resolve(top.path(), "add-login", &Wanted::default()).unwrap();
+        let source = resolve(top.path(), "add-login", &Wanted::default()).unwrap();
         assert_eq!(source.adapter, Adapter::Openspec);
         assert_eq!(listed(&source, top.path()).stories.len(), 1);
         let json = serde_json::to_string(&source).unwrap();

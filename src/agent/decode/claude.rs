@@ -4,7 +4,9 @@
 //! `subtype` still says success, and `is_error` counts.
 
 use super::{
-    Dialect, Fault, FaultKind, droid,
+    dialect::Dialect,
+    droid,
+    fault::{Fault, FaultKind},
     lines::{self, Lenient, parse},
     qwen,
     report_builder::{ReportBuilder, ToolInput},

@@ -3,7 +3,8 @@
 //! The final message is in the `run_result` line, which is also the end marker; an error is reported before it.
 
 use super::{
-    Dialect, Fault,
+    dialect::Dialect,
+    fault::Fault,
     lines::{Lenient, parse},
     report_builder::ReportBuilder,
 };

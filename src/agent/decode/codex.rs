@@ -5,7 +5,8 @@
 //! another try.
 
 use super::{
-    Dialect, Fault,
+    dialect::Dialect,
+    fault::Fault,
     lines::{Lenient, parse},
     report_builder::ReportBuilder,
 };

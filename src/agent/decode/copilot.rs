@@ -4,7 +4,8 @@
 //! are not reported.
 
 use super::{
-    Dialect, Fault,
+    dialect::Dialect,
+    fault::Fault,
     lines::{Lenient, parse},
     report_builder::{ReportBuilder, ToolInput},
 };

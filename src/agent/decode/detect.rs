@@ -4,7 +4,7 @@
 //! what the lines mean.
 
 use super::{
-    Format,
+    format::Format,
     lines::{Lenient, parse},
 };
 use memchr::memchr;

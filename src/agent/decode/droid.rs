@@ -4,7 +4,7 @@
 //! the user.
 
 use super::{
-    Fault,
+    fault::Fault,
     lines::{Lenient, parse},
     report_builder::{ReportBuilder, ToolInput},
     tokens::Tokens,

@@ -4,7 +4,8 @@
 //! marker. Errors come in it, or as JSON on stderr among warnings.
 
 use super::{
-    Dialect, Fault, FaultKind,
+    dialect::Dialect,
+    fault::{Fault, FaultKind},
     lines::{Lenient, parse},
     report_builder::{ReportBuilder, ToolInput},
 };

@@ -3,7 +3,8 @@
 //! A message comes in pieces that share its id; `complete` is the end marker. After a tool the agent has to speak again.
 
 use super::{
-    Dialect, Fault,
+    dialect::Dialect,
+    fault::Fault,
     lines::{Lenient, parse},
     report_builder::{ReportBuilder, ToolInput},
 };

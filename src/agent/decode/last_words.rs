@@ -4,7 +4,10 @@
 //! counts, and that of stdout only if there is little else: a long text is the model's. This module must not know
 //! whether there was an error.
 
-use super::{Fault, FaultKind, gemini};
+use super::{
+    fault::{Fault, FaultKind},
+    gemini,
+};
 use crate::agent::promise::plain_text;
 
 /// The longest stdout in which a fault is searched, in bytes.
@@ -92,6 +95,13 @@ fn status_in(line: &str) -> Option<u16> {
         let is_called = STATUS.iter().any(|word| called.ends_with(word)) && called.len() < before.len();
         (in_brackets || is_called).then_some(status)
     })
+}
+
+/// Appends to `kept` and drops its beginning, so that at most `limit` bytes are left.
+pub(super) fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], limit: usize) {
+    let end = &bytes[bytes.len().saturating_sub(limit)..];
+    kept.drain(..(kept.len() + end.len()).saturating_sub(limit));
+    kept.extend_from_slice(end);
 }
 
 #[cfg(test)]

@@ -15,8 +15,10 @@ mod cline;
 mod codex;
 mod copilot;
 mod detect;
+mod dialect;
 mod droid;
 mod fault;
+mod format;
 mod gemini;
 mod goose;
 mod last_words;
@@ -24,178 +26,28 @@ mod lines;
 mod opencode;
 mod pi;
 mod qwen;
+mod report;
 mod report_builder;
 mod text;
 mod tokens;
 mod wait;
 
 pub use fault::{Fault, FaultKind};
+pub use format::{Format, UnknownFormat};
+pub use report::Report;
 
 use super::promise::Heard;
 use detect::{Detection, Found};
+use dialect::Dialect;
+use last_words::keep_end;
 use lines::LineReader;
 use report_builder::ReportBuilder;
-use serde::{Deserialize, Serialize};
-use std::{fmt, mem, str::FromStr};
+use std::mem;
 
 /// The most bytes that are kept of the end of stderr.
 const STDERR_KEPT: usize = 16 * 1024;
 /// The most bytes that are kept of lines that are not JSON.
 const PLAIN_KEPT: usize = 4 * 1024;
-
-/// The format of an agent's output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// Detected from the first line.
-    #[default]
-    Auto,
-    /// Plain text.
-    Text,
-    /// `claude --output-format stream-json`, or `json`.
-    Claude,
-    /// `codex exec --json`.
-    Codex,
-    /// `gemini --output-format stream-json`, or `json`.
-    Gemini,
-    /// `opencode run --format json`.
-    Opencode,
-    /// `copilot --output-format json`.
-    Copilot,
-    /// `qwen --output-format stream-json`.
-    Qwen,
-    /// `pi --mode json`.
-    Pi,
-    /// `droid exec -o stream-json`, or `json`.
-    Droid,
-    /// `goose run --output-format stream-json`.
-    Goose,
-    /// `cline --json`.
-    Cline,
-}
-
-impl Format {
-    /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 12] = [
-        Self::Auto,
-        Self::Text,
-        Self::Claude,
-        Self::Codex,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Copilot,
-        Self::Qwen,
-        Self::Pi,
-        Self::Droid,
-        Self::Goose,
-        Self::Cline,
-    ];
-
-    /// Returns the name in settings.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Text => "text",
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Copilot => "copilot",
-            Self::Qwen => "qwen",
-            Self::Pi => "pi",
-            Self::Droid => "droid",
-            Self::Goose => "goose",
-            Self::Cline => "cline",
-        }
-    }
-
-    /// Returns the reader of this format's lines, if it has lines.
-    fn dialect(self) -> Option<Box<dyn Dialect>> {
-        Some(match self {
-            Self::Auto | Self::Text => return None,
-            Self::Claude | Self::Droid => Box::new(claude::Claude::default()),
-            Self::Codex => Box::new(codex::Codex),
-            Self::Gemini => Box::new(gemini::Gemini::default()),
-            Self::Opencode => Box::new(opencode::Opencode::default()),
-            Self::Copilot => Box::new(copilot::Copilot),
-            Self::Qwen => Box::new(claude::Claude::of_qwen()),
-            Self::Pi => Box::new(pi::Pi),
-            Self::Goose => Box::new(goose::Goose::default()),
-            Self::Cline => Box::new(cline::Cline),
-        })
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A format that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown agent format '{0}'")]
-pub struct UnknownFormat(String);
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == name)
-            .ok_or_else(|| UnknownFormat(name.to_owned()))
-    }
-}
-
-/// The outcome of an agent's run, as far as its output shows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// The promise of the final message.
-    pub heard: Heard,
-    /// True if the end marker of the format was seen; text has none and is always ended.
-    pub ended: bool,
-    /// The fault that kept the agent from ending well.
-    pub fault: Option<Fault>,
-    /// The cost in US dollars, by the agent's own count.
-    pub cost_usd: Option<f64>,
-    /// All input tokens, including those read from or written to a cache, by the agent's own count.
-    pub input_tokens: Option<u64>,
-    /// The input tokens that were read from a cache.
-    pub cache_read_tokens: Option<u64>,
-    /// The input tokens that were written to a cache.
-    pub cache_write_tokens: Option<u64>,
-    /// The output tokens, by the agent's own count.
-    pub output_tokens: Option<u64>,
-    /// The agent's name for the model that it uses.
-    pub model: Option<String>,
-    /// Number of requests to the model, by the agent's own count.
-    pub turns: Option<u64>,
-    /// The agent's name for the session.
-    pub session: Option<String>,
-    /// The learnings of the final message, for later stories.
-    pub learnings: Vec<String>,
-    /// The names of the tools that the agent was not allowed to use, each once; only the first few.
-    pub denied: Vec<String>,
-    /// The format that was given or detected.
-    pub format: Format,
-    /// True if the output is of another kind: not one line of it was JSON, as the format requires.
-    pub is_other: bool,
-    /// The fault in the last words of an agent that promised nothing; it counts only if the agent ended with an error.
-    pub suspected: Option<Fault>,
-    /// The last line of the output, or else of stderr, if there is no promise.
-    pub last_line: Option<String>,
-}
-
-/// Knows one format of JSON lines.
-trait Dialect: Send {
-    /// Takes one line.
-    fn line(&mut self, line: &str, report: &mut ReportBuilder);
-
-    /// Takes the end of the stream and the end of stderr.
-    fn end(&mut self, _stderr: &str, _draft: &mut ReportBuilder) {}
-}
 
 /// Reads the output of one run of an agent.
 pub struct Decoder {
@@ -241,7 +93,7 @@ enum Stage {
 
 impl Stage {
     fn of(format: Format) -> Self {
-        match format.dialect() {
+        match dialect_of(format) {
             Some(dialect) => Self::Lines(LineReader::default(), dialect),
             None if format == Format::Auto => Self::Undecided(Detection::default()),
             None => Self::Text(text::Ending::default()),
@@ -377,11 +229,20 @@ impl Decoder {
     }
 }
 
-/// Appends to `kept` and drops its beginning, so that at most `limit` bytes are left.
-fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], limit: usize) {
-    let end = &bytes[bytes.len().saturating_sub(limit)..];
-    kept.drain(..(kept.len() + end.len()).saturating_sub(limit));
-    kept.extend_from_slice(end);
+/// Returns the reader of a format's lines, if it has lines.
+fn dialect_of(format: Format) -> Option<Box<dyn Dialect>> {
+    Some(match format {
+        Format::Auto | Format::Text => return None,
+        Format::Claude | Format::Droid => Box::new(claude::Claude::default()),
+        Format::Codex => Box::new(codex::Codex),
+        Format::Gemini => Box::new(gemini::Gemini::default()),
+        Format::Opencode => Box::new(opencode::Opencode::default()),
+        Format::Copilot => Box::new(copilot::Copilot),
+        Format::Qwen => Box::new(claude::Claude::of_qwen()),
+        Format::Pi => Box::new(pi::Pi),
+        Format::Goose => Box::new(goose::Goose::default()),
+        Format::Cline => Box::new(cline::Cline),
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! is `stop` is the end marker.
 
 use super::{
-    Dialect, Fault,
+    dialect::Dialect,
+    fault::Fault,
     lines::{Lenient, parse},
     report_builder::{ReportBuilder, ToolInput},
 };

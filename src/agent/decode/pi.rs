@@ -4,7 +4,8 @@
 //! `agent_end` is the end marker. An error is a message too, whose `stopReason` says so.
 
 use super::{
-    Dialect, Fault,
+    dialect::Dialect,
+    fault::Fault,
     lines::{self, Lenient, parse},
     report_builder::{ReportBuilder, ToolInput},
 };

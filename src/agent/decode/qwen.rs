@@ -1,7 +1,7 @@
 //! Qwen speaks claude's format, but reports errors in the text of its final message, with `is_error` false: a line that
 //! begins with `[API Error: `.
 
-use super::Fault;
+use super::fault::Fault;
 
 const ERROR: &str = "[API Error: ";
 

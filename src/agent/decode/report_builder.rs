@@ -3,7 +3,7 @@
 //! Invariant: whenever the agent begins another message, what it said before is not its final message, the end has not
 //! come, and an earlier fault is overcome. This module must not know any format.
 
-use super::{Fault, Format, Report, lines::Lenient};
+use super::{fault::Fault, format::Format, lines::Lenient, report::Report};
 use crate::agent::learnings::LearningScanner;
 use crate::agent::promise::{Heard, PromiseScanner};
 use serde::Deserialize;

@@ -4,7 +4,13 @@
 //! among the model's words before it exits with 0. They are known by the class name that they begin with, and searched
 //! only at the very end and only if there is no promise.
 
-use super::{Fault, Format, Report, keep_end, last_words, report_builder::ReportBuilder};
+use super::{
+    fault::Fault,
+    format::Format,
+    last_words::{self, keep_end},
+    report::Report,
+    report_builder::ReportBuilder,
+};
 use crate::agent::promise::Heard;
 
 /// The most bytes that are kept of the end of stdout, and the bytes of that end that are searched for an error.

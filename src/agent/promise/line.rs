@@ -4,7 +4,7 @@
 
 use super::learned::LearningFilter;
 use super::plain::{BULLETS, PlainFilter, SIDES, is_line_break};
-use super::{CLOSE, OPEN};
+use super::tag::{CLOSE, OPEN};
 use memchr::memmem;
 use std::collections::HashSet;
 

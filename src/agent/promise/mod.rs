@@ -10,8 +10,8 @@
 //! A tag counts if it stands on a line of its own, where frames, bullets and fences do not matter; the last
 //! one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
 //! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
-//! ([`sentence`]): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
-//! what follows the tag takes it back. Thoughts ([`thoughts`]) and learnings are cut out before anything is searched.
+//! (`sentence.rs`): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
+//! what follows the tag takes it back. Thoughts (`thoughts.rs`) and learnings are cut out before anything is searched.
 //!
 //! This module must not know which agent speaks, nor what a promise leads to.
 
@@ -21,40 +21,27 @@ mod plain;
 #[cfg(test)]
 mod properties;
 mod sentence;
+mod tag;
 #[cfg(test)]
 mod tests;
 mod thoughts;
 
+pub use tag::Promise;
+
 use learned::LearningFilter;
 use line::{PromptLines, begins_line, is_in_json, is_made_of, is_repeated};
 use memchr::{memchr2, memmem, memrchr2};
-use plain::{PlainFilter, SIDES, is_line_break};
+use plain::{PlainFilter, is_line_break};
 use sentence::{AROUND, denies_after, denies_before, is_finished};
 use std::mem;
+use tag::{CLOSE, FAILED, OPEN, has_failure, is_failure, read};
 use thoughts::ThoughtFilter;
-
-const OPEN: &[u8] = b"<promise>";
-const CLOSE: &[u8] = b"</promise>";
-const COMPLETE: &str = "COMPLETE";
-const FAILED: &str = "FAILED";
 
 /// The longest distance in bytes from a closing tag back to its opening tag, and on to the end of its line.
 const REACH: usize = 64 * 1024;
 
 /// The most bytes that are added between two searches.
 const PIECE: usize = 16 * 1024;
-
-/// The longest part of an unknown tag that is kept, in characters.
-const UNKNOWN_CHARS: usize = 200;
-
-/// The promise of an agent about its attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Promise {
-    /// The story is done.
-    Complete,
-    /// The story could not be done; the reason is trimmed and may be empty.
-    Failed(String),
-}
 
 /// The result of a whole message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -407,17 +394,6 @@ pub(super) fn plain_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Returns true if a failure is begun in `text`.
-fn has_failure(text: &[u8]) -> bool {
-    memmem::find_iter(text, OPEN).any(|at| is_failure(&text[at..]))
-}
-
-/// Returns true if the tag that opens here is that of a failure.
-fn is_failure(tag: &[u8]) -> bool {
-    let inner = tag[OPEN.len()..].trim_ascii_start();
-    inner.starts_with(FAILED.as_bytes())
-}
-
 /// Finds the opening tag of the tag that closes at the end of `window`.
 ///
 /// That is the last opening tag, unless an earlier one begins a failure that was never closed: then all that follows, a
@@ -430,40 +406,4 @@ fn opening(window: &[u8]) -> Option<usize> {
         .take_while(|&at| at < last)
         .find(|&at| is_failure(&window[at..]) && (!last_begins_line || begins_line(window, at)))
         .or(Some(last))
-}
-
-/// Returns a text of several lines without the frame around it, of which the tags have cut off two corners.
-fn unframed(text: &str) -> String {
-    let lines: Vec<&str> = text.split('\n').collect();
-    let side = |line: &str| {
-        SIDES
-            .iter()
-            .find(|side| line.trim_start().starts_with(**side))
-            .copied()
-    };
-    let Some(side) = lines.get(1).and_then(|line| side(line)) else {
-        return text.to_owned();
-    };
-    let bare = lines.iter().map(|line| {
-        let line = line.trim();
-        let line = line.strip_prefix(side).unwrap_or(line);
-        line.strip_suffix(side).unwrap_or(line).trim()
-    });
-    bare.collect::<Vec<_>>().join("\n")
-}
-
-/// Reads the text inside a tag; returns it, shortened, if it is no promise.
-fn read(inner: &[u8]) -> Result<Promise, String> {
-    let inner = String::from_utf8_lossy(inner.trim_ascii());
-    if inner == COMPLETE {
-        return Ok(Promise::Complete);
-    }
-    match inner.strip_prefix(FAILED) {
-        Some("") => Ok(Promise::Failed(String::new())),
-        Some(rest) if rest.starts_with(':') => {
-            let reason = rest[1..].trim().replace("\r\n", "\n");
-            Ok(Promise::Failed(unframed(&reason)))
-        }
-        _ => Err(inner.chars().take(UNKNOWN_CHARS).collect()),
-    }
 }

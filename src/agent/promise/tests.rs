@@ -1,5 +1,6 @@
 //! Tests of whole messages and of messages in pieces.
 
+use super::tag::UNKNOWN_CHARS;
 use super::*;
 use crate::agent::learnings::LONGEST;
 

@@ -7,8 +7,8 @@
 
 use memchr::{memchr, memmem};
 
-use super::CLOSE as PROMISED;
 use super::plain::is_line_break;
+use super::tag::CLOSE as PROMISED;
 
 const TAGS: [(&[u8], &[u8]); 4] = [
     (b"<think>", b"</think>"),

@@ -19,7 +19,7 @@ use crate::paths::first_few;
 use crate::prompt::{self, Template};
 use crate::settings::{LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
-use crate::stories::{Listing, Source};
+use crate::stories::{self, Listing, Source};
 
 /// Options of `start` and `run` on the command line.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +112,7 @@ pub(super) async fn check(
         }
     };
     let wanted = wanted(&options.settings, change, &context.below_top);
-    let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
+    let source = stories::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     if listing.stories.is_empty() {
         return Err(StoryRefusal::NoStories {

@@ -18,7 +18,7 @@ use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::{Savepoint, Site};
 use crate::settings::Strategy;
 use crate::state::{Before, Completed, Progress, SavePoint, State, Store};
-use crate::stories::Source;
+use crate::stories;
 
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in its
 /// place is known by the ref of its checkpoints.
@@ -67,7 +67,7 @@ pub async fn resume<'o>(
         .map(|(oid, _)| oid.clone())
         .ok_or_else(|| StartRefusal::NothingToResume(change.to_string()))?;
     let wanted = wanted(&options.settings, change, &context.below_top);
-    let source = Source::resolve(&repo.top, change.as_str(), &wanted)?;
+    let source = stories::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     let completed: Vec<Completed> = history
         .iter()

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::git::RefInfo;
 use crate::names::Change;
 use crate::state::{State, Store};
-use crate::stories::Source;
+use crate::stories;
 
 /// The result of `start`.
 pub struct Started<'o> {
@@ -99,7 +99,7 @@ async fn begin_in_own<'o>(
 /// Refuses a change without an open story before a work tree is made for it.
 async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
     let wanted = wanted(&options.settings, change, &context.below_top);
-    let source = Source::resolve(&context.repo.top, change.as_str(), &wanted)?;
+    let source = stories::resolve(&context.repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&context.repo.top).await?;
     if listing.stories.is_empty() || upcoming(&listing, &[]) != Upcoming::Nothing {
         return Ok(());

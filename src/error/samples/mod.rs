@@ -328,11 +328,7 @@ fn agent_settings() -> Vec<SettingsFileError> {
             path: path("/home/u/.claude/settings.json"),
             why: "hooks is not an object".to_owned(),
         },
-        SettingsFileError::File {
-            what: "write",
-            path: path("/home/u/.claude/settings.json"),
-            source: full(),
-        },
+        file_error("write", &path("/home/u/.claude/settings.json"), full()).into(),
     ]
 }
 

@@ -17,7 +17,7 @@ use crate::names::Change;
 use crate::names::{typed, typed_path};
 use crate::settings::{Settings, to_std};
 use crate::state::{self, Phase, State, Store};
-use crate::stories::{self, Adapter, Source, SourceError};
+use crate::stories::{self, Adapter, SourceError};
 
 /// A repository, with git-ralph's data in it.
 #[derive(Clone, Debug, Serialize)]
@@ -277,7 +277,7 @@ async fn examine_change(top: &Path, change: String, settings: &Settings, notes: 
     };
     let listed = async {
         let change = Change::new(&found.change)?;
-        let source = Source::resolve(top, change.as_str(), &wanted(settings, &change, Path::new("")))?;
+        let source = stories::resolve(top, change.as_str(), &wanted(settings, &change, Path::new("")))?;
         found.adapter = Some(source.adapter.name());
         found.source = Some(source.path.clone());
         // The user's command must not run here.

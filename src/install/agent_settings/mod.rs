@@ -7,23 +7,25 @@
 //! Knows nothing about what the hooks do.
 
 mod edit;
+mod error;
 mod layout;
 mod receipt;
 #[cfg(test)]
 mod tests;
 
 use std::env;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use edit::Wanted;
+pub use error::SettingsFileError;
+use error::{failed, wrong};
 use layout::{Layout, Node};
 use receipt::Receipts;
 
-use crate::async_cmd::quoted;
-use crate::error::advice::{Advice, Advise, hint};
+use crate::fs::{Durability, umask_now, write_atomically};
 
 /// An agent whose session can be driven by hooks.
 #[derive(Debug)]
@@ -107,42 +109,6 @@ pub const ALL: &[Agent] = &[
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Agent> {
     ALL.iter().find(|agent| agent.name == name)
-}
-
-/// The reason why settings could not be changed; nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsFileError {
-    /// The home directory is unknown.
-    #[error("cannot find the settings of the agent: HOME is not set")]
-    NoHome,
-    /// The text is no valid settings file.
-    #[error("cannot change {}: {why}", path.display())]
-    Text {
-        /// The file.
-        path: PathBuf,
-        /// The defect.
-        why: String,
-    },
-    /// The system reported an error.
-    #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// The operation that failed.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-}
-
-impl Advise for SettingsFileError {
-    fn advice(&self) -> Advice {
-        let Self::Text { path, .. } = self else {
-            return Advice::default();
-        };
-        let path = quoted(&path.to_string_lossy());
-        hint(format!("fix {path}, then run the same command again"))
-    }
 }
 
 /// The result of a change.
@@ -340,48 +306,14 @@ fn without_mark(text: &str) -> (&str, &str) {
 
 /// Writes a file as a whole or not at all, with its former mode.
 fn write(path: &Path, text: &str) -> Result<(), SettingsFileError> {
-    let error = |source| failed("write", path, source);
-    let dir = path.parent().unwrap_or(Path::new("/"));
     let before = path.metadata().ok();
     if before
         .as_ref()
         .is_some_and(|metadata| metadata.permissions().readonly())
     {
-        return Err(error(io::ErrorKind::PermissionDenied.into()));
+        return Err(failed("write", path, io::ErrorKind::PermissionDenied.into()));
     }
-    let new = dir.join(format!(".git-ralph-{:016x}.tmp", fastrand::u64(..)));
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o666)
-        .open(&new);
-    let mut file = made.map_err(error)?;
-    let written = (|| {
-        if let Some(before) = &before {
-            file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o7777))?;
-        }
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        File::open(dir)?.sync_all()
-    })();
-    written.map_err(|source| {
-        let _ = fs::remove_file(&new);
-        error(source)
-    })
-}
-
-fn wrong(path: &Path, why: String) -> SettingsFileError {
-    SettingsFileError::Text {
-        path: path.to_owned(),
-        why,
-    }
-}
-
-fn failed(what: &'static str, path: &Path, source: io::Error) -> SettingsFileError {
-    SettingsFileError::File {
-        what,
-        path: path.to_owned(),
-        source,
-    }
+    let mode = before.map_or(0o666 & !umask_now(), |before| before.mode() & 0o7777);
+    write_atomically(path, text.as_bytes(), mode, Durability::Synced)?;
+    Ok(())
 }

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::edit::Empties;
-use super::{SettingsFileError, failed};
+use super::error::{SettingsFileError, failed};
+use crate::fs::{Durability, make_private_dir, write_atomically};
 
 /// The things created for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,21 +70,15 @@ impl Receipts {
     pub fn save(&self) -> Result<(), SettingsFileError> {
         let Some(path) = &self.path else { return Ok(()) };
         let dir = path.parent().unwrap_or(Path::new("/"));
-        let error = |source| failed("write", path, source);
         if self.files.is_empty() {
             let _ = fs::remove_file(path);
             let _ = fs::remove_dir(dir);
             return Ok(());
         }
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)
-            .map_err(error)?;
-        let text = serde_json::to_vec_pretty(&self.files).map_err(|source| error(source.into()))?;
-        let mut file = tempfile::NamedTempFile::new_in(dir).map_err(error)?;
-        file.write_all(&text).map_err(error)?;
-        file.persist(path).map_err(|failed| error(failed.error))?;
+        make_private_dir(dir)?;
+        let text =
+            serde_json::to_vec_pretty(&self.files).map_err(|source| failed("write", path, source.into()))?;
+        write_atomically(path, &text, 0o600, Durability::Atomic)?;
         Ok(())
     }
 }

@@ -9,13 +9,12 @@ mod receipt;
 pub mod search;
 
 use std::env;
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::fs::FileError;
+use crate::fs::{Durability, file_error, umask_now, write_atomically};
 use receipt::Receipt;
 use serde::Serialize;
 
@@ -39,7 +38,7 @@ pub enum Outcome {
 /// If there is no home directory, or a relative prefix and no current directory.
 pub fn share_directory(prefix: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(prefix) = prefix {
-        let absolute = std::path::absolute(prefix).map_err(|error| failed("find", prefix, error))?;
+        let absolute = std::path::absolute(prefix).map_err(|error| file_error("find", prefix, error))?;
         return Ok(absolute.join("share"));
     }
     let named = |name| {
@@ -93,12 +92,12 @@ pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(),
     receipt.files.retain(|_, texts| !texts.is_empty());
     // The receipt is saved first: after any interruption the files can be removed again.
     if before.as_ref() != Some(&receipt) {
-        write_atomically(&share.join(receipt::PLACE), receipt.text()?.as_bytes())?;
+        write(&share.join(receipt::PLACE), receipt.text()?.as_bytes())?;
     }
     for (place, text, outcome) in &planned {
         let path = share.join(place);
         if *outcome == Outcome::Written {
-            write_atomically(&path, text.as_bytes())?;
+            write(&path, text.as_bytes())?;
         }
         if *outcome != Outcome::LeftAlone {
             receipt.files.insert(place.clone(), vec![(*text).to_owned()]);
@@ -109,7 +108,7 @@ pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(),
     if before.as_ref() == Some(&receipt) {
         tell(&path, Outcome::Unchanged);
     } else {
-        write_atomically(&path, receipt.text()?.as_bytes())?;
+        write(&path, receipt.text()?.as_bytes())?;
         tell(&path, Outcome::Written);
     }
     Ok(())
@@ -151,7 +150,7 @@ pub fn uninstall(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(
 }
 
 fn remove(path: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error> {
-    fs::remove_file(path).map_err(|error| failed("remove", path, error))?;
+    fs::remove_file(path).map_err(|error| file_error("remove", path, error))?;
     tell(path, Outcome::Removed);
     Ok(())
 }
@@ -169,12 +168,12 @@ fn on_disk(path: &Path) -> Result<OnDisk, Error> {
     let kind = match path.symlink_metadata() {
         Ok(metadata) => metadata.file_type(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(OnDisk::Nothing),
-        Err(error) => return Err(failed("look at", path, error)),
+        Err(error) => return Err(file_error("look at", path, error).into()),
     };
     if kind.is_symlink() {
         Ok(OnDisk::Link(fs::read(path).ok()))
     } else if kind.is_file() {
-        let bytes = fs::read(path).map_err(|error| failed("read", path, error))?;
+        let bytes = fs::read(path).map_err(|error| file_error("read", path, error))?;
         Ok(OnDisk::File(bytes))
     } else {
         Ok(OnDisk::Other)
@@ -196,27 +195,9 @@ fn missing_directories(share: &Path, place: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let dir = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(dir).map_err(|error| failed("make", dir, error))?;
-    let write = || -> io::Result<()> {
-        // The name begins with a dot: neither man nor a shell takes the unfinished file for a page or a completion.
-        let mut file = tempfile::Builder::new()
-            .prefix(".git-ralph-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(dir)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|error| failed("write", path, error))
-}
-
-fn failed(what: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::File(FileError {
-        what,
-        path: path.to_owned(),
-        source,
-    })
+    fs::create_dir_all(dir).map_err(|error| file_error("make", dir, error))?;
+    write_atomically(path, bytes, 0o666 & !umask_now(), Durability::Whole)?;
+    Ok(())
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::failed;
 use crate::error::Error;
+use crate::fs::file_error;
 
 /// Its path below the `share` directory.
 pub(super) const PLACE: &str = "git-ralph/installed.json";
@@ -43,13 +43,13 @@ impl Receipt {
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed("read", &path, error)),
+            Err(error) => return Err(file_error("read", &path, error).into()),
         };
         let receipt: Self =
-            serde_json::from_slice(&text).map_err(|error| failed("read", &path, error.into()))?;
+            serde_json::from_slice(&text).map_err(|error| file_error("read", &path, error.into()))?;
         if receipt.version > VERSION {
             let newer = io::Error::other("it was written by a newer git-ralph");
-            return Err(failed("read", &path, newer));
+            return Err(file_error("read", &path, newer).into());
         }
         Ok(Some(receipt))
     }

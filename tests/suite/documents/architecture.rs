@@ -215,7 +215,9 @@ fn called_in(text: &str) -> BTreeSet<&str> {
 
 /// Returns a file without its tests and comments.
 fn code_of(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let tests =
+        ["mod tests {", "pub(super) mod tests {"].map(|head| text.find(&format!("#[cfg(test)]\n{head}")));
+    let text = &text[..tests.into_iter().flatten().min().unwrap_or(text.len())];
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     code.map(|line| format!("{line}\n")).collect()
 }
@@ -246,8 +248,9 @@ fn spread<'t>(text: &'t str, mut path: Vec<String>, found: &mut Vec<Vec<String>>
                 if group.starts_with("as ") {
                     group = &group[group.find([',', '}']).unwrap_or(0)..];
                 }
-                match group.strip_prefix(',') {
-                    Some(more) => group = more,
+                match group.strip_prefix(',').map(str::trim_start) {
+                    Some(more) if !more.starts_with('}') => group = more,
+                    Some(more) => return &more[1..],
                     None => return group.strip_prefix('}').unwrap_or(group),
                 }
             }

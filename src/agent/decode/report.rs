@@ -1,0 +1,44 @@
+//! Describes what the output of an agent's run shows.
+
+use super::fault::Fault;
+use super::format::Format;
+use crate::agent::promise::Heard;
+
+/// The outcome of an agent's run, as far as its output shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The promise of the final message.
+    pub heard: Heard,
+    /// True if the end marker of the format was seen; text has none and is always ended.
+    pub ended: bool,
+    /// The fault that kept the agent from ending well.
+    pub fault: Option<Fault>,
+    /// The cost in US dollars, by the agent's own count.
+    pub cost_usd: Option<f64>,
+    /// All input tokens, including those read from or written to a cache, by the agent's own count.
+    pub input_tokens: Option<u64>,
+    /// The input tokens that were read from a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// The input tokens that were written to a cache.
+    pub cache_write_tokens: Option<u64>,
+    /// The output tokens, by the agent's own count.
+    pub output_tokens: Option<u64>,
+    /// The agent's name for the model that it uses.
+    pub model: Option<String>,
+    /// Number of requests to the model, by the agent's own count.
+    pub turns: Option<u64>,
+    /// The agent's name for the session.
+    pub session: Option<String>,
+    /// The learnings of the final message, for later stories.
+    pub learnings: Vec<String>,
+    /// The names of the tools that the agent was not allowed to use, each once; only the first few.
+    pub denied: Vec<String>,
+    /// The format that was given or detected.
+    pub format: Format,
+    /// True if the output is of another kind: not one line of it was JSON, as the format requires.
+    pub is_other: bool,
+    /// The fault in the last words of an agent that promised nothing; it counts only if the agent ended with an error.
+    pub suspected: Option<Fault>,
+    /// The last line of the output, or else of stderr, if there is no promise.
+    pub last_line: Option<String>,
+}

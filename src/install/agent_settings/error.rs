@@ -1,0 +1,48 @@
+//! Says why the settings of an agent could not be changed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::async_cmd::quoted;
+use crate::error::advice::{Advice, Advise, hint};
+use crate::fs::{FileError, file_error};
+
+/// The reason why settings could not be changed; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsFileError {
+    /// The home directory is unknown.
+    #[error("cannot find the settings of the agent: HOME is not set")]
+    NoHome,
+    /// The text is no valid settings file.
+    #[error("cannot change {}: {why}", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The defect.
+        why: String,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl Advise for SettingsFileError {
+    fn advice(&self) -> Advice {
+        let Self::Text { path, .. } = self else {
+            return Advice::default();
+        };
+        let path = quoted(&path.to_string_lossy());
+        hint(format!("fix {path}, then run the same command again"))
+    }
+}
+
+pub(super) fn wrong(path: &Path, why: String) -> SettingsFileError {
+    SettingsFileError::Text {
+        path: path.to_owned(),
+        why,
+    }
+}
+
+pub(super) fn failed(what: &'static str, path: &Path, source: io::Error) -> SettingsFileError {
+    file_error(what, path, source).into()
+}
