@@ -4,8 +4,8 @@
 //!   and the known facts of the repository (`position`).
 //! - `progress` decides (pure). `stories` finds the next story, `marks` marks it as done, `unmarked_stories` insists on
 //!   the mark.
-//! - `steps` has a file for each step, which writes its plan as the state's intent (`journal`), then applies it;
-//!   `recover` opens a loop and completes a step that a crash interrupted, with the same functions.
+//! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent (`journal`), then
+//!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
 //! - `attempt` runs an agent, from the checks before it to its verdict: `agent_run`, `gates`, `accept`.
 //! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
 //!   every process that is not git-ralph's own; `shared_stash` does so for the stash, which everybody shares. `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
@@ -36,6 +36,7 @@ pub(crate) mod steps;
 pub mod stories;
 pub(crate) mod story_refusal;
 pub mod story_source;
+mod transition;
 pub mod travel;
 pub mod unmarked_stories;
 mod users_head;

@@ -5,19 +5,18 @@ use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
-use super::steps::adopt::apply as adopt;
-use super::steps::ground::Known;
 use super::steps::revert::Undoing;
-use super::steps::{checkpoint, end, finish, leave, restore, revert, start};
+use super::steps::{leave, revert};
 use super::story_source::take_commands;
-use super::{Context, Loop, stash};
+use super::transition::{self, Known};
+use super::{Context, Loop};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::names::Change;
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
-use crate::state::{Intent, Phase, State, StateError, Store, Verdict};
+use crate::state::{Phase, State, StateError, Store, Verdict};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
 ///
@@ -139,7 +138,7 @@ async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
         let (step, effect) = (intent.step(), intent.effect());
         end_orphans(open).await?;
         remove_stale_locks(open.site(), &open.state.change).await?;
-        apply(open, intent).await?;
+        transition::apply(open, intent, Known::default()).await?;
         open.completed = effect;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"
@@ -252,21 +251,4 @@ async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
         open.tell(text);
     }
     Ok(())
-}
-
-/// Applies the plan of an interrupted step; repeating all of it is harmless.
-async fn apply(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
-    match intent {
-        Intent::Start(plan) => start::apply(open, &plan, None).await,
-        Intent::Checkpoint(plan) => checkpoint::apply(open, plan).await,
-        Intent::Save(plan) => stash::apply(open, plan).await,
-        Intent::Revert(plan) => revert::apply(open, plan, None).await,
-        Intent::Cleanup(plan) => end::apply(open, plan, Known::default()).await,
-        Intent::Close(plan) => end::apply(open, plan, Known::default()).await,
-        Intent::Adopt(plan) => adopt::apply(open, plan, false).await,
-        Intent::Leave(plan) => Box::pin(end::apply(open, plan, Known::default())).await,
-        Intent::Keep(plan) => finish::apply_keep(open, plan).await,
-        Intent::Abort(plan) => end::apply(open, plan, Known::default()).await,
-        Intent::Restore(plan) => restore::apply(open, &plan).await,
-    }
 }

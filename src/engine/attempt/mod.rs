@@ -29,7 +29,8 @@ use self::backoff::{Backoff, Waited};
 use super::lifecycle_hooks;
 use super::run_command::run_name;
 use super::steps::manual_edits::commit_manual_edits;
-use super::{Loop, Step, numbers, refuse_inside_attempt, shared_stash, stash, stories, unmarked_stories};
+use super::steps::save::save;
+use super::{Loop, Step, numbers, refuse_inside_attempt, shared_stash, stories, unmarked_stories};
 use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
@@ -198,7 +199,7 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
 
 /// Records what an attempt at a story that begins now can touch. One scan of the work tree.
 pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
-    stash::save(open, story).await?;
+    save(open, story).await?;
     shared_stash::record(open).await?;
     open.view.at_checkpoint = false;
     let known = open.view.refs.clone();

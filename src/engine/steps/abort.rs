@@ -1,10 +1,9 @@
 //! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
-use super::ground::Known;
-use super::original::original_now;
-use super::{end, leave};
+use super::leave;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::transition::{self, Known, original_now};
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
@@ -29,14 +28,15 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Does the same in the loop's work tree, even if that is its own: it stays.
 pub(super) async fn abort_in_place(open: &mut Loop<'_>) -> Result<(), Error> {
-    let finished = abort_untold(open).await?;
-    open.emit(finished);
+    for event in abort_untold(open).await? {
+        open.emit(event);
+    }
     lifecycle_hooks::tell_hooks(open, None).await?;
     Ok(())
 }
 
-/// Does the same, and returns the event.
-pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<What, Error> {
+/// Does the same, and returns the events.
+pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error> {
     open.require_live()?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
@@ -58,11 +58,11 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<What, Error> {
         repo.commit_tree(&now.tree, &[&tip], "what was there when the loop was aborted")
             .await?
     };
-    let plan = AbortPlan { finished, tip };
-    journal::begin(open, Intent::Abort(plan.clone()))?;
+    let intent = Intent::Abort(AbortPlan { finished, tip });
     let known = Known {
         reading: Some(now),
-        ..Known::default()
+        ..Known::fresh()
     };
-    end::apply_untold(open, plan, known).await
+    journal::begin(open, intent.clone())?;
+    transition::make(open, intent, known).await
 }

@@ -1,17 +1,13 @@
 //! Checkpoints: the commit of a complete story, or of edits that a person made.
 
 use crate::engine::position::Position;
-use crate::engine::steps::revert::keep_and_move;
-use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, journal, marks, shared_stash, stash, users_head};
+use crate::engine::transition::{self, Known};
+use crate::engine::{Loop, users_head};
 use crate::error::Error;
-use crate::events::What;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::{Savepoint, UserRefs, story_backup, users_index};
-use crate::refs::Update;
-use crate::state::{CheckpointPlan, Intent, Verdict};
+use crate::state::{CheckpointPlan, Intent};
 
 /// The parts of a new checkpoint.
 pub(crate) struct NewCheckpoint {
@@ -96,68 +92,5 @@ pub(super) async fn commit(
         kept,
         put_back,
     };
-    journal::begin(open, Intent::Checkpoint(plan.clone()))?;
-    apply(open, plan).await
-}
-
-/// Applies the plan of a checkpoint.
-pub(crate) async fn apply(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<(), Error> {
-    let position = open.position().await?;
-    let why = match &plan.story {
-        Some(story) => format!("ralph: checkpoint: {story}"),
-        None => "ralph: checkpoint: edits".to_owned(),
-    };
-    let update = (position.tip.as_ref() != Some(&plan.commit)).then(|| Update::Move {
-        name: open.state.tip_ref(),
-        new: plan.commit.clone(),
-        old: plan.tip,
-    });
-    let mut moves: Vec<Update> = update.into_iter().collect();
-    if !plan.put_back.is_empty() {
-        moves.extend(open.read_user_refs().await?.still_possible(plan.put_back));
-    }
-    let known = plan.kept.is_empty().then(UserRefs::default);
-    keep_and_move(open, &plan.kept, known, &moves, &position.head, &why).await?;
-    let site = open.site();
-    users_index::put_back(site).await?;
-    Savepoint::install_working_index(site).await?;
-    open.checkpoint().record(site, open.state.started).await?;
-    open.state.checkpoint = plan.commit.clone();
-    open.state.checkpoint_tree = plan.tree;
-    open.state.noted = None;
-    if let Some(story) = &plan.story {
-        stash::drop_of(open, story).await?;
-        shared_stash::put_back(open).await?;
-        stash::keep_listed(open).await?;
-    }
-    open.state.intent = None;
-    if let (Some(id), Some(number)) = (&plan.story, plan.attempt)
-        && open.state.source.is_by_command()
-    {
-        let title = open.state.progress.story.as_ref();
-        let title = title.map_or_else(String::new, |story| story.title.clone());
-        let watch = watch::begin(open, Who::Closed).await?;
-        marks::tell_closed(open, id, &title, number).await;
-        watch::end(open, watch).await?;
-    }
-    if plan.story.is_some() {
-        // A backup left behind would overwrite the list of this checkpoint.
-        story_backup::forget(open.site())?;
-        users_index::forget(open.site())?;
-        open.state.running = None;
-        open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
-        // A command is believed only if the list agrees.
-        if open.state.source.is_by_command() {
-            let done = open.state.progress.completed.last().cloned();
-            open.state.unmarked.extend(done);
-        }
-    }
-    journal::end(open)?;
-    open.view.at_checkpoint = true;
-    open.emit(What::Checkpoint {
-        story: plan.story,
-        attempt: plan.attempt,
-        oid: plan.commit,
-    });
-    Ok(())
+    transition::take(open, Intent::Checkpoint(plan), Known::fresh()).await
 }

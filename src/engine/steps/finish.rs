@@ -2,23 +2,18 @@
 
 use std::path::Path;
 
-use super::final_state::{final_state, work_tree_now};
-use super::ground::Known;
-use super::original::original_now;
+use super::leave;
 use super::prune::prune;
-use super::{end, leave};
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::{Loop, journal, lifecycle_hooks};
+use crate::engine::transition::{self, Known, final_state, original_now, work_tree_now};
+use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::Error;
 use crate::git::{Repo, index, operations_in_progress};
+use crate::names::Oid;
 use crate::names::typed;
-use crate::names::{Oid, short_branch};
 use crate::protect::Site;
 use crate::state::{CleanupPlan, ClosePlan, Intent, KeepPlan, State};
-
-/// The most files that a command in a message names.
-const MOST_NAMED: usize = 5;
 
 /// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,15 +81,7 @@ async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
         finished: position.tip.unwrap_or_else(|| open.state.checkpoint.clone()),
         head: position.head.branch,
     };
-    journal::begin(open, Intent::Keep(plan.clone()))?;
-    apply_keep(open, plan).await
-}
-
-/// Applies the plan of `finish --keep`.
-pub(crate) async fn apply_keep(open: &mut Loop<'_>, plan: KeepPlan) -> Result<(), Error> {
-    let on = plan.head.clone();
-    end::apply(open, plan, Known::default()).await?;
-    tell_uncommitted_before(open, on.as_deref().map(short_branch)).await
+    transition::take(open, Intent::Keep(plan), Known::fresh()).await
 }
 
 /// Closes a loop that left HEAD in its place: the work is in the work tree already, uncommitted. Its stash entries stay
@@ -105,52 +92,16 @@ async fn close(open: &mut Loop<'_>, keep: bool) -> Result<(), Error> {
         finished: tip.unwrap_or_else(|| open.state.checkpoint.clone()),
         keep,
     };
-    journal::begin(open, Intent::Close(plan.clone()))?;
-    end::apply(open, plan, Known::default()).await
-}
-
-/// Reports the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
-/// checkout of the original branch takes them away.
-async fn tell_uncommitted_before(open: &mut Loop<'_>, on: Option<&str>) -> Result<(), Error> {
-    let (git, state) = (&open.context.repo.git, &open.state);
-    let Some(was) = &state.original_head else {
-        return Ok(());
-    };
-    let (was, initial) = (git.tree_of(was).await?, git.tree_of(&state.before.initial).await?);
-    let changed = git.diff_trees(&was, &initial).await?;
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let original = state.original_name();
-    let checkout = match on {
-        Some(on) if on == original => String::new(),
-        _ => format!("git checkout {} && ", typed(&original)),
-    };
-    let paths = match changed.len() {
-        ..=MOST_NAMED => changed
-            .iter()
-            .map(|(_, path)| typed(format!(":/{}", String::from_utf8_lossy(path))))
-            .collect(),
-        _ => vec![":/".to_owned()],
-    };
-    open.tell(format!(
-        "files that were not committed before the loop are now committed on {}; to have them on {original} as they \
-         were: {checkout}git restore --source={} {}",
-        state.branch,
-        state.change.ralph_ref("start"),
-        paths.join(" ")
-    ));
-    Ok(())
+    transition::take(open, Intent::Close(plan), Known::fresh()).await
 }
 
 async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
-    let (plan, read) = plan_cleanup(open, index).await?;
-    journal::begin(open, Intent::Cleanup(plan.clone()))?;
+    let (plan, tree) = plan_cleanup(open, index).await?;
     let known = Known {
-        tree: read,
-        ..Known::default()
+        tree,
+        ..Known::fresh()
     };
-    end::apply(open, plan, known).await
+    transition::take(open, Intent::Cleanup(plan), known).await
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.

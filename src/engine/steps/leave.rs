@@ -4,14 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::end;
-use super::final_state::{final_state, work_tree_now};
-use super::ground::Known;
-use super::other_work_tree::{lock, target_index, work_tree_at};
+use crate::engine::Loop;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::transition::{self, Known, final_state, lock, target_index, work_tree_at, work_tree_now};
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
-use crate::engine::{Loop, journal};
 use crate::error::Error;
 use crate::fs::Durability;
 use crate::git::{Git, Head, Repo, WorkTreeInfo, index, locks, operations_in_progress};
@@ -28,12 +25,11 @@ pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<()
     let target = target(open, into).await?;
     let _alone = lock(open, &target)?;
     let plan = plan(open, Some(&target)).await?;
-    journal::begin(open, Intent::Leave(plan.clone()))?;
     let known = Known {
         target: Some(target),
-        ..Known::default()
+        ..Known::fresh()
     };
-    end::apply(open, plan, known).await
+    transition::take(open, Intent::Leave(plan), known).await
 }
 
 /// Checks whether the work can be brought to where it belongs; changes nothing.
@@ -46,8 +42,7 @@ pub(super) async fn can_bring(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Keeps the work in a ref, and closes the loop.
 pub(super) async fn give_up(open: &mut Loop<'_>) -> Result<(), Error> {
     let plan = plan(open, None).await?;
-    journal::begin(open, Intent::Leave(plan.clone()))?;
-    end::apply(open, plan, Known::default()).await
+    transition::take(open, Intent::Leave(plan), Known::fresh()).await
 }
 
 /// Finds the work tree that gets the work: the one named, else the only one on the branch on which the loop began.

@@ -1,26 +1,21 @@
-//! The steps, one file for each. A step looks, makes what can fail as objects, writes its plan, and applies it in
-//! sub-steps that may be repeated.
+//! The steps, one file for each. A step looks, makes what can fail as objects, and leaves its plan to `transition`.
 
 pub(super) mod abort;
 pub(super) mod adopt;
 pub(crate) mod checkpoint;
-pub(super) mod end;
-mod final_state;
 pub(super) mod finish;
 pub(crate) mod finish_refusal;
 mod gates_at_start;
-pub(super) mod ground;
 pub(super) mod leave;
 pub(crate) mod manual;
 pub(crate) mod manual_edits;
-mod original;
-mod other_work_tree;
 pub(super) mod preflight;
 pub(crate) mod prune;
 pub(super) mod restore;
 pub(super) mod resume;
 pub(crate) mod revert;
 pub(super) mod run;
+pub(crate) mod save;
 mod snapshot;
 pub(super) mod start;
 pub(super) mod start_again;

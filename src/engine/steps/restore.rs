@@ -1,13 +1,12 @@
 //! `restore`: puts a kept attempt's work back into the work tree, so that a person can go on with it.
 
+use crate::engine::Loop;
 use crate::engine::numbers::kept_attempt;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
-use crate::engine::{Loop, journal};
+use crate::engine::transition::{self, Known};
 use crate::error::Error;
-use crate::git::index;
 use crate::names::ref_component;
-use crate::protect::restore_from_trash;
 use crate::state::{Intent, RestorePlan};
 
 /// Puts the work of an attempt back into the work tree; the latest attempt at the story if no number is given. Index
@@ -50,26 +49,6 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
         trash: format!("{}.{attempt}", ref_component(story)),
         attempt: Some(format!("{story}@{attempt}")),
     };
-    journal::begin(open, Intent::Restore(plan.clone()))?;
-    apply(open, &plan).await?;
+    transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
     Ok(attempt)
-}
-
-/// Applies the plan of `restore`.
-pub(crate) async fn apply(open: &mut Loop<'_>, plan: &RestorePlan) -> Result<(), Error> {
-    open.view.at_checkpoint = false;
-    let now = open.read_work_tree().await?.tree;
-    let site = open.site();
-    let work = site.work_index();
-    // Git checks every file before it writes the first: after a refusal nothing has changed.
-    let switched = site.repo.switch_work_tree(&work, &now, &plan.tree).await;
-    index::discard(&work)?;
-    if switched.is_ok() && !plan.trash.is_empty() {
-        restore_from_trash(site, &site.trash().join(&plan.trash))?;
-    }
-    if switched.is_err() {
-        open.state.restored = None;
-    }
-    journal::end(open)?;
-    Ok(switched?)
 }

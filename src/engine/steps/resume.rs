@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 
-use super::original::restore_original_index;
 use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, linked_in, names};
 use crate::engine::numbers::take_numbers;
 use crate::engine::own_work_tree::go_to_branch;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
+use crate::engine::transition::restore_original_index;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
 use crate::git::{Head, RefInfo, Repo, index};

@@ -1,19 +1,14 @@
 //! Reverts an attempt: keeps its work, then restores branch, HEAD, index and files to the checkpoint.
 
-use crate::engine::numbers::take_numbers;
 use crate::engine::position::Position;
-use crate::engine::progress::Outlook;
+use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
-use crate::engine::{Loop, journal, shared_stash, stash, users_head};
+use crate::engine::{Loop, users_head};
 use crate::error::Error;
-use crate::events::What;
 use crate::git::worktree::Reading;
-use crate::git::{Head, clear_operations};
 use crate::names::{Oid, ref_component};
-use crate::paths::first_few;
-use crate::protect::story_backup::Origin;
-use crate::protect::{RefChange, Return, UserRefs, story_backup, user_refs, users_index};
-use crate::refs::{KeptRef, Update, free_names};
+use crate::protect::{RefChange, UserRefs, user_refs};
+use crate::refs::KeptRef;
 use crate::state::{Intent, RevertPlan, Verdict};
 
 /// The attempt that is being undone.
@@ -65,8 +60,11 @@ pub(crate) async fn undo(
         kept,
         put_back,
     };
-    journal::begin(open, Intent::Revert(plan.clone()))?;
-    apply(open, plan, Some(now)).await
+    let known = Known {
+        reading: Some(now),
+        ..Known::fresh()
+    };
+    transition::take(open, Intent::Revert(plan), known).await
 }
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
@@ -133,134 +131,4 @@ async fn keep(
         });
     }
     Ok(kept)
-}
-
-/// Applies the plan of a revert. `now` is the work tree if the working index was just read from it; `None` means that a
-/// crash interrupted an earlier revert.
-pub(crate) async fn apply(open: &mut Loop<'_>, plan: RevertPlan, now: Option<Reading>) -> Result<(), Error> {
-    let position = open.position().await?;
-    let checkpoint = open.checkpoint();
-    let was_cut_off = now.is_none();
-    let is_at_checkpoint = |oid: &Option<Oid>| oid.as_ref().is_some_and(|oid| *oid == checkpoint.commit);
-    let moved = !is_at_checkpoint(&position.tip) || position.head.oid != open.state.loop_head().oid;
-    let mut moves = Vec::new();
-    if !is_at_checkpoint(&position.tip) {
-        moves.push(Update::Move {
-            name: open.state.tip_ref(),
-            new: checkpoint.commit.clone(),
-            old: position.tip,
-        });
-    }
-    if !plan.put_back.is_empty() {
-        moves.extend(open.read_user_refs().await?.still_possible(plan.put_back));
-    }
-    // If the refs are unknown, no existing name is expected.
-    let known = open.view.refs.take();
-    let known = known.or_else(|| (!was_cut_off).then(UserRefs::default));
-    let why = format!("ralph: revert {}@{}", plan.story, plan.attempt);
-    let kept = keep_and_move(open, &plan.kept, known, &moves, &position.head, &why).await?;
-    clear_operations(&open.context.repo)?;
-    let name = match kept.first() {
-        Some(kept) => kept.name.clone(),
-        None => open.state.change.attempt_ref(&plan.story, plan.attempt),
-    };
-    let origin = if open.is_recovering {
-        Origin::Files
-    } else {
-        Origin::Known
-    };
-    let (site, state, mut recorder) = open.parts();
-    let trash = site.trash().join(&plan.trash);
-    let Return { touched, lost } = checkpoint.go_to(site, now, &trash, &name, &mut recorder).await?;
-    story_backup::put_back(site, &checkpoint, &state.source, origin, &mut recorder)?;
-    user_refs::forget(site.dir);
-    users_index::put_back(site).await?;
-    users_index::forget(site)?;
-    let changed = was_cut_off || moved || !touched.is_empty() || kept.len() > 1 || trash.exists();
-    shared_stash::put_back(open).await?;
-    stash::keep_listed(open).await?;
-    open.state.running = None;
-    let outlook = match plan.verdict {
-        Some(verdict) => {
-            let reason = with_lost(plan.reason, &lost);
-            open.advance(|progress| progress.end(verdict, reason, plan.shown))?
-        }
-        None => Outlook::Uncounted,
-    };
-    journal::end(open)?;
-    open.view.at_checkpoint = true;
-    open.emit(What::Reverted {
-        story: Some(plan.story.clone()),
-        attempt: Some(plan.attempt),
-        oid: checkpoint.commit,
-        kept: kept.first().map(|kept| kept.name.clone()),
-        changed,
-    });
-    if outlook == Outlook::RetriesSpent {
-        open.emit(What::MaxRetriesExceeded {
-            story: plan.story,
-            max_retries: open.state.progress.max_retries,
-        });
-    }
-    Ok(())
-}
-
-/// Returns the reason for the next attempt, extended by the files that the last one removed and that could not be
-/// restored.
-fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
-    if lost.is_empty() {
-        return reason;
-    }
-    let told = format!(
-        "During that attempt files that git does not track were deleted, and they could not be put back: {}",
-        first_few(lost).join(", ")
-    );
-    Some(reason.map_or_else(|| told.clone(), |reason| format!("{reason}\n\n{told}")))
-}
-
-/// Keeps commits under free names, and moves the other refs and HEAD in the same transaction; returns those names.
-/// `known` are the refs, if they are known.
-pub(super) async fn keep_and_move(
-    open: &mut Loop<'_>,
-    wanted: &[KeptRef],
-    known: Option<UserRefs>,
-    moves: &[Update],
-    from: &Head,
-    why: &str,
-) -> Result<Vec<KeptRef>, Error> {
-    let own = open.state.loop_head();
-    let mut refs = match known {
-        Some(known) => known,
-        None => open.read_user_refs().await?,
-    };
-    loop {
-        let (mut updates, kept) = free_names(wanted, |name| refs.at(name));
-        updates.extend_from_slice(moves);
-        match open.move_refs(&updates, from, &own, why).await {
-            Ok(()) => {
-                tell_other_names(open, wanted, &kept);
-                let names = kept.iter().map(|kept| kept.name.as_str());
-                take_numbers(&open.store, &open.state.change, names)?;
-                return Ok(kept);
-            }
-            Err(error) => {
-                refs = open.read_user_refs().await?;
-                // Another process may have created a ref of such a name.
-                if free_names(wanted, |name| refs.at(name)).1 == kept {
-                    return Err(error);
-                }
-            }
-        }
-    }
-}
-
-fn tell_other_names(open: &mut Loop<'_>, wanted: &[KeptRef], kept: &[KeptRef]) {
-    for (wanted, kept) in wanted.iter().zip(kept) {
-        if wanted.name != kept.name {
-            open.tell(format!(
-                "{} is another commit already, and stays; this one is kept as {}",
-                wanted.name, kept.name
-            ));
-        }
-    }
 }

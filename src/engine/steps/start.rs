@@ -6,14 +6,13 @@
 use jiff::Timestamp;
 
 use super::gates_at_start;
-use super::original::ORIGINAL_INDEX;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
-use super::revert::keep_and_move;
 use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};
 use crate::engine::numbers::take_numbers;
-use crate::engine::position::View;
+use crate::engine::position::{Position, View};
 use crate::engine::stories::{listed, progress_of};
-use crate::engine::{Context, Loop, agent_of, journal, refuse_inside_attempt};
+use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
+use crate::engine::{Context, Loop, agent_of, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::git::RefInfo;
@@ -22,7 +21,6 @@ use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_encode};
 use crate::protect::{Savepoint, Site, UserRefs};
-use crate::refs::Update;
 use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
 
 /// Begins a new loop. `refs` are all refs, if they are known.
@@ -60,7 +58,15 @@ pub(super) async fn begin<'o>(
         open.tell(format!("its own work tree: {top}"));
     }
     // A new loop has just looked at the branch, and has chosen free names.
-    apply(&mut open, &plan, Some(UserRefs::default())).await?;
+    let known = Known {
+        position: Some(Position {
+            head,
+            tip: plan.tip.clone(),
+        }),
+        refs: Some(UserRefs::default()),
+        ..Known::fresh()
+    };
+    transition::apply(&mut open, Intent::Start(plan), known).await?;
     open.view.at_checkpoint = true;
     let (done, total) = progress_of(&found.listing);
     open.emit(What::StoryProgress {
@@ -228,43 +234,4 @@ fn tell_agent(open: &mut Loop<'_>, options: &StartOptions) {
             "with {argument} it acts without asking, and may do whatever its process may do"
         ));
     }
-}
-
-/// Applies the plan of `start`. `known` are the refs, if they are known.
-pub(crate) async fn apply(
-    open: &mut Loop<'_>,
-    plan: &StartPlan,
-    known: Option<UserRefs>,
-) -> Result<(), Error> {
-    let change = open.state.change.clone();
-    let mut updates = vec![Update::Set {
-        name: change.ralph_ref("start"),
-        new: open.state.before.snapshot.clone(),
-    }];
-    if let Some(anchor) = &open.state.before.anchor {
-        updates.push(Update::Set {
-            name: change.ralph_ref("anchor"),
-            new: anchor.clone(),
-        });
-    }
-    let (head, tip) = match &known {
-        Some(_) => (open.context.head.clone(), plan.tip.clone()),
-        None => {
-            let position = open.position().await?;
-            (position.head, position.tip)
-        }
-    };
-    if tip.as_ref() != Some(&open.state.checkpoint) {
-        updates.push(Update::Move {
-            name: open.state.tip_ref(),
-            new: open.state.checkpoint.clone(),
-            old: plan.tip.clone(),
-        });
-    }
-    let why = format!("ralph: start {change}");
-    keep_and_move(open, &plan.kept, known, &updates, &head, &why).await?;
-    let site = open.site();
-    Savepoint::install_working_index(site).await?;
-    open.checkpoint().record_start(site).await?;
-    journal::end(open)
 }

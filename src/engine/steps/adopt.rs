@@ -1,9 +1,6 @@
 //! Makes a loop of what came from a remote: refs, branch, HEAD and files go to its checkpoint. The loop that had this
 //! name here stays in refs.
 
-pub(crate) mod apply;
-
-use self::apply::apply;
 use super::preflight::refuse_other_loops;
 use super::snapshot::snapshot_message;
 use crate::agent::program_of;
@@ -12,6 +9,7 @@ use crate::engine::position::View;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
+use crate::engine::transition::{self, Known};
 use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, open, refuse_inside_attempt};
 use crate::error::Error;
@@ -125,7 +123,7 @@ pub async fn adopt<'o>(
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
     open.view = View::of_head(&head);
-    apply(&mut open, plan, true).await?;
+    transition::apply(&mut open, Intent::Adopt(plan), Known::fresh()).await?;
     for gate in dropped {
         open.tell(format!(
             "a gate with which the loop began does not come from a remote, a command of the program {gate}"

@@ -9,7 +9,7 @@ use crate::git::{Repo, discover};
 use crate::state::Lock;
 
 /// Opens another work tree of the repository.
-pub(super) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Error> {
+pub(crate) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Error> {
     let refused = || FinishRefusal::NotAWorkTree(dir.to_owned());
     let Ok((mut repo, _)) = discover(dir).await else {
         return Err(refused().into());
@@ -23,11 +23,11 @@ pub(super) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Er
 }
 
 /// Prevents a loop from beginning in that work tree, and others from bringing their work there, at the same time.
-pub(super) fn lock(open: &Loop<'_>, target: &Repo) -> Result<Lock, Error> {
+pub(crate) fn lock(open: &Loop<'_>, target: &Repo) -> Result<Lock, Error> {
     Ok(open.store.lock_work_tree(&target.git_dir)?)
 }
 
 /// Returns the private index with which the target's files are compared and changed. Its own index stays as it is.
-pub(super) fn target_index(open: &Loop<'_>) -> PathBuf {
+pub(crate) fn target_index(open: &Loop<'_>) -> PathBuf {
     open.file("into.index")
 }

@@ -8,7 +8,7 @@ use crate::names::Oid;
 use crate::state::State;
 
 /// Reads the present work tree into a tree; the working index then describes it. One scan.
-pub(super) async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
+pub(crate) async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     if checkpoint.is_as_left(site).await? {
@@ -19,7 +19,7 @@ pub(super) async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
 }
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
-pub(super) async fn final_state(repo: &Repo, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
+pub(crate) async fn final_state(repo: &Repo, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
     let of_tip = if *tip == state.checkpoint {
         state.checkpoint_tree.clone()
     } else {

@@ -14,13 +14,13 @@ use crate::protect::users_index;
 use crate::state::{State, Store};
 
 /// The user's index file as it was before the loop, in the loop's directory.
-pub(super) const ORIGINAL_INDEX: &str = "original.index";
+pub(crate) const ORIGINAL_INDEX: &str = "original.index";
 
 /// Returns the tip of the original branch; `None` if it has no commit yet.
 ///
 /// # Errors
 /// If it is gone, damaged, checked out elsewhere, or got its first commit meanwhile.
-pub(super) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oid>, Error> {
+pub(crate) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oid>, Error> {
     let Some(branch) = &state.original_branch else {
         return Ok(state.original_head.clone());
     };
@@ -73,7 +73,7 @@ fn is_elsewhere(branch: &RefInfo, repo: &Repo) -> bool {
 }
 
 /// Restores the user's index byte for byte from the commit that keeps it.
-pub(super) async fn restore_original_index(
+pub(crate) async fn restore_original_index(
     git: &Git,
     anchor: Option<&Oid>,
     store: &Store,
@@ -92,7 +92,7 @@ pub(super) async fn restore_original_index(
 }
 
 /// Installs the user's index, byte for byte.
-pub(super) async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(crate) async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
     let copy = open.file(ORIGINAL_INDEX);
     users_index::forget(open.site())?;
     let repo = &open.context.repo.with_users_index();

@@ -1,0 +1,42 @@
+//! All is as at the checkpoint of a loop that came from a remote.
+
+use super::way::{Left, Records, Way};
+use crate::engine::Loop;
+use crate::engine::transition::original::ORIGINAL_INDEX;
+use crate::error::Error;
+use crate::git::index;
+use crate::git::worktree::Reading;
+use crate::protect::Savepoint;
+
+/// Goes to the checkpoint, and records it. `now` is the work tree that the working index was just read from.
+pub(super) async fn go_to(
+    open: &mut Loop<'_>,
+    way: Way<'_>,
+    now: Option<Reading>,
+    [trash, kept]: [&str; 2],
+    records: Records,
+) -> Result<Left, Error> {
+    way.refs.move_with_loop(open, &way.position.head, way.why).await?;
+    let checkpoint = open.checkpoint();
+    let (site, state, mut recorder) = open.parts();
+    let trash = site.trash().join(trash);
+    checkpoint.go_to(site, now, &trash, kept, &mut recorder).await?;
+    match records {
+        Records::Again => checkpoint.record(site, state.started).await?,
+        Records::First => {
+            // The user's index here has nothing to do with the loop.
+            index::discard(&site.dir.join(ORIGINAL_INDEX))?;
+            let work = site.work_index();
+            let made = site
+                .repo
+                .private_index(&site.repo.index(), &work, Some(&checkpoint.commit))
+                .await?;
+            Savepoint::begin_records(site, &work, &made.entries).await?;
+            Savepoint::begin_exact_bytes(site, &work).await?;
+            index::discard(&work)?;
+            checkpoint.record_start(site).await?;
+        }
+    }
+    open.view.drop_all();
+    Ok(Left::default())
+}

@@ -1,0 +1,25 @@
+//! The files are those of a tree; refs, HEAD and index stay.
+
+use super::way::Left;
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::git::index;
+use crate::names::Oid;
+use crate::protect::restore_from_trash;
+
+/// Gives the files the tree, and puts back what the directory `trash` of the loop has. Scans the work tree once.
+pub(super) async fn switch(open: &mut Loop<'_>, tree: &Oid, trash: &str) -> Result<Left, Error> {
+    let now = open.read_work_tree().await?.tree;
+    let site = open.site();
+    let work = site.work_index();
+    // Git checks every file before it writes the first: after a refusal nothing has changed.
+    let switched = site.repo.switch_work_tree(&work, &now, tree).await;
+    index::discard(&work)?;
+    if switched.is_ok() && !trash.is_empty() {
+        restore_from_trash(site, &site.trash().join(trash))?;
+    }
+    Ok(Left {
+        refused: switched.err().map(Error::from),
+        ..Left::default()
+    })
+}

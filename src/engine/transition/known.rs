@@ -1,0 +1,34 @@
+//! The knowledge of a command about the step that it has computed.
+
+use crate::engine::position::Position;
+use crate::git::Repo;
+use crate::git::worktree::Reading;
+use crate::names::Oid;
+use crate::protect::UserRefs;
+
+/// The knowledge of the command that computed the step. After a crash nothing is known.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// True if nobody else has had the repository since the step was computed.
+    pub is_fresh: bool,
+    /// Where HEAD and the tip are.
+    pub position: Option<Position>,
+    /// All refs that a kept commit could collide with.
+    pub refs: Option<UserRefs>,
+    /// The work tree, if the working index was just read from it.
+    pub reading: Option<Reading>,
+    /// The tree of that reading.
+    pub tree: Option<Oid>,
+    /// The work tree that gets the work, which the command holds.
+    pub target: Option<Repo>,
+}
+
+impl Known {
+    /// Returns the knowledge of a command that has just computed a step.
+    pub fn fresh() -> Self {
+        Self {
+            is_fresh: true,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What the loop has come to after a step: its state, its stash entries, and what is told.
+
+use super::ground::Left;
+use crate::engine::progress::Outlook;
+use crate::engine::watch::{self, Who};
+use crate::engine::{Loop, marks, shared_stash, stash};
+use crate::error::Error;
+use crate::events::What;
+use crate::names::{short_branch, typed};
+use crate::paths::first_few;
+use crate::protect::{story_backup, users_index};
+use crate::refs::Update;
+use crate::state::{CheckpointPlan, Ending, Progress, RevertPlan, SavePlan, Verdict};
+
+/// The most files that a command in a message names.
+const MOST_NAMED: usize = 5;
+
+/// What the loop has come to.
+pub(super) enum Outcome {
+    /// The loop goes on as its state says.
+    Going,
+    /// There is a new checkpoint: of a story, or of edits that a person made.
+    Checkpoint(CheckpointPlan),
+    /// The state before an attempt is a stash entry.
+    Saved(SavePlan),
+    /// An attempt is undone.
+    Reverted(RevertPlan),
+    /// The loop is closed.
+    Closed(Closing),
+}
+
+/// The way in which a loop is closed.
+pub(super) struct Closing {
+    pub how: Ending,
+    /// The ref that keeps the final state.
+    pub kept: String,
+    /// The deletion of the loop's tip, if it goes last.
+    pub delete: Option<Update>,
+    /// The branch of HEAD, if what was not committed before the loop has to be told.
+    pub advise_on: Option<Option<String>>,
+}
+
+/// What there is to tell of a step that is made.
+pub(super) struct Told {
+    events: Vec<What>,
+    advise_on: Option<Option<String>>,
+}
+
+impl Outcome {
+    /// Puts it into the state; the caller saves.
+    ///
+    /// # Errors
+    /// If git or a file refuses.
+    pub async fn enter(self, open: &mut Loop<'_>, left: Left, why: &str) -> Result<Told, Error> {
+        let mut advise_on = None;
+        let events = match self {
+            Self::Going => Vec::new(),
+            Self::Checkpoint(plan) => vec![accept(open, plan).await?],
+            Self::Saved(plan) => {
+                stash::put_entry(open, plan).await?;
+                Vec::new()
+            }
+            Self::Reverted(plan) => fail(open, plan, left).await?,
+            Self::Closed(closing) => {
+                advise_on.clone_from(&closing.advise_on);
+                vec![close(open, closing, left, why).await?]
+            }
+        };
+        Ok(Told { events, advise_on })
+    }
+}
+
+impl Told {
+    /// Returns the events, advice included.
+    ///
+    /// # Errors
+    /// If git cannot say what the advice is about.
+    pub async fn events(self, open: &Loop<'_>) -> Result<Vec<What>, Error> {
+        let mut events = self.events;
+        if let Some(on) = self.advise_on {
+            let advice = uncommitted_before(open, on.as_deref().map(short_branch)).await?;
+            events.extend(advice.map(|message| What::Notice { message }));
+        }
+        Ok(events)
+    }
+}
+
+/// Notes a new checkpoint, and the story that it completes.
+async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error> {
+    open.state.checkpoint = plan.commit.clone();
+    open.state.checkpoint_tree = plan.tree;
+    open.state.noted = None;
+    if let Some(story) = &plan.story {
+        stash::drop_of(open, story).await?;
+        shared_stash::put_back(open).await?;
+        stash::keep_listed(open).await?;
+    }
+    open.state.intent = None;
+    if let (Some(id), Some(number)) = (&plan.story, plan.attempt)
+        && open.state.source.is_by_command()
+    {
+        let title = open.state.progress.story.as_ref();
+        let title = title.map_or_else(String::new, |story| story.title.clone());
+        let watch = watch::begin(open, Who::Closed).await?;
+        marks::tell_closed(open, id, &title, number).await;
+        watch::end(open, watch).await?;
+    }
+    if plan.story.is_some() {
+        // A backup left behind would overwrite the list of this checkpoint.
+        story_backup::forget(open.site())?;
+        users_index::forget(open.site())?;
+        open.state.running = None;
+        open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
+        // A command is believed only if the list agrees.
+        if open.state.source.is_by_command() {
+            let done = open.state.progress.completed.last().cloned();
+            open.state.unmarked.extend(done);
+        }
+    }
+    open.view.at_checkpoint = true;
+    Ok(What::Checkpoint {
+        story: plan.story,
+        attempt: plan.attempt,
+        oid: plan.commit,
+    })
+}
+
+/// Notes that an attempt has failed and is undone.
+async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<What>, Error> {
+    shared_stash::put_back(open).await?;
+    stash::keep_listed(open).await?;
+    open.state.running = None;
+    let outlook = match plan.verdict {
+        Some(verdict) => {
+            let reason = with_lost(plan.reason, &left.lost);
+            open.advance(|progress| progress.end(verdict, reason, plan.shown))?
+        }
+        None => Outlook::Uncounted,
+    };
+    open.view.at_checkpoint = true;
+    let mut events = vec![What::Reverted {
+        story: Some(plan.story.clone()),
+        attempt: Some(plan.attempt),
+        oid: open.state.checkpoint.clone(),
+        kept: left.kept.first().map(|kept| kept.name.clone()),
+        changed: left.changed,
+    }];
+    if outlook == Outlook::RetriesSpent {
+        events.push(What::MaxRetriesExceeded {
+            story: plan.story,
+            max_retries: open.state.progress.max_retries,
+        });
+    }
+    Ok(events)
+}
+
+/// Returns the reason for the next attempt, extended by the files that the last one removed and that could not be
+/// restored.
+fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
+    if lost.is_empty() {
+        return reason;
+    }
+    let told = format!(
+        "During that attempt files that git does not track were deleted, and they could not be put back: {}",
+        first_few(lost).join(", ")
+    );
+    Some(reason.map_or_else(|| told.clone(), |reason| format!("{reason}\n\n{told}")))
+}
+
+/// Closes the loop. Its stash entries, and its tip, go last.
+async fn close(open: &mut Loop<'_>, closing: Closing, left: Left, why: &str) -> Result<What, Error> {
+    open.view.drop_all();
+    if closing.how != Ending::Keep {
+        stash::drop_all(open).await?;
+    }
+    if let Some(delete) = closing.delete {
+        open.context.repo.git.update_refs(&[delete], why).await?;
+        open.view.drop_refs();
+    }
+    open.state.closed = Some(closing.how);
+    open.advance(Progress::close)?;
+    Ok(What::Finished {
+        how: closing.how.name().to_owned(),
+        branch: left.branch,
+        kept: closing.kept,
+        worktree: left.work_tree,
+    })
+}
+
+/// Returns advice about the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
+/// checkout of the original branch takes them away.
+async fn uncommitted_before(open: &Loop<'_>, on: Option<&str>) -> Result<Option<String>, Error> {
+    let (git, state) = (&open.context.repo.git, &open.state);
+    let Some(was) = &state.original_head else {
+        return Ok(None);
+    };
+    let (was, initial) = (git.tree_of(was).await?, git.tree_of(&state.before.initial).await?);
+    let changed = git.diff_trees(&was, &initial).await?;
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let original = state.original_name();
+    let checkout = match on {
+        Some(on) if on == original => String::new(),
+        _ => format!("git checkout {} && ", typed(&original)),
+    };
+    let paths = match changed.len() {
+        ..=MOST_NAMED => changed
+            .iter()
+            .map(|(_, path)| typed(format!(":/{}", String::from_utf8_lossy(path))))
+            .collect(),
+        _ => vec![":/".to_owned()],
+    };
+    Ok(Some(format!(
+        "files that were not committed before the loop are now committed on {}; to have them on {original} as they \
+         were: {checkout}git restore --source={} {}",
+        state.branch,
+        state.change.ralph_ref("start"),
+        paths.join(" ")
+    )))
+}
