@@ -4,7 +4,7 @@ use std::env;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::{CommandFactory, FromArgMatches};
 use clap_complete::CompleteEnv;
 use git_ralph::commands::groups::grouped;
 use git_ralph::commands::{self, Cli, git_hook, guard, hook, to_complete, usage};
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         };
     }
     CompleteEnv::with_factory(to_complete).complete();
-    let typed = grouped().try_get_matches();
+    let typed = grouped(Cli::command()).try_get_matches();
     let cli = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
         Ok(cli) => cli,
         Err(asked) => return told(&usage::explained(asked)),

@@ -12,6 +12,7 @@
 mod answer;
 mod hook_input;
 mod locate;
+mod session;
 mod stop;
 mod transcript;
 mod usage;
@@ -21,7 +22,8 @@ use jiff::Timestamp;
 use crate::engine::{self, Context, Loop};
 use crate::error::Error;
 use crate::events::Observer;
-use crate::state::{AgentSession, Ended};
+use crate::state::Ended;
+use session::{agent_session, other_agent_session};
 
 pub use answer::Answer;
 pub use hook_input::HookInput;
@@ -89,21 +91,6 @@ pub async fn answer(
         Event::StopFailure => agent_failed(&mut open, call),
         Event::SessionEnd => agent_session_ended(&mut open, call),
     }
-}
-
-/// Returns the record of the calling session, and makes one if there is none.
-fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
-    let known = open.state.session.take().filter(|session| session.id == id);
-    open.state
-        .session
-        .insert(known.unwrap_or_else(|| AgentSession::new(id)))
-}
-
-/// Returns another session that seems to be at work on the loop, because it was heard of lately.
-fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
-    let other = open.state.session.as_ref()?;
-    let is_at_work = other.is_heard_at_work(open.settings().idle_timeout);
-    (other.id != id && is_at_work).then_some(other)
 }
 
 /// Records that the agent's service has ended the turn with an error: the loop rests.

@@ -5,8 +5,10 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
+use super::answer::Answer;
+use super::hook_input::HookInput;
+use super::session::{agent_session, other_agent_session};
 use super::usage;
-use super::{Answer, HookInput, agent_session, other_agent_session};
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::Ending;
 use crate::engine::attempt::agent_run::Outcome;

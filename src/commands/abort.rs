@@ -1,6 +1,6 @@
 //! `git ralph abort`.
 
-use super::open_loop;
+use super::setup::open_loop;
 use crate::cli;
 use crate::engine;
 use crate::error::Error;

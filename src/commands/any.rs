@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::choose::by_flag;
-use super::context;
 use super::run::{Args, one};
+use super::setup::context;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Context, Finish, refuse_inside_attempt};
 use crate::error::Error;

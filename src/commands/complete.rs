@@ -1,6 +1,6 @@
 //! `git ralph complete`.
 
-use super::{open_loop, step_exit};
+use super::setup::{open_loop, step_exit};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, StepEnd};
 use crate::error::Error;

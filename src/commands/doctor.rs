@@ -1,6 +1,6 @@
 //! `git ralph doctor`.
 
-use super::{context, here};
+use super::setup::{context, here};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::doctor::examine;

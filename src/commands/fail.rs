@@ -1,6 +1,6 @@
 //! `git ralph fail`.
 
-use super::{change_and_word, context, step_exit};
+use super::setup::{change_and_word, context, step_exit};
 use crate::cli::complete::loops;
 use crate::engine::{self, StepEnd};
 use crate::error::Error;

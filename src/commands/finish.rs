@@ -1,7 +1,8 @@
 //! `git ralph finish`.
 
 use super::choose::{AT_THE_END, by_flag, choose, closes};
-use super::{here, open_loop, summarise};
+use super::job_page::summarise;
+use super::setup::{here, open_loop};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
 use crate::engine::step_refusal::StepRefusal;

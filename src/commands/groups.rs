@@ -2,10 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory;
 use clap::builder::StyledStr;
-
-use super::Cli;
 
 /// The groups, each with its verbs.
 pub const GROUPS: &[(&str, &[&str])] = &[
@@ -23,10 +20,9 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Returns the command line whose help lists the verbs in groups.
+/// Returns a command line whose help lists its verbs in groups.
 #[must_use]
-pub fn grouped() -> clap::Command {
-    let command = Cli::command();
+pub fn grouped(command: clap::Command) -> clap::Command {
     let mut list = String::new();
     let header = *command.get_styles().get_header();
     for (group, verbs) in GROUPS {
@@ -46,6 +42,8 @@ pub fn grouped() -> clap::Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::Cli;
+    use clap::CommandFactory;
 
     #[test]
     fn every_verb_is_in_one_group() {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use super::groups::grouped;
-use super::here;
+use super::setup::here;
 use crate::async_cmd::{self, Command};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -32,7 +32,7 @@ fn verbs() -> impl Iterator<Item = &'static str> {
         .filter(|name| !name.is_empty())
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: Args, all: clap::Command) -> Result<Exit, Error> {
     let verb = args.command.unwrap_or_default();
     let rendered = match pages().find(|(name, _)| *name == verb) {
         Some((_, page)) => rendered(page).await.map(|text| (*page, text)),
@@ -49,7 +49,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         None => match bundled::TOPICS.iter().find(|(topic, _)| *topic == verb) {
             Some((_, page)) => plain(page),
-            None => long_help(&verb),
+            None => long_help(all, &verb),
         },
     };
     pager::show(screen, &here()?, &text).await;
@@ -93,8 +93,8 @@ fn plain(page: &str) -> String {
 }
 
 /// Returns the help from the definitions of the command line.
-fn long_help(verb: &str) -> String {
-    let mut top = grouped();
+fn long_help(all: clap::Command, verb: &str) -> String {
+    let mut top = grouped(all);
     top.build();
     let mut command = match top.find_subcommand(verb) {
         Some(command) => command.clone(),

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
-use super::here;
+use super::setup::here;
 use crate::agent::process_tree;
 use crate::agent_sessions::{self, Answer, Event, HookInput, LoopHere};
 use crate::error::Error;

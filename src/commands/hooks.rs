@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{context, here};
+use super::setup::{context, here};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Repo, discover};

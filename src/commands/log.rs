@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{change_and_word, context, story_and_attempt};
+use super::setup::{change_and_word, context, story_and_attempt};
 use crate::agent::decode::Format;
 use crate::cli::complete::loops_and_attempts;
 use crate::engine::look;

@@ -8,6 +8,7 @@
 
 mod abort;
 mod any;
+mod attempt;
 mod choose;
 mod complete;
 pub mod demo;
@@ -22,6 +23,7 @@ pub mod help;
 pub mod hook;
 pub mod hooks;
 pub mod install;
+mod job_page;
 pub mod log;
 mod next;
 mod notify;
@@ -36,6 +38,7 @@ pub mod restore;
 mod retry;
 mod revert;
 pub mod run;
+mod setup;
 mod several;
 pub mod skip;
 pub mod start;
@@ -48,26 +51,16 @@ mod view;
 pub mod watch;
 
 use std::env;
-use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::cli::{self, Verb};
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::{self, AttemptOptions, Context, Loop, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::Event;
-use crate::events::What;
 use crate::exit::Exit;
-use crate::inspect::next_steps::Driver;
-use crate::inspect::status::Status;
-use crate::names::Change;
-use crate::report::{Redaction, Wanted};
-use crate::settings::{Colour, Options, Settings, Strategy, parse_colour};
-use crate::stories::from_directory;
-use crate::ui::report::{JOB_PAGE, Progress, markdown};
-use crate::ui::{self, Narrator, Screen, github};
+use crate::settings::{Colour, parse_colour};
+use crate::ui::{self, Screen};
 
 /// Run a coding agent through the stories of a change, with git as the safety net.
 ///
@@ -262,7 +255,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Demo(Verb(args)) => demo::run(with_json(&mut screen, args.json), args).await,
         Command::Install(Verb(args)) => install::run(screen, args).await,
         Command::Hooks(Verb(args)) => hooks::run(screen, args).await,
-        Command::Help(Verb(args)) => help::run(screen, args).await,
+        Command::Help(Verb(args)) => help::run(screen, args, Cli::command()).await,
         Command::Version(Verb(args)) => version::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
@@ -289,182 +282,4 @@ pub async fn run(cli: Cli) -> Exit {
 fn with_json(screen: &mut Screen, json: bool) -> Screen {
     screen.json = json;
     *screen
-}
-
-/// Returns the current directory.
-fn here() -> Result<PathBuf, Error> {
-    env::current_dir().or_else(|source| {
-        // An attempt may have deleted the shell's current directory.
-        let named = env::var_os("PWD").map(PathBuf::from);
-        let above = named.as_deref().into_iter().flat_map(Path::ancestors);
-        let there = above.filter(|dir| dir.is_absolute()).find(|dir| dir.is_dir());
-        there.map(Path::to_owned).ok_or(Error::System {
-            what: "find the current directory",
-            source,
-        })
-    })
-}
-
-/// Opens the repository around the current directory.
-async fn context(narrator: &mut Narrator) -> Result<Context<'_>, Error> {
-    let screen = narrator.screen();
-    let context = Context::open(&here()?, narrator).await?;
-    screen.settle_colours(context.configuration.colour);
-    Ok(context)
-}
-
-/// Finds the change of a command; errors from here on are about it.
-fn resolve(context: &Context<'_>, name: Option<&str>) -> Result<Change, Error> {
-    let change = context.resolve_change(name)?;
-    ui::set_subject(&change);
-    Ok(change)
-}
-
-/// Opens the loop of a step.
-async fn open_loop<'o>(narrator: &'o mut Narrator, change: Option<&str>) -> Result<Loop<'o>, Error> {
-    let context = context(narrator).await?;
-    let change = resolve(&context, change)?;
-    engine::open(context, &change).await
-}
-
-/// Makes one attempt, and returns its exit code.
-async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
-    refuse_inside_attempt()?;
-    let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
-    tell_fixed(&mut open);
-    let options = AttemptOptions {
-        settings: step_settings(&open, &args.settings),
-        agent: args.agent,
-        started: 0,
-        force: args.force,
-    };
-    let end = engine::attempt(&mut open, step, &options).await?;
-    if let StepEnd::Limited(limit) = &end {
-        open.tell(format!("stopped at a limit: {limit}"));
-    }
-    let status = Status::remembered(&open.state);
-    // The commands that show something were listed with the failure.
-    let mut next = status.next_steps(Driver::Steps);
-    next.retain(|step| !step.only_shows);
-    screen.say(&ui::summary::next(&next));
-    Ok(step_exit(&open, end))
-}
-
-/// Returns the settings for this command on an existing loop.
-fn step_settings(open: &Loop<'_>, typed: &cli::Settings) -> Settings {
-    let mut settings = open.settings();
-    Options::from(typed).apply(&mut settings);
-    settings
-}
-
-/// Uses a list that is named on the command line, relative to the current directory.
-fn put_stories_in(
-    settings: &mut Settings,
-    context: &Context<'_>,
-    given: &cli::StoriesFrom,
-) -> Result<(), Error> {
-    if let Some(path) = &given.path {
-        settings.stories = Some(from_directory(&context.repo.top, &context.below_top, path)?);
-    }
-    if let Some(adapter) = &given.adapter {
-        settings.adapter = Some(adapter.clone());
-    }
-    Ok(())
-}
-
-/// Returns the exit code of a step. A signal during the completion of a step did not interrupt it, but ends the
-/// command.
-fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
-    match (end, open.context.stop.signal()) {
-        (StepEnd::Interrupted(signal), _) | (_, Some(signal)) => Exit::Signal(signal),
-        (StepEnd::Checkpointed, None) => Exit::Done,
-        (StepEnd::Failed { retries_left: true }, None) => Exit::RetriesLeft,
-        (StepEnd::Failed { retries_left: false }, None) => Exit::RetriesSpent,
-        (StepEnd::Limited(_) | StepEnd::Asked, None) => Exit::Limit,
-    }
-}
-
-/// Adds the loop's report to the summary page of the CI job, if there is one.
-async fn summarise(open: &mut Loop<'_>) {
-    if !github::has_page() {
-        return;
-    }
-    let settings = &open.context.configuration.settings;
-    let wanted = Wanted {
-        redaction: Redaction::new(&settings.redact).unwrap_or_default(),
-        link: settings.link_commit.clone(),
-        ..Wanted::default()
-    };
-    let mut progress = Progress::new(Screen {
-        quiet: true,
-        ..Screen::default()
-    });
-    let made = report::report_of(&open.context, &open.state, &wanted, &mut progress).await;
-    let why = match made {
-        Ok(report) => match github::summarise(&markdown(&[report], JOB_PAGE)) {
-            Ok(()) => return,
-            Err(error) => error.to_string(),
-        },
-        Err(error) => error.to_string(),
-    };
-    open.tell(format!("cannot write the summary of the job: {why}"));
-}
-
-/// Splits words into the change and the rest: a first word that names a loop, or the first of two, is the change.
-fn change_and_word(context: &Context<'_>, words: &[String]) -> Result<(Change, Option<String>), Error> {
-    match words {
-        [] => Ok((resolve(context, None)?, None)),
-        [word] => match resolve(context, Some(word)) {
-            Ok(change) => Ok((change, None)),
-            // Without a loop, the missing loop is the error to report.
-            Err(unknown) => match resolve(context, None) {
-                Ok(change) => Ok((change, Some(word.clone()))),
-                Err(_) => Err(unknown),
-            },
-        },
-        [change, word, ..] => Ok((resolve(context, Some(change))?, Some(word.clone()))),
-    }
-}
-
-/// Splits `<story>@<number>`; a word without a number is a story.
-fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
-    match word.rsplit_once('@') {
-        None => Ok((word.to_owned(), None)),
-        Some((story, number)) => match number.parse() {
-            Ok(number) if !story.is_empty() => Ok((story.to_owned(), Some(number))),
-            _ => Err(OpenRefusal::NoAttempt(word.to_owned()).into()),
-        },
-    }
-}
-
-/// Reports settings of `git -c` that an active loop does not follow: it keeps the list that it began with.
-fn tell_fixed(open: &mut Loop<'_>) {
-    for key in ["ralph.adapter", "ralph.stories"] {
-        if open.context.configuration.given(key).is_some() {
-            open.tell(format!(
-                "{key} has no effect on an active loop: it keeps the story list that it began with"
-            ));
-        }
-    }
-}
-
-/// Reports that an active loop keeps its strategy.
-fn tell_strategy(open: &mut Loop<'_>, typed: Option<Strategy>) {
-    let kept = open.state.strategy;
-    if typed.is_some_and(|typed| typed != kept) {
-        open.tell(format!(
-            "--strategy has no effect on an active loop: it keeps the strategy {}",
-            kept.name()
-        ));
-    }
-}
-
-/// Reports settings that have no effect.
-fn tell_ignored(context: &mut Context<'_>, change: &Change) {
-    for message in context.configuration.ignored.clone() {
-        context
-            .observer
-            .event(&Event::now(change.as_str(), What::Notice { message }));
-    }
 }

@@ -7,5 +7,5 @@ use crate::exit::Exit;
 use crate::ui::Screen;
 
 pub(super) async fn run(screen: Screen, args: cli::StepArgs) -> Result<Exit, Error> {
-    super::attempt(screen, Step::Next, args).await
+    super::attempt::attempt(screen, Step::Next, args).await
 }

@@ -1,6 +1,6 @@
 //! `git ralph prompt`.
 
-use super::open_loop;
+use super::setup::open_loop;
 use crate::cli::complete::{loops, stories};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, story_called, story_to_do};

@@ -1,6 +1,6 @@
 //! `git ralph prune`.
 
-use super::{context, resolve};
+use super::setup::{context, resolve};
 use crate::cli::complete::loops;
 use crate::engine;
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! `git ralph pull`.
 
-use super::{context, tell_ignored};
+use super::setup::{context, tell_ignored};
 use crate::cli::complete::changes_and_loops;
 use crate::engine::{adopt, refuse_inside_attempt};
 use crate::error::Error;

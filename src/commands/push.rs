@@ -1,6 +1,6 @@
 //! `git ralph push`.
 
-use super::open_loop;
+use super::setup::open_loop;
 use crate::cli::complete::loops;
 use crate::error::Error;
 use crate::exit::Exit;

@@ -1,6 +1,6 @@
 //! `git ralph queue`.
 
-use super::context;
+use super::setup::context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::remote::queue::{find_conflicts, read};

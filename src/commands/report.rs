@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use regex::Regex;
 
-use super::context;
+use super::setup::context;
 use crate::cli::complete::loops;
 use crate::engine::stories::listing_of;
 use crate::engine::{Context, look};

@@ -1,6 +1,6 @@
 //! `git ralph restore`.
 
-use super::{change_and_word, context, story_and_attempt};
+use super::setup::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::loops_and_kept_attempts;
 use crate::engine;
 use crate::engine::open_refusal::OpenRefusal;

@@ -1,6 +1,6 @@
 //! `git ralph revert`.
 
-use super::open_loop;
+use super::setup::open_loop;
 use crate::cli;
 use crate::engine;
 use crate::error::Error;

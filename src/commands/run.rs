@@ -1,11 +1,11 @@
 //! `git ralph run`.
 
 use super::choose::{AT_THE_END, by_flag, choose, closes};
+use super::job_page::summarise;
 use super::notify::notify;
 use super::pick::change_to_run;
-use super::{
-    context, put_stories_in, step_settings, summarise, tell_fixed, tell_ignored, tell_strategy, view,
-};
+use super::setup::{context, put_stories_in, step_settings, tell_fixed, tell_ignored, tell_strategy};
+use super::view;
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;

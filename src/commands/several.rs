@@ -2,7 +2,7 @@
 
 use super::choose::by_flag;
 use super::run::{Args, goes_on, one};
-use super::{context, put_stories_in};
+use super::setup::{context, put_stories_in};
 use crate::engine::refuse_inside_attempt;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::story_refusal::StoryRefusal;

@@ -1,6 +1,6 @@
 //! `git ralph skip`.
 
-use super::{change_and_word, context};
+use super::setup::{change_and_word, context};
 use crate::cli::complete::loops_and_stories_to_skip;
 use crate::engine;
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! `git ralph start`.
 
 use super::pick::change_to_run;
-use super::{here, put_stories_in, tell_ignored, tell_strategy};
+use super::setup::{here, put_stories_in, tell_ignored, tell_strategy};
 use crate::cli;
 use crate::cli::complete::changes;
 use crate::engine::{Context, Found, StartOptions, agent_of, preview, resume, start};

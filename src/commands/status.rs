@@ -1,6 +1,6 @@
 //! `git ralph status`.
 
-use super::{context, here, resolve};
+use super::setup::{context, here, resolve};
 use crate::cli::complete::loops;
 use crate::engine::look;
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! `git ralph stop`.
 
-use super::{context, resolve};
+use super::setup::{context, resolve};
 use crate::cli::complete::loops;
 use crate::error::Error;
 use crate::exit::Exit;

@@ -1,7 +1,7 @@
 //! `git ralph stories`.
 
 use super::pick::change_to_run;
-use super::{context, put_stories_in, resolve};
+use super::setup::{context, put_stories_in, resolve};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::open_refusal::OpenRefusal;

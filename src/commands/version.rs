@@ -1,6 +1,6 @@
 //! `git ralph version`.
 
-use super::here;
+use super::setup::here;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::doctor::versions;

@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::choose::{AT_THE_END, Question, closes};
-use super::{context, open_loop, resolve, view};
+use super::setup::{context, open_loop, resolve};
+use super::view;
 use crate::cli::complete::loops;
 use crate::engine::{self, Context};
 use crate::error::Error;

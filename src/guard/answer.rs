@@ -57,7 +57,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let users = if call.alone {
         None
     } else {
-        users_hooks(layout.as_ref(), &call.dir.join(super::HOOKS)).await
+        users_hooks(layout.as_ref(), &call.dir.join(super::rail::HOOKS)).await
     };
     if let (Some(users), REFS, Some(_)) = (&users, call.hook.as_str(), ours) {
         follow(users, &call.dir);

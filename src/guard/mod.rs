@@ -12,6 +12,7 @@
 mod answer;
 pub(crate) mod configuration;
 mod log;
+mod rail;
 pub(crate) mod rules;
 pub(crate) mod scripts;
 mod users_hook;
@@ -22,38 +23,15 @@ use std::path::Path;
 use crate::error::advice::Advise;
 use crate::fs::{FileError, file_error, remove, write_private};
 use crate::git::{Git, GitError};
-use crate::names::Oid;
 use configuration::can_name;
+use rail::HOOKS;
 use scripts::{Places, Program};
 
 pub use answer::{Answer, HookCall, answer};
 pub use configuration::GitSettings;
 pub use log::{SeenMove, SeenMoves};
+pub use rail::Rail;
 pub use scripts::VERB;
-
-/// Directory of the hooks, below the loop's directory; it exists only during an attempt.
-const HOOKS: &str = "hooks";
-
-/// The state at the beginning of an attempt, as far as the guard needs it.
-#[derive(Clone, Copy, Debug)]
-pub struct Rail<'a> {
-    /// The loop's own directory.
-    pub dir: &'a Path,
-    /// The git directory of the loop's work tree.
-    pub git_dir: &'a Path,
-    /// The git directory that all work trees share.
-    pub common_dir: &'a Path,
-    /// The directory of the user's own hooks; `None` if only git can find it.
-    pub users_hooks: Option<&'a Path>,
-    /// The checkpoint that the loop's branch must keep.
-    pub checkpoint: &'a Oid,
-    /// True if the loop has no branch of its own: nothing is committed during an attempt.
-    pub in_place: bool,
-    /// The full names of the existing branches.
-    pub branches: &'a [&'a str],
-    /// The entries of the stash.
-    pub stashes: &'a [Oid],
-}
 
 /// The reason why a guard could not be set up.
 #[derive(Debug, thiserror::Error)]

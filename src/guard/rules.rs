@@ -6,7 +6,7 @@ use std::path::Path;
 
 use memchr::memmem;
 
-use super::Rail;
+use super::rail::Rail;
 use crate::fs::{Links, read_regular};
 use crate::names::{Change, Oid};
 

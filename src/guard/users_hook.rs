@@ -9,8 +9,9 @@ use std::time::SystemTime;
 use memchr::memmem;
 
 use super::configuration::can_name;
+use super::rail::HOOKS;
+use super::rules;
 use super::scripts::{self, USERS, is_program};
-use super::{HOOKS, rules};
 use crate::async_cmd::{self, Command};
 use crate::fs::{Links, open_regular, read_regular};
 use crate::git::RepoLayout;

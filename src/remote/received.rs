@@ -12,7 +12,7 @@ use crate::engine::travel::{self, PublicText};
 use crate::error::Error;
 use crate::events::Event;
 use crate::names::Oid;
-use crate::state::{Phase, State};
+use crate::state::{Phase, State, from_elsewhere};
 
 /// The files of a state, with the most bytes that they can have.
 const FILES: [(&str, u64); 4] = [
@@ -70,7 +70,7 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     let record = &there.record;
     let change = &record.change;
     let text = String::from_utf8(state).map_err(|_| wrong("its state.toml is no text"))?;
-    let state = State::parse(&text).map_err(|why| wrong(&why))?;
+    let state = from_elsewhere(&text).map_err(|why| wrong(&why))?;
     check_state(change, &state).map_err(wrong)?;
     if state.checkpoint != record.checkpoint || state.progress.phase != record.phase {
         return Err(wrong("its message and its state.toml say different things"));

@@ -9,7 +9,6 @@ mod store;
 mod strategy;
 
 use std::fmt;
-use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -26,7 +25,7 @@ pub use intent::{
 };
 pub use linked::Linked;
 pub use noted::Noted;
-pub use store::{Lock, StateError, Store, changes};
+pub use store::{Lock, StateError, Store, changes, from_elsewhere};
 
 /// The highest version that this program reads; files with a higher one are refused.
 pub const VERSION: u32 = 2;
@@ -356,14 +355,6 @@ pub struct State {
 }
 
 impl State {
-    /// Reads the text of a state that another machine wrote.
-    ///
-    /// # Errors
-    /// The reason why it is none, or none that this program knows.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        store::parse(text, Path::new("state.toml")).map_err(|error| error.to_string())
-    }
-
     /// Returns whether this is a state of the same loop. Two that begin in the same second can have the same first commit.
     #[must_use]
     pub fn is_same_loop(&self, other: &Self) -> bool {

@@ -460,7 +460,15 @@ struct VersionOnly {
     version: u32,
 }
 
-pub(super) fn parse(text: &str, path: &Path) -> Result<State, StateError> {
+/// Reads the text of a state that another machine wrote.
+///
+/// # Errors
+/// The reason why it is none, or none that this program knows.
+pub fn from_elsewhere(text: &str) -> Result<State, String> {
+    parse(text, Path::new("state.toml")).map_err(|error| error.to_string())
+}
+
+fn parse(text: &str, path: &Path) -> Result<State, StateError> {
     let damaged = |error: toml::de::Error| StateError::Damaged {
         path: path.to_owned(),
         why: error.to_string().trim().to_owned(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
-use super::Notes;
+use super::notes::Notes;
 use crate::agent::Agent;
 use crate::agent::presets::{self, Preset};
 use crate::async_cmd::{self, find_program};

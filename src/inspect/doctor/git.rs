@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::Notes;
 use super::agents::version_of;
+use super::notes::Notes;
 
 /// The oldest git with all required features (`merge-tree --write-tree`).
 const OLDEST: (u32, u32) = (2, 38);

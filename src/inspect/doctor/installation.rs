@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::Notes;
+use super::notes::Notes;
 use crate::install::manual::search;
 
 /// The files installed with the program.

@@ -7,6 +7,7 @@
 mod agents;
 mod git;
 mod installation;
+mod notes;
 mod repository;
 
 use std::path::Path;
@@ -17,10 +18,12 @@ use crate::error::Error;
 use crate::git::Git;
 use crate::inspect::stories::ChosenAgent;
 use crate::settings::Configuration;
+use notes::Notes;
 
 pub use agents::KnownAgent;
 pub use git::{Feature, Versions, versions};
 pub use installation::{Completion, Installation};
+pub use notes::Problem;
 pub use repository::{FoundChange, FoundLoop, Repository};
 
 /// The findings: `git ralph doctor --json`.
@@ -42,38 +45,6 @@ pub struct Examination {
     pub problems: Vec<Problem>,
     /// Possible improvements, which prevent nothing from working.
     pub advice: Vec<Problem>,
-}
-
-/// Something that has to be repaired, or could be improved.
-#[derive(Clone, Debug, Serialize)]
-pub struct Problem {
-    /// The description of the problem.
-    pub message: String,
-    /// The command to type.
-    pub hint: String,
-}
-
-/// The problems and advice collected so far.
-#[derive(Default)]
-struct Notes {
-    problems: Vec<Problem>,
-    advice: Vec<Problem>,
-}
-
-impl Notes {
-    fn problem(&mut self, message: impl Into<String>, hint: impl Into<String>) {
-        self.problems.push(Problem {
-            message: message.into(),
-            hint: hint.into(),
-        });
-    }
-
-    fn advice(&mut self, message: impl Into<String>, hint: impl Into<String>) {
-        self.advice.push(Problem {
-            message: message.into(),
-            hint: hint.into(),
-        });
-    }
 }
 
 /// Examines everything.

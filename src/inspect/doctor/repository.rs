@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::Notes;
+use super::notes::Notes;
 use crate::engine::outdated;
 use crate::engine::stories::progress_of;
 use crate::engine::story_source::wanted;

@@ -133,20 +133,19 @@ fn without_passed_on(text: &str) -> (Vec<Vec<String>>, String) {
     (named, rest)
 }
 
-/// Returns the paths below a module that it imports by the name of a file below it.
+/// Returns the files below a module that it names.
 fn children_in(text: &str, path: &[String], texts: &BTreeMap<Vec<String>, String>) -> Vec<Vec<String>> {
-    let uses = text
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("use "));
-    let mut found = Vec::new();
-    for used in uses {
-        let mut named = Vec::new();
-        spread(used, Vec::new(), &mut named);
-        let is_child = |named: &Vec<String>| texts.contains_key(&[path, &named[..1]].concat());
-        let named = named.into_iter().filter(is_child);
-        found.extend(named.map(|named| [&["self".to_owned()], named.as_slice()].concat()));
-    }
-    found
+    let is_child = |other: &&Vec<String>| other.len() == path.len() + 1 && other.starts_with(path);
+    let names = texts.keys().filter(is_child).filter_map(|child| child.last());
+    let is_named = |name: &&String| {
+        let named = format!("{name}::");
+        let is_part = |before: &str| before.ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c));
+        text.match_indices(&named).any(|(at, _)| !is_part(&text[..at]))
+    };
+    names
+        .filter(is_named)
+        .map(|name| vec!["self".to_owned(), name.clone()])
+        .collect()
 }
 
 /// Returns the file in which a path is defined: names that a module passes on are followed.

@@ -1,0 +1,34 @@
+//! One attempt: `git ralph next` and `git ralph retry`.
+
+use super::setup::{open_loop, step_exit, step_settings, tell_fixed};
+use crate::cli;
+use crate::engine::{self, AttemptOptions, Step, StepEnd, refuse_inside_attempt};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::inspect::next_steps::Driver;
+use crate::inspect::status::Status;
+use crate::ui::{self, Narrator, Screen};
+
+/// Makes one attempt, and returns its exit code.
+pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
+    refuse_inside_attempt()?;
+    let mut narrator = Narrator::new(screen);
+    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    tell_fixed(&mut open);
+    let options = AttemptOptions {
+        settings: step_settings(&open, &args.settings),
+        agent: args.agent,
+        started: 0,
+        force: args.force,
+    };
+    let end = engine::attempt(&mut open, step, &options).await?;
+    if let StepEnd::Limited(limit) = &end {
+        open.tell(format!("stopped at a limit: {limit}"));
+    }
+    let status = Status::remembered(&open.state);
+    // The commands that show something were listed with the failure.
+    let mut next = status.next_steps(Driver::Steps);
+    next.retain(|step| !step.only_shows);
+    screen.say(&ui::summary::next(&next));
+    Ok(step_exit(&open, end))
+}

@@ -1,0 +1,33 @@
+//! The summary page of a CI job.
+
+use super::report;
+use crate::engine::Loop;
+use crate::report::{Redaction, Wanted};
+use crate::ui::report::{JOB_PAGE, Progress, markdown};
+use crate::ui::{Screen, github};
+
+/// Adds the loop's report to the summary page of the CI job, if there is one.
+pub(super) async fn summarise(open: &mut Loop<'_>) {
+    if !github::has_page() {
+        return;
+    }
+    let settings = &open.context.configuration.settings;
+    let wanted = Wanted {
+        redaction: Redaction::new(&settings.redact).unwrap_or_default(),
+        link: settings.link_commit.clone(),
+        ..Wanted::default()
+    };
+    let mut progress = Progress::new(Screen {
+        quiet: true,
+        ..Screen::default()
+    });
+    let made = report::report_of(&open.context, &open.state, &wanted, &mut progress).await;
+    let why = match made {
+        Ok(report) => match github::summarise(&markdown(&[report], JOB_PAGE)) {
+            Ok(()) => return,
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    open.tell(format!("cannot write the summary of the job: {why}"));
+}

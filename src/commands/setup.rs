@@ -1,0 +1,149 @@
+//! What several verbs begin and end with: the repository, the loop, its settings, and the exit code of a step.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::cli;
+use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::{self, Context, Loop, StepEnd};
+use crate::error::Error;
+use crate::events::{Event, What};
+use crate::exit::Exit;
+use crate::names::Change;
+use crate::settings::{Options, Settings, Strategy};
+use crate::stories::from_directory;
+use crate::ui::{self, Narrator};
+
+/// Returns the current directory.
+pub(super) fn here() -> Result<PathBuf, Error> {
+    env::current_dir().or_else(|source| {
+        // An attempt may have deleted the shell's current directory.
+        let named = env::var_os("PWD").map(PathBuf::from);
+        let above = named.as_deref().into_iter().flat_map(Path::ancestors);
+        let there = above.filter(|dir| dir.is_absolute()).find(|dir| dir.is_dir());
+        there.map(Path::to_owned).ok_or(Error::System {
+            what: "find the current directory",
+            source,
+        })
+    })
+}
+
+/// Opens the repository around the current directory.
+pub(super) async fn context(narrator: &mut Narrator) -> Result<Context<'_>, Error> {
+    let screen = narrator.screen();
+    let context = Context::open(&here()?, narrator).await?;
+    screen.settle_colours(context.configuration.colour);
+    Ok(context)
+}
+
+/// Finds the change of a command; errors from here on are about it.
+pub(super) fn resolve(context: &Context<'_>, name: Option<&str>) -> Result<Change, Error> {
+    let change = context.resolve_change(name)?;
+    ui::set_subject(&change);
+    Ok(change)
+}
+
+/// Opens the loop of a step.
+pub(super) async fn open_loop<'o>(
+    narrator: &'o mut Narrator,
+    change: Option<&str>,
+) -> Result<Loop<'o>, Error> {
+    let context = context(narrator).await?;
+    let change = resolve(&context, change)?;
+    engine::open(context, &change).await
+}
+
+/// Returns the settings for this command on an existing loop.
+pub(super) fn step_settings(open: &Loop<'_>, typed: &cli::Settings) -> Settings {
+    let mut settings = open.settings();
+    Options::from(typed).apply(&mut settings);
+    settings
+}
+
+/// Uses a list that is named on the command line, relative to the current directory.
+pub(super) fn put_stories_in(
+    settings: &mut Settings,
+    context: &Context<'_>,
+    given: &cli::StoriesFrom,
+) -> Result<(), Error> {
+    if let Some(path) = &given.path {
+        settings.stories = Some(from_directory(&context.repo.top, &context.below_top, path)?);
+    }
+    if let Some(adapter) = &given.adapter {
+        settings.adapter = Some(adapter.clone());
+    }
+    Ok(())
+}
+
+/// Returns the exit code of a step. A signal during the completion of a step did not interrupt it, but ends the
+/// command.
+pub(super) fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
+    match (end, open.context.stop.signal()) {
+        (StepEnd::Interrupted(signal), _) | (_, Some(signal)) => Exit::Signal(signal),
+        (StepEnd::Checkpointed, None) => Exit::Done,
+        (StepEnd::Failed { retries_left: true }, None) => Exit::RetriesLeft,
+        (StepEnd::Failed { retries_left: false }, None) => Exit::RetriesSpent,
+        (StepEnd::Limited(_) | StepEnd::Asked, None) => Exit::Limit,
+    }
+}
+
+/// Splits words into the change and the rest: a first word that names a loop, or the first of two, is the change.
+pub(super) fn change_and_word(
+    context: &Context<'_>,
+    words: &[String],
+) -> Result<(Change, Option<String>), Error> {
+    match words {
+        [] => Ok((resolve(context, None)?, None)),
+        [word] => match resolve(context, Some(word)) {
+            Ok(change) => Ok((change, None)),
+            // Without a loop, the missing loop is the error to report.
+            Err(unknown) => match resolve(context, None) {
+                Ok(change) => Ok((change, Some(word.clone()))),
+                Err(_) => Err(unknown),
+            },
+        },
+        [change, word, ..] => Ok((resolve(context, Some(change))?, Some(word.clone()))),
+    }
+}
+
+/// Splits `<story>@<number>`; a word without a number is a story.
+pub(super) fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
+    match word.rsplit_once('@') {
+        None => Ok((word.to_owned(), None)),
+        Some((story, number)) => match number.parse() {
+            Ok(number) if !story.is_empty() => Ok((story.to_owned(), Some(number))),
+            _ => Err(OpenRefusal::NoAttempt(word.to_owned()).into()),
+        },
+    }
+}
+
+/// Reports settings of `git -c` that an active loop does not follow: it keeps the list that it began with.
+pub(super) fn tell_fixed(open: &mut Loop<'_>) {
+    for key in ["ralph.adapter", "ralph.stories"] {
+        if open.context.configuration.given(key).is_some() {
+            open.tell(format!(
+                "{key} has no effect on an active loop: it keeps the story list that it began with"
+            ));
+        }
+    }
+}
+
+/// Reports that an active loop keeps its strategy.
+pub(super) fn tell_strategy(open: &mut Loop<'_>, typed: Option<Strategy>) {
+    let kept = open.state.strategy;
+    if typed.is_some_and(|typed| typed != kept) {
+        open.tell(format!(
+            "--strategy has no effect on an active loop: it keeps the strategy {}",
+            kept.name()
+        ));
+    }
+}
+
+/// Reports settings that have no effect.
+pub(super) fn tell_ignored(context: &mut Context<'_>, change: &Change) {
+    for message in context.configuration.ignored.clone() {
+        context
+            .observer
+            .event(&Event::now(change.as_str(), What::Notice { message }));
+    }
+}

@@ -1,0 +1,29 @@
+//! The state that a guard keeps, and the place of its hooks.
+
+use std::path::Path;
+
+use crate::names::Oid;
+
+/// Directory of the hooks, below the loop's directory; it exists only during an attempt.
+pub(super) const HOOKS: &str = "hooks";
+
+/// The state at the beginning of an attempt, as far as the guard needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rail<'a> {
+    /// The loop's own directory.
+    pub dir: &'a Path,
+    /// The git directory of the loop's work tree.
+    pub git_dir: &'a Path,
+    /// The git directory that all work trees share.
+    pub common_dir: &'a Path,
+    /// The directory of the user's own hooks; `None` if only git can find it.
+    pub users_hooks: Option<&'a Path>,
+    /// The checkpoint that the loop's branch must keep.
+    pub checkpoint: &'a Oid,
+    /// True if the loop has no branch of its own: nothing is committed during an attempt.
+    pub in_place: bool,
+    /// The full names of the existing branches.
+    pub branches: &'a [&'a str],
+    /// The entries of the stash.
+    pub stashes: &'a [Oid],
+}
