@@ -2,7 +2,7 @@
 
 use super::ground::{Ground, Records};
 use super::known::Known;
-use super::outcome::{Closing, Outcome};
+use super::outcome::{Closing, HeadOn, Outcome};
 use super::refs::Refs;
 use crate::engine::Loop;
 use crate::engine::position::Position;
@@ -33,7 +33,7 @@ struct End {
     /// The tip of the loop, which goes if it still is there; `None` if it stays.
     tip: Option<Oid>,
     /// The branch of HEAD, for advice on what was not committed before the loop.
-    advise_on: Option<Option<String>>,
+    advise_on: Option<HeadOn>,
     ground: Ground,
 }
 
@@ -59,7 +59,7 @@ impl Transition {
                 how: Ending::Keep,
                 finished: plan.finished,
                 tip: None,
-                advise_on: Some(plan.head),
+                advise_on: Some(HeadOn(plan.head)),
                 ground: Ground::Same,
             },
             Intent::Close(plan) => End {

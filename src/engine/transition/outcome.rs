@@ -37,13 +37,17 @@ pub(super) struct Closing {
     /// The deletion of the loop's tip, if it goes last.
     pub delete: Option<Update>,
     /// The branch of HEAD, if what was not committed before the loop has to be told.
-    pub advise_on: Option<Option<String>>,
+    pub advise_on: Option<HeadOn>,
 }
+
+/// The branch of HEAD; `None` if it is detached.
+#[derive(Clone)]
+pub(super) struct HeadOn(pub Option<String>);
 
 /// What there is to tell of a step that is made.
 pub(super) struct Told {
     events: Vec<What>,
-    advise_on: Option<Option<String>>,
+    advise_on: Option<HeadOn>,
 }
 
 impl Outcome {
@@ -77,7 +81,7 @@ impl Told {
     /// If git cannot say what the advice is about.
     pub async fn events(self, open: &Loop<'_>) -> Result<Vec<What>, Error> {
         let mut events = self.events;
-        if let Some(on) = self.advise_on {
+        if let Some(HeadOn(on)) = self.advise_on {
             let advice = uncommitted_before(open, on.as_deref().map(short_branch)).await?;
             events.extend(advice.map(|message| What::Notice { message }));
         }
