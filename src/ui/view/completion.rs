@@ -98,12 +98,13 @@ pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
     let mut waiting = None;
     let mut shown = None;
     loop {
-        screen.draw(|frame| page.draw(waiting, frame.area(), frame.buffer_mut()))?;
         if shown != Some(waiting) {
-            // Whatever came together with the letter was typed without a look at what it would do.
+            // Whatever came together with the letter was typed without a look at what it would do. What comes after the
+            // screen has changed is an answer to it.
             terminal::discard_typed()?;
             shown = Some(waiting);
         }
+        screen.draw(|frame| page.draw(waiting, frame.area(), frame.buffer_mut()))?;
         if is_closed() {
             return Ok(Choice::Quit);
         }
