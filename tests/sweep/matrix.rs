@@ -16,6 +16,7 @@ use self::in_place::Place;
 use self::misdeeds::{CLOSING, LIMITS, MISDEEDS, Misdeed};
 use self::states::{STATES, State};
 use crate::support::print::files;
+use crate::support::sandbox::PROGRAM;
 use crate::support::{CHANGE, Cmd, Print, Sandbox};
 use crate::{nothing_of, stride};
 
@@ -78,6 +79,7 @@ macro_rules! states {
 states! {
     clean mixed links crlf modes hooks names detached unborn subdirectory linked_worktree lossy_filter
     flagged sparse nested ignored_only special_files split_index many_files lying_monitor stale_settings environment no_identity
+    attributes_at_home strict_umask shared_umask modules
 }
 
 #[test]
@@ -130,7 +132,12 @@ impl Case {
         let outside = sandbox.outside("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("lib.txt"), "outside\n").unwrap();
-        let script = format!("set -e\n{}\n{}", states::COMMON, state.script);
+        let script = format!(
+            "set -e\numask {}\n{}\n{}",
+            state.umask,
+            states::COMMON,
+            state.script
+        );
         sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
         Self {
             sandbox,
@@ -143,9 +150,12 @@ impl Case {
     fn ralph(&self, args: &[&str]) -> Cmd {
         let top = &self.sandbox.top;
         let dir = top.join(self.state.dir);
+        let script = format!("umask {}; exec \"$@\"", self.state.umask);
         let mut cmd = self
             .sandbox
-            .direct(args)
+            .cmd("sh")
+            .args(["-c", &script, "sh", PROGRAM])
+            .args(args)
             .dir(if dir.is_dir() { &dir } else { top });
         for (name, value) in self.state.env {
             cmd = cmd.env(name, value);

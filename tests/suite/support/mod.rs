@@ -9,7 +9,7 @@ pub mod copy;
 pub mod document;
 pub mod print;
 pub mod remote;
-mod sandbox;
+pub mod sandbox;
 pub mod temporary;
 mod unprivileged;
 

@@ -143,4 +143,5 @@ macro_rules! states {
 states! {
     clean mixed links crlf modes hooks names detached subdirectory linked_worktree lossy_filter
     flagged sparse nested ignored_only special_files split_index many_files lying_monitor stale_settings environment no_identity
+    attributes_at_home strict_umask shared_umask modules
 }

@@ -8,6 +8,8 @@ pub struct State {
     pub script: &'static str,
     /// Where the commands are typed, below the top.
     pub dir: &'static str,
+    /// The umask of every command.
+    pub umask: &'static str,
     /// What the environment holds besides.
     pub env: &'static [(&'static str, &'static str)],
     /// Whether `git status` tells of differences that are none of the loop's.
@@ -29,6 +31,7 @@ const fn state(name: &'static str, script: &'static str) -> State {
         name,
         script,
         dir: "",
+        umask: "022",
         env: &[],
         status_differs: false,
     }
@@ -141,5 +144,26 @@ pub const STATES: &[State] = &[
     state(
         "no_identity",
         "git config --unset user.name; git config --unset user.email; git config user.useConfigOnly true; echo w >>src/f1",
+    ),
+    state(
+        "attributes_at_home",
+        r"git config filter.strip.clean 'sed /^output/d'; mkdir -p $XDG_CONFIG_HOME/git
+         echo '*.nb filter=strip' >$XDG_CONFIG_HOME/git/attributes
+         printf 'code\noutput 8 hours\n' >tracked.nb; git add -A; git commit -qm notebook
+         printf 'code\noutput 9 hours\n' >tracked.nb; printf 'code\noutput 2\n' >untracked.nb",
+    ),
+    State {
+        umask: "077",
+        ..state("strict_umask", "echo w >>src/f1; chmod 644 src/f2; echo u >untracked; mkdir -p empty")
+    },
+    State {
+        umask: "002",
+        ..state("shared_umask", "echo w >>src/f1; chmod 600 src/f2; echo u >untracked; chmod 664 src/f3")
+    },
+    state(
+        "modules",
+        "git init -q ../module; cd ../module; git config user.name m; git config user.email m@example.org; echo 1 >m; git add m; git commit -qm m; echo 2 >m; git commit -qam m2
+         cd ../repo; git -c protocol.file.allow=always submodule --quiet add ../module part 2>/dev/null
+         git commit -qm module; git -C part checkout -q HEAD~1; echo w >>src/f1",
     ),
 ];
