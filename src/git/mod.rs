@@ -45,7 +45,7 @@ pub use filters::Filters;
 pub use foreign::{Kind, TopFile};
 pub use hooks::Hooks;
 pub use identity::{Identities, Signers};
-pub use layout::{LayoutHead, RepoLayout, git_directories};
+pub use layout::{LayoutHead, RepoLayout, git_directories, path_in};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
 pub use objects::StagedEntry;
 pub use operations::{clear_operations, operations_in_progress};

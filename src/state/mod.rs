@@ -4,6 +4,7 @@
 mod agent_session;
 mod intent;
 mod linked;
+mod moved;
 pub mod noted;
 mod store;
 mod strategy;

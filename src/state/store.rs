@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::{Pid, Uid, User, geteuid};
 
-use super::{State, VERSION};
+use super::{State, VERSION, moved};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
@@ -287,7 +287,11 @@ impl Store {
             }
             Err(source) => return Err(file_error("read", &path, source).into()),
         };
-        parse(&text, &path).map(Some)
+        let mut state = parse(&text, &path)?;
+        if let Some(common_dir) = self.root.parent() {
+            moved::follow(&mut state, common_dir);
+        }
+        Ok(Some(state))
     }
 
     /// Reads the state of a live loop; recognises a closed one by one line of its file, without parsing the rest.

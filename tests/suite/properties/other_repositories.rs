@@ -48,3 +48,31 @@ fn a_linked_work_tree_that_an_attempt_removed_is_named() {
     let again = sandbox.step("retry", &sandbox.failing("true")).exits(3);
     assert!(!again.stderr.contains("linked work tree"), "{}", again.stderr);
 }
+
+#[test]
+fn a_loop_goes_on_where_its_work_tree_was_moved() {
+    for strategy in ["branch", "stash"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.configure("ralph.strategy", strategy);
+        sandbox.start();
+        sandbox
+            .step("next", &sandbox.completing("echo one >one"))
+            .exits(0);
+        let moved = sandbox.outside("moved");
+        fs::rename(&sandbox.top, &moved).unwrap();
+        // Another repository in the old place is none of the loop's.
+        fs::create_dir(&sandbox.top).unwrap();
+        sandbox.git(&["init", "-q"]);
+        sandbox.top = moved;
+        let status = sandbox.ralph(&["status"]).exits(0).stdout;
+        assert!(!status.contains("cd "), "{status}");
+        // A second loop in the same work tree is still refused.
+        sandbox
+            .ralph(&["start", "other", "--stories", "README.md"])
+            .exits(1);
+        sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+        assert!(!sandbox.top.join("x").exists());
+        sandbox.ralph(&["abort"]).exits(0);
+        assert!(!sandbox.top.join("one").exists());
+    }
+}
