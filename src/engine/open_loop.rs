@@ -1,6 +1,7 @@
 //! An open loop: its state, its lock, its events, and the known facts of the repository. The operations on it are in
 //! `steps` and `attempt`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Context;
@@ -13,7 +14,7 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::events::{Event, Notices, Observer, What};
-use crate::fs::{Durability, append_private};
+use crate::fs::{Below, Durability};
 use crate::git::worktree::{Count, Reading};
 use crate::git::{DiffSize, Head, operations_in_progress};
 use crate::names::{Change, ref_component};
@@ -353,7 +354,7 @@ impl Recorder<'_> {
     /// Records an event and shows it.
     pub fn emit(&mut self, what: What) {
         let event = Event::now(self.change.as_str(), what);
-        if let Err(error) = append_private(&self.dir.join("events.jsonl"), &event.line()) {
+        if let Err(error) = append(self.dir, &event.line()) {
             tracing::warn!("cannot record an event: {error}");
         }
         self.observer.event(&event);
@@ -361,6 +362,12 @@ impl Recorder<'_> {
             self.due.push(event);
         }
     }
+}
+
+/// Appends to the events of the loop in `dir`; a link in the place of `dir`, or above it in git's directory, leads nowhere.
+fn append(dir: &Path, line: &str) -> io::Result<()> {
+    let git_dir = dir.ancestors().nth(2).unwrap_or(dir);
+    Below::new(git_dir).append(&dir.join("events.jsonl"), line.as_bytes())
 }
 
 impl Notices for Recorder<'_> {

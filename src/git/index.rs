@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,7 @@ use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
-use crate::fs::{Links, file_error, open_regular};
+use crate::fs::{Links, file_error, open_regular, replace_file};
 use crate::names::Oid;
 
 /// Time to wait for another git that holds the index.
@@ -34,25 +34,14 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
     let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
     let mut source = open_regular(from, Links::Followed, OpenOptions::new().read(true))
         .map_err(|e| file_error("read", from, e))?;
-    let mut copy = OpenOptions::new();
-    let copy = copy
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(metadata.permissions().mode());
-    let mut copy = copy.open(to).map_err(|e| file_error("copy", from, e))?;
-    io::copy(&mut source, &mut copy).map_err(|e| file_error("copy", from, e))?;
-    let mode = metadata.permissions().mode();
-    if mode & 0o600 != 0o600 {
-        // Git replaces its index and does not need write permission on it; we write into the copy.
-        fs::set_permissions(to, fs::Permissions::from_mode(mode | 0o600))
-            .map_err(|e| file_error("write", to, e))?;
-    }
-    OpenOptions::new()
-        .write(true)
-        .open(to)
-        .and_then(|copy| copy.set_modified(modified))
-        .map_err(|e| file_error("write", to, e))?;
+    // Git replaces its index and does not need write permission on it; we write into copies.
+    let mode = metadata.permissions().mode() | 0o600;
+    // What is at `to` may also be a file outside: it is replaced, not written.
+    replace_file(to, |copy| {
+        io::copy(&mut source, copy)?;
+        copy.set_permissions(fs::Permissions::from_mode(mode))?;
+        copy.set_modified(modified)
+    })?;
     Ok(true)
 }
 

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::hooks::OWN_DIRECTORY;
 use super::layout::RepoLayout;
-use crate::fs::{Durability, FileError, file_error, remove_dir, write_atomically};
+use crate::fs::{Below, Durability, FileError, file_error, remove_dir};
 
 /// The content of those files of one repository at one moment, by path. A symlink is stored as its target's name:
 /// nothing behind a link is read, written or removed.
@@ -97,7 +97,7 @@ impl OwnFiles {
         remove_dir(&new)?;
         fs::create_dir_all(&new).map_err(|error| file_error("make", &new, error))?;
         for (name, entry) in &self.0 {
-            put(&new.join(name), entry)?;
+            put(&Below::new(&new), name, entry)?;
         }
         fs::rename(&new, copy).map_err(|error| file_error("rename", &new, error))
     }
@@ -139,14 +139,14 @@ impl OwnFiles {
     }
 
     /// Restores the repository's files to this state, except those of these names; replaced files go to `trash`, a
-    /// directory of its own. Returns the files that differed.
+    /// directory of its own below `door`. Returns the files that differed.
     ///
     /// # Errors
     /// If a file cannot be read, moved or written.
     pub fn restore(
         &self,
         layout: &RepoLayout,
-        trash: &Path,
+        (door, trash): (&Below, &Path),
         except: &BTreeSet<PathBuf>,
     ) -> Result<Vec<PutBack>, GitError> {
         let now = Self::read(layout)?;
@@ -162,25 +162,26 @@ impl OwnFiles {
             if was == is || (was.is_none() && !is_ever_ours(name, is)) || except.contains(name) {
                 continue;
             }
-            let path = in_repository(layout, name);
+            let (here, path) = (place_of(layout, name), in_repository(layout, name));
             let away = trash.join(name);
             match is {
                 Some(Entry::Directory | Entry::Other) => {
-                    rename(&path, &away)?;
+                    here.rename(&path, door, &away)
+                        .map_err(|error| file_error("move to the trash", &path, error))?;
                     moved.push(name);
                 }
                 // A rename replaces the file: git never sees the repository without its configuration.
-                Some(is) => put(&away, is)?,
+                Some(is) => put(door, &away, is)?,
                 None => {}
             }
             match (was, is) {
-                (Some(was @ (Entry::File { .. } | Entry::Link(_))), _) => put(&path, was)?,
+                (Some(was @ (Entry::File { .. } | Entry::Link(_))), _) => put(&here, &path, was)?,
                 (was, is) => {
                     if matches!(is, Some(Entry::File { .. } | Entry::Link(_))) {
-                        fs::remove_file(&path).map_err(|error| file_error("remove", &path, error))?;
+                        here.remove_file(&path)?;
                     }
                     if let Some(was) = was {
-                        put(&path, was)?;
+                        put(&here, &path, was)?;
                     }
                 }
             }
@@ -256,26 +257,24 @@ fn in_repository(layout: &RepoLayout, name: &Path) -> PathBuf {
     }
 }
 
-fn put(path: &Path, entry: &Entry) -> Result<(), FileError> {
-    let error = |error| file_error("write", path, error);
-    let dir = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir).map_err(error)?;
+/// Returns the git directory that a file of this name is in.
+fn place_of(layout: &RepoLayout, name: &Path) -> Below {
+    Below::new(if name.starts_with(PLACES[0]) {
+        &layout.common_dir
+    } else {
+        &layout.git_dir
+    })
+}
+
+fn put(door: &Below, path: &Path, entry: &Entry) -> Result<(), FileError> {
+    if let Some(dir) = path.parent() {
+        door.make_dir(dir, 0o777)?;
+    }
     match entry {
-        Entry::File { mode, bytes } => write_atomically(path, bytes, *mode, Durability::Atomic),
-        Entry::Link(target) => {
-            if path.symlink_metadata().is_ok() {
-                fs::remove_file(path).map_err(error)?;
-            }
-            symlink(target, path).map_err(error)
-        }
-        Entry::Directory => fs::create_dir_all(path).map_err(error),
+        Entry::File { mode, bytes } => door.write(path, bytes, *mode, Durability::Atomic),
+        Entry::Link(target) => door.link(target, path),
+        Entry::Directory => door.make_dir(path, 0o777),
         // Git cannot have used such a thing.
         Entry::Other => Ok(()),
     }
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
-    let error = |error| file_error("move to the trash", from, error);
-    fs::create_dir_all(to.parent().unwrap_or(Path::new("."))).map_err(error)?;
-    fs::rename(from, to).map_err(error)
 }

@@ -5,14 +5,13 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::touched;
-use crate::fs::file_error;
+use crate::fs::Below;
 use crate::names::Oid;
 
 impl Repo {
@@ -143,15 +142,11 @@ impl Repo {
     /// If the file cannot be removed.
     pub fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
         let file = self.top.join(OsStr::from_bytes(path));
-        match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(file_error("remove", &file, error).into());
-            }
-            _ => {}
-        }
+        let below = Below::new(&self.top);
+        below.remove_file(&file)?;
         for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {
             // Stops at the first directory that holds something else.
-            if fs::remove_dir(dir).is_err() {
+            if below.remove_empty_dir(dir).is_err() {
                 break;
             }
         }

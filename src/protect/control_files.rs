@@ -71,9 +71,11 @@ impl ControlFiles {
     ) -> Result<Vec<PutBack>, ProtectError> {
         let unproven = self.unproven(site).await?;
         let names = unproven.iter().map(|runs| runs.name.clone()).collect();
-        let differed = self
-            .files
-            .restore(&site.repo.layout(), &free_name(trash), &names)?;
+        let differed = self.files.restore(
+            &site.repo.layout(),
+            (&site.door(trash), &free_name(trash)),
+            &names,
+        )?;
         for PutBack { path, instead } in &differed {
             let path = path.display();
             // A person or an editor may have written the file as well.
@@ -188,7 +190,7 @@ pub(super) async fn mend_index(
         return Ok(());
     }
     if !real.is_file() {
-        set_aside(&real, &site.trash().join("damaged"))?;
+        set_aside(site, &real, &site.trash().join("damaged"))?;
     }
     if site.repo.is_intact(&saved) {
         site.repo.install_index(&saved).await?;

@@ -14,7 +14,7 @@ use super::moment::Moment;
 use super::records::make_room;
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Durability, copy_file, file_error, remove_dir, write_atomically};
+use crate::fs::{Below, Durability, copy_file, file_error, remove_dir};
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
@@ -135,15 +135,19 @@ impl ExactBytes {
 
     /// Restores the kept bytes of those of `paths` that differ; returns the paths that it wrote.
     pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let mut written = Vec::new();
+        let (mut written, below) = (Vec::new(), Below::new(top));
         if !self.kept.exists() {
             return Ok(written);
         }
         for path in paths {
             let name = OsStr::from_bytes(path);
             let (file, kept) = (top.join(name), self.kept.join(name));
-            if is_regular(top, path) && kept.is_file() && fs::read(&file).ok() != fs::read(&kept).ok() {
-                copy_file(&kept, &file)?;
+            if below.exists(&file)
+                && is_regular(top, path)
+                && kept.is_file()
+                && fs::read(&file).ok() != fs::read(&kept).ok()
+            {
+                below.copy(&kept, &file)?;
                 // A build must notice the change.
                 let _ = File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
                 written.push(path.clone());
@@ -161,6 +165,7 @@ impl ExactBytes {
         paths: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, mut written) = (site.repo, Vec::new());
+        let below = Below::new(&repo.top);
         let file = repo.read_index(index).unwrap_or_default();
         if paths.is_empty() || !may_convert(site, index, &file).await? {
             return Ok(written);
@@ -171,13 +176,13 @@ impl ExactBytes {
         for path in unkept {
             let name = OsStr::from_bytes(&path);
             let (file, smudged) = (repo.top.join(name), self.scratch.join(name));
-            if smudged.is_file() && fs::read(&file).ok() != fs::read(&smudged).ok() {
+            if smudged.is_file() && below.is_free(&file) && fs::read(&file).ok() != fs::read(&smudged).ok() {
                 // The file gets the present time: a build must notice the change.
                 let bytes = fs::read(&smudged).map_err(|error| file_error("read", &smudged, error))?;
                 let mode = file
                     .metadata()
                     .map_or(0o644, |found| found.permissions().mode() & 0o777);
-                write_atomically(&file, &bytes, mode, Durability::Atomic)?;
+                below.write(&file, &bytes, mode, Durability::Atomic)?;
                 written.push(path);
             }
         }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::moment::Moment;
 use super::records::{IGNORES_MODES, MODES, Records};
 use super::stat_changes::directories;
-use crate::fs::{FileError, file_error, umask_now};
+use crate::fs::{Below, FileError, umask_now};
 use crate::paths::is_of_work_tree;
 
 /// Permissions by path; for files including the set-id and sticky bits.
@@ -38,7 +38,7 @@ impl Records {
             return Ok(());
         }
         let odd = self.modes(moment)?;
-        let usual = self.usual();
+        let (usual, below) = (self.usual(), Below::new(&self.top));
         // A path with unusual permissions may have lost them without being touched otherwise.
         let unusual = odd.keys().map(Vec::as_slice);
         let touched = touched.iter().map(Vec::as_slice);
@@ -47,12 +47,8 @@ impl Records {
             let Ok(metadata) = file.symlink_metadata() else {
                 continue;
             };
-            // The attempt may have put a link in the place of a directory above.
-            if !self.has_only_directories_above(path) {
-                continue;
-            }
             let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
-            set_mode(&file, wanted)?;
+            set_mode(&below, &file, wanted)?;
         }
         Ok(())
     }
@@ -153,14 +149,12 @@ pub(super) fn mode_of(metadata: &fs::Metadata) -> u32 {
     metadata.permissions().mode() & bits
 }
 
-/// Sets the permissions of a file, unless it has several hard links: another may belong to somebody else, or be outside
-/// the work tree.
-pub(super) fn set_mode(file: &Path, mode: u32) -> Result<(), FileError> {
+/// Sets the permissions of a file of the work tree, unless it is behind a link, or has several names.
+pub(super) fn set_mode(below: &Below, file: &Path, mode: u32) -> Result<(), FileError> {
     let Ok(found) = file.symlink_metadata() else {
         return Ok(());
     };
-    let is_shared = found.is_file() && found.nlink() > 1;
-    if found.is_symlink() || is_shared || mode_of(&found) == mode {
+    if mode_of(&found) == mode || !below.exists(file) {
         return Ok(());
     }
     let kept = if found.is_dir() {
@@ -168,6 +162,5 @@ pub(super) fn set_mode(file: &Path, mode: u32) -> Result<(), FileError> {
     } else {
         0
     };
-    fs::set_permissions(file, fs::Permissions::from_mode(mode | kept))
-        .map_err(|error| file_error("change the mode of", file, error))
+    below.set_mode(file, mode | kept)
 }

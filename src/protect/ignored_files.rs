@@ -17,7 +17,7 @@ use super::records::{Records, make_room};
 use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{FileError, copy_file, file_error, remove};
+use crate::fs::{Below, FileError, copy_file, file_error, remove};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
 
@@ -221,9 +221,10 @@ impl Records {
                 return Ok(());
             }
             if copy.is_symlink() {
-                copy_link(&copy, &to)?;
+                let link = fs::read_link(&copy).map_err(|error| file_error("read", &copy, error))?;
+                Below::new(&self.top).link(&link, &to)?;
             } else if copy.is_dir() {
-                fs::create_dir_all(&to).map_err(|error| file_error("make", &to, error))?;
+                Below::new(&self.top).make_dir(&to, 0o777)?;
             } else {
                 self.put_back_file(path, modes)?;
             }
@@ -242,14 +243,18 @@ impl Records {
             return Ok(());
         }
         if to.symlink_metadata().is_err() {
-            copy_file(&copy, &to)?;
+            Below::new(&self.top).copy(&copy, &to)?;
         }
         self.set_mode(path, modes)
     }
 
     fn set_mode(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
-        match modes.get(path).filter(|_| self.has_only_directories_above(path)) {
-            Some(mode) => set_mode(&self.top.join(OsStr::from_bytes(path)), *mode),
+        match modes.get(path) {
+            Some(mode) => set_mode(
+                &Below::new(&self.top),
+                &self.top.join(OsStr::from_bytes(path)),
+                *mode,
+            ),
             None => Ok(()),
         }
     }

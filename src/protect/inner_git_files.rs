@@ -111,10 +111,14 @@ impl Inner {
         let shown = String::from_utf8_lossy(&self.path);
         let trash = trash.join("inner").join(OsStr::from_bytes(&self.path));
         let layout = self.put_link_back(site, (who, &shown), &trash, notices)?;
-        let Some(layout) = layout.filter(|layout| layout.git_dir.is_dir()) else {
+        let Some(layout) = layout.filter(is_in_its_place) else {
             return Ok(Vec::new());
         };
-        let restore = || self.files.restore(&layout, &free_name(&trash), &BTreeSet::new());
+        let door = site.door(&trash);
+        let restore = || {
+            let place = free_name(&trash);
+            self.files.restore(&layout, (&door, &place), &BTreeSet::new())
+        };
         let differed = restore().or_else(|_| {
             make_accessible(&layout.git_dir);
             restore()
@@ -171,10 +175,10 @@ impl Inner {
         }
         // A new repository in the place of the old one, which is gone, gets the old configuration and hooks.
         if self.link == Link::None && path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            return Ok(Some(self.moved_to(path)));
+            return Ok(path.canonicalize().ok().map(|path| self.moved_to(path)));
         }
         let place = free_name(&trash.join("dot-git"));
-        move_away(&path, &place)?;
+        move_away(site, &path, &place)?;
         let is_back = self.link != Link::None;
         self.link
             .make(&path)
@@ -186,6 +190,12 @@ impl Inner {
         ));
         Ok(Some(self.layout.clone()))
     }
+}
+
+/// Returns whether the git directories are there: their paths had no links, and a link may lead anywhere.
+fn is_in_its_place(layout: &RepoLayout) -> bool {
+    let is_there = |dir: &Path| dir.is_dir() && dir.canonicalize().is_ok_and(|found| found == *dir);
+    is_there(&layout.git_dir) && is_there(&layout.common_dir)
 }
 
 /// Returns the git directories of the repository whose top is `dir`. Of a linked work tree of the repository itself, only

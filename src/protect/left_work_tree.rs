@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::trash::{free_name, move_away};
-use crate::fs::{FileError, file_error};
+use super::trash::{free_name, rename_or_copy};
+use crate::fs::{Below, FileError, file_error};
 
 /// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
 /// returns that directory if anything was moved. `ignored` are paths that are moved as a whole, directories with a final
@@ -54,9 +54,12 @@ pub(crate) fn put_unkept_away(
         return Ok(None);
     }
     let trash = free_name(wanted);
+    let beside = wanted.parent().unwrap_or(wanted);
     for path in going {
         let name = OsStr::from_bytes(&path);
-        move_away(&top.join(name), &trash.join(name))?;
+        let (from, to) = (top.join(name), trash.join(name));
+        rename_or_copy((&Below::new(top), &from), (&Below::new(beside), &to))
+            .map_err(|error| file_error("move to the trash", &from, error))?;
     }
     Ok(Some(trash))
 }

@@ -16,7 +16,7 @@ pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usiz
     let found = all(site, change);
     for other in found.iter().filter(|lock| !lock.is_file()) {
         // Git never makes such a lock.
-        set_aside(other, &site.trash().join("damaged"))?;
+        set_aside(site, other, &site.trash().join("damaged"))?;
     }
     Ok(locks::remove_stale(site.repo, &found).await?)
 }

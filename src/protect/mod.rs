@@ -57,7 +57,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
-use crate::fs::FileError;
+use crate::fs::{Below, FileError};
 use crate::git::worktree::WorkTreeError;
 use crate::git::{GitError, Repo};
 use crate::names::typed_path;
@@ -90,6 +90,13 @@ impl Site<'_> {
     /// Returns a file in the loop's own directory.
     pub fn file(self, name: &str) -> PathBuf {
         self.dir.join(name)
+    }
+
+    /// Returns the door to this path: from the directory of the repository that it is in, which is none of the agent's.
+    pub fn door(self, path: &Path) -> Below {
+        let dirs = [&self.repo.git_dir, &self.repo.common_dir, &self.repo.top];
+        let found = dirs.into_iter().find(|dir| path.starts_with(dir));
+        Below::new(found.map_or_else(|| path.parent().unwrap_or(path), PathBuf::as_path))
     }
 
     /// Returns the private index that a step works with.

@@ -57,7 +57,7 @@ impl OwnPosition<'_> {
             let Some(place) = self.place().filter(|_| self.in_attempt || was_here) else {
                 return Ok(false);
             };
-            set_aside(&head_file, trash)?;
+            set_aside(site, &head_file, trash)?;
             place.write(&head_file)?;
             notices.tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
             mended = true;
@@ -82,7 +82,7 @@ impl OwnPosition<'_> {
             {
                 at = logged;
             }
-            set_aside(&file, trash)?;
+            set_aside(site, &file, trash)?;
             notices.tell(format!(
                 "the branch {} was damaged; it is put back to {}",
                 short_branch(name),
@@ -117,10 +117,10 @@ async fn names_nothing(repo: &Repo, oid: &Oid) -> bool {
 }
 
 /// Moves an existing file to the trash.
-pub(super) fn set_aside(file: &Path, trash: &Path) -> Result<(), ProtectError> {
+pub(super) fn set_aside(site: Site<'_>, file: &Path, trash: &Path) -> Result<(), ProtectError> {
     if file.symlink_metadata().is_err() {
         return Ok(());
     }
     let name = file.file_name().map(PathBuf::from).unwrap_or_default();
-    Ok(move_away(file, &free_name(&trash.join(name)))?)
+    Ok(move_away(site, file, &free_name(&trash.join(name)))?)
 }

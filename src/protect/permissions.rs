@@ -11,7 +11,7 @@ use std::path::Path;
 use super::Site;
 use super::stat_changes::tracked_directories;
 use crate::events::Notices;
-use crate::fs::{give, lacks, umask_now};
+use crate::fs::{Below, give, lacks, umask_now};
 
 /// Paths that git has to write in a repository; if permissions are missing on one of them, all have to be checked.
 const GITS: &[&str] = &[
@@ -56,9 +56,10 @@ pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
 
 /// Makes every directory of the files that `index` tracks writable; their permissions are restored with the savepoint.
 pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
+    let below = Below::new(&site.repo.top);
     for dir in tracked_directories(site.repo, index) {
         let path = site.repo.top.join(OsStr::from_bytes(&dir));
-        if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        if below.is_dir(&path) {
             give(&path, 0o700);
         }
     }
@@ -77,9 +78,10 @@ pub(crate) fn with_permissions<T>(
             above.reverse();
             // Moving a directory also writes to it.
             for dir in above {
-                if dir.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                    give(dir, 0o700);
+                if !dir.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                    break;
                 }
+                give(dir, 0o700);
             }
             act()
         }

@@ -46,13 +46,13 @@ pub(super) fn clear(
         }
     }
     for path in found {
-        set_aside(&path, &site.trash().join("damaged"))?;
+        set_aside(site, &path, &site.trash().join("damaged"))?;
         notices.tell(format!("{} was no file; it is moved away", path.display()));
     }
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)));
         let from = repo.top.join(OsStr::from_bytes(&path));
-        move_away(&from, &place)?;
+        move_away(site, &from, &place)?;
         notices.tell(format!(
             "{} was no file; it is moved to {}",
             String::from_utf8_lossy(&path),

@@ -14,7 +14,7 @@ use super::Site;
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::stat_changes::parents;
-use crate::fs::{Durability, FileError, Links, file_error, read_regular, remove, write_atomically};
+use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular, remove, write_atomically};
 use crate::git::GitError;
 
 /// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
@@ -67,7 +67,7 @@ impl Records {
         for path in self.empty_directories()? {
             let dir = self.top.join(OsStr::from_bytes(&path));
             if dir.symlink_metadata().is_err() && self.has_only_directories_above(&path) {
-                fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, error))?;
+                Below::new(&self.top).make_dir(&dir, 0o777)?;
             }
         }
         Ok(())

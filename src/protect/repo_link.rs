@@ -67,7 +67,7 @@ impl RepoLink {
         fs::create_dir_all(top).map_err(|error| file_error("make", top, error))?;
         if path.symlink_metadata().is_ok() {
             let place = trash::free_name(&site.trash().join("dot-git"));
-            trash::move_away(&path, &place)?;
+            trash::move_away(site, &path, &place)?;
         }
         self.link
             .make(&path)

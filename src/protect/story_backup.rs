@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
 use crate::events::Notices;
-use crate::fs::{FileError, Links, copy_file, file_error, read_regular, remove_file};
+use crate::fs::{Below, FileError, Links, copy_file, file_error, read_regular, remove_file};
 use crate::paths::is_of_work_tree;
 use crate::stories::Source;
 use crate::stories::file::TEMPORARY;
@@ -95,7 +95,7 @@ fn leave(site: Site<'_>, source: &Source, notices: &mut dyn Notices) -> Result<(
             continue;
         }
         let place = trash::free_name(&site.trash().join(name));
-        trash::move_away(&copy, &place)?;
+        trash::move_away(site, &copy, &place)?;
         notices.tell(format!(
             "{} is outside the work tree and stays as it is, because the attempt could have written what is known of it; \
              a copy from before is {}",
@@ -136,18 +136,19 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
     let list = top.join(&source.path);
     remove_half_written(&list)?;
     let is_regular = list.metadata().is_ok_and(|metadata| metadata.is_file());
-    if !is_regular || fs::read(&list).ok().as_ref() != Some(&was) {
-        if !is_regular {
+    let target = source.target(top).ok();
+    if target.is_none() || !is_regular || fs::read(&list).ok().as_ref() != Some(&was) {
+        if target.is_none() || !is_regular {
             clear_place_of(site, &list)?;
         }
-        if let Some(dir) = list.parent() {
-            fs::create_dir_all(dir).map_err(|error| file_error("make", dir, error))?;
-        }
-        // A symlink that an attempt put there may lead anywhere: it is removed, and nothing is written through it.
-        if source.target(top).is_err() {
-            let _ = fs::remove_file(&list);
-        }
-        fs::write(&list, was).map_err(|error| file_error("write", &list, error))?;
+        // A link of the user's stays one. Else the list is where it was, and whoever else has the file keeps it.
+        let place = source.target(top).ok().or_else(|| without_links(&list));
+        let place = place.unwrap_or(list);
+        let door = match top.canonicalize() {
+            Ok(top) if place.starts_with(&top) => Below::new(&top),
+            _ => site.door(&place),
+        };
+        door.copy(&copy, &place)?;
     }
     Ok(remove_file(&copy)?)
 }
@@ -156,15 +157,30 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
 fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
     let is_in_the_way = |path: &&Path| match path.symlink_metadata() {
         Ok(_) if *path == list => true,
-        Ok(_) => !path.is_dir(),
+        Ok(found) => !found.is_dir() && !leads_to_a_directory(path, &site.repo.top),
         Err(_) => false,
     };
-    let found = list.ancestors().find(is_in_the_way);
+    let above: Vec<&Path> = list
+        .ancestors()
+        .take_while(|path| **path != *site.repo.top)
+        .collect();
+    let found = above.into_iter().rev().find(is_in_the_way);
     let Some((path, name)) = found.and_then(|path| Some((path, path.file_name()?))) else {
         return Ok(());
     };
     let trash = trash::free_name(&site.trash().join("stories"));
-    trash::move_away(path, &trash.join(name))
+    trash::move_away(site, path, &trash.join(name))
+}
+
+/// Returns whether a path leads to a directory, and one in the work tree leads nowhere else: a link of the user's may.
+fn leads_to_a_directory(path: &Path, top: &Path) -> bool {
+    let is_inside = |found: PathBuf| top.canonicalize().is_ok_and(|top| found.starts_with(top));
+    path.is_dir() && (!path.starts_with(top) || path.canonicalize().is_ok_and(is_inside))
+}
+
+/// Returns the path of a list without links, once nothing is in its way.
+fn without_links(list: &Path) -> Option<PathBuf> {
+    Some(list.parent()?.canonicalize().ok()?.join(list.file_name()?))
 }
 
 /// Removes git-ralph's own temporary files beside the list that an interrupted mark left.

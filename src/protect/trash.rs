@@ -18,7 +18,7 @@ use nix::sys::time::TimeSpec;
 
 use super::Site;
 use super::permissions::with_permissions;
-use crate::fs::{FileError, file_error, make_accessible};
+use crate::fs::{Below, FileError, file_error, is_absent, make_accessible};
 
 /// Returns this path, or the first with a number appended that does not exist yet.
 pub(super) fn free_name(wanted: &Path) -> PathBuf {
@@ -37,10 +37,9 @@ pub(super) fn free_name(wanted: &Path) -> PathBuf {
 ///
 /// # Errors
 /// If not all of it can be moved; the rest stays where it was.
-pub(super) fn move_away(from: &Path, to: &Path) -> Result<(), FileError> {
-    let dir = to.parent().unwrap_or(Path::new("."));
-    let moved = fs::create_dir_all(dir).and_then(|()| rename_or_copy(from, to));
-    moved.map_err(|error| file_error("move to the trash", from, error))
+pub(super) fn move_away(site: Site<'_>, from: &Path, to: &Path) -> Result<(), FileError> {
+    rename_or_copy((&site.door(from), from), (&site.door(to), to))
+        .map_err(|error| file_error("move to the trash", from, error))
 }
 
 /// Moves a path of the work tree to the directory `trash`; `nested` are the user's nested repositories, which stay.
@@ -67,22 +66,26 @@ pub(super) fn put_away(
         copy += 1;
         to = trash.join(format!("{copy}")).join(name);
     }
-    let error = |source| file_error("move to the trash", &from, source);
-    fs::create_dir_all(to.parent().unwrap_or(trash)).map_err(error)?;
-    match with_permissions(top, &from, || rename_or_copy(&from, &to)) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(error(source)),
+    let (here, there) = (Below::new(top), site.door(&to));
+    match with_permissions(top, &from, || rename_or_copy((&here, &from), (&there, &to))) {
+        Err(source) if !is_absent(&source) => Err(file_error("move to the trash", &from, source)),
+        // What is behind a link is not of the work tree.
+        Err(source) if here.is_free(&from) && here.exists(&from) => {
+            Err(file_error("move to the trash", &from, source))
+        }
         _ => Ok(()),
     }
 }
 
-/// Moves `from` to `to`, where nothing may be; symlinks are moved, not followed.
+/// Moves `from` to `to`, where nothing may be, each below a directory, and creates the directories above it; symlinks are
+/// moved, not followed.
 ///
 /// A mount point stays, as an empty directory.
 ///
 /// # Errors
 /// If not all of it can be moved; the rest stays where it was.
-pub(super) fn rename_or_copy(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::rename(from, to) {
+pub(super) fn rename_or_copy((here, from): (&Below, &Path), (there, to): (&Below, &Path)) -> io::Result<()> {
+    match here.rename(from, there, to) {
         Err(error)
             if matches!(
                 error.kind(),

@@ -29,7 +29,7 @@ pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
         return Ok(());
     };
     if !real.is_file() {
-        set_aside(&real, &site.trash().join("damaged"))?;
+        set_aside(site, &real, &site.trash().join("damaged"))?;
     } else if fs::read(&real).is_ok_and(|now| now == recorded) {
         return Ok(());
     }

@@ -21,8 +21,8 @@ use super::{State, VERSION, moved};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
-    Durability, FileError, Links, file_error, is_special, make_private_dir, open_regular, read_regular,
-    read_regular_text, remove_file, remove_specials, write_atomically,
+    Durability, FileError, Links, file_error, has_other_names, is_special, make_private_dir, open_regular,
+    read_regular, read_regular_text, remove_file, remove_specials, write_atomically,
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
@@ -375,6 +375,7 @@ impl Store {
             path: path.clone(),
             why: format!("the new state cannot be written: {error}"),
         })?;
+        share_root(&self.root)?;
         Ok(write_atomically(
             &path,
             text.as_bytes(),
@@ -410,6 +411,10 @@ pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
 /// Writes this process into its lock file. All have the same length, so that a file need not be emptied first: some
 /// file systems take as long for that as for a sync.
 fn write_holder(file: &File) -> io::Result<()> {
+    // It may also be a file outside, which is locked, but not written.
+    if has_other_names(&file.metadata()?) {
+        return Ok(());
+    }
     let line = format!("process {:<10}\n", std::process::id());
     file.write_all_at(line.as_bytes(), 0)?;
     let length = u64::try_from(line.len()).unwrap_or_default();
@@ -443,6 +448,10 @@ fn shared_bits(dir: &Path) -> u32 {
 /// Makes the directory of all loops accessible to those who share the repository: each has loops of their own,
 /// accessible only to them.
 fn share_root(root: &Path) -> Result<(), FileError> {
+    // What an attempt put in its place may lead anywhere.
+    if is_special(root) {
+        remove_file(root)?;
+    }
     if root.symlink_metadata().is_ok() {
         return Ok(());
     }

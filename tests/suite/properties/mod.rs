@@ -30,6 +30,7 @@ mod narration;
 mod other_file_system;
 mod other_repositories;
 mod others;
+mod outside;
 mod own_files;
 mod own_work_tree;
 mod own_work_tree_kept;

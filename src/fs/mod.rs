@@ -1,51 +1,22 @@
 //! Plain files: writes and copies that are complete or absent, permissions, and errors that name the file.
 
+mod below;
+mod error;
+
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, umask};
-use tempfile::NamedTempFile;
 
-use crate::error::advice::Advise;
+pub use below::{Below, is_absent};
+pub use error::{Durability, FileError, file_error};
 
-/// A file operation that the system refused.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {what} {}: {source}", path.display())]
-pub struct FileError {
-    /// The operation, as a verb.
-    pub what: &'static str,
-    /// The file.
-    pub path: PathBuf,
-    /// The system's reason.
-    pub source: io::Error,
-}
-
-impl Advise for FileError {}
-
-/// Returns the error for something that could not be done with a file.
-#[must_use]
-pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileError {
-    FileError {
-        what,
-        path: path.to_owned(),
-        source,
-    }
-}
-
-/// The events after which a file is either the old one or the new one, whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// A crash of this program.
-    Atomic,
-    /// A power cut too, but the new file may then be lost: the file is synced.
-    Whole,
-    /// A power cut too, and the new file is never lost: the file and its directory are synced.
-    Synced,
-}
+use below::widened;
+use error::not_regular;
 
 /// Writes a whole file in place of any other, never through a link. `mode` is its permissions.
 ///
@@ -57,28 +28,25 @@ pub fn write_atomically(
     mode: u32,
     durability: Durability,
 ) -> Result<(), FileError> {
-    let error = |source| file_error("write", path, source);
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = temporary_in(dir).map_err(error)?;
-    file.write_all(bytes).map_err(error)?;
-    let permissions = Permissions::from_mode(mode);
-    file.as_file().set_permissions(permissions).map_err(error)?;
-    if durability != Durability::Atomic {
-        file.as_file().sync_all().map_err(error)?;
-    }
-    file.persist(path).map_err(|failed| error(failed.error))?;
-    if durability == Durability::Synced {
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(error)?;
-    }
-    Ok(())
+    let (dir, name) = beside(path)?;
+    dir.write(name, bytes, mode, durability)
 }
 
-/// Makes a temporary file in `dir` that is to be renamed.
+/// Fills a new file, and puts it in place of any other.
 ///
 /// # Errors
-/// If it cannot be made.
-pub fn temporary_in(dir: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir)
+/// If it cannot be written; the old file is then still there.
+pub fn replace_file(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), FileError> {
+    let (dir, name) = beside(path)?;
+    dir.replace(name, fill)
+}
+
+/// Returns the directory of a file, and its name there.
+fn beside(path: &Path) -> Result<(Below, &Path), FileError> {
+    match (path.parent(), path.file_name()) {
+        (Some(dir), Some(name)) => Ok((Below::new(dir), Path::new(name))),
+        _ => Err(file_error("write", path, io::ErrorKind::InvalidInput.into())),
+    }
 }
 
 /// Copies a file with its permissions and time, never through a link at `to`.
@@ -86,20 +54,9 @@ pub fn temporary_in(dir: &Path) -> io::Result<NamedTempFile> {
 /// # Errors
 /// If it cannot be read or written.
 pub fn copy_file(from: &Path, to: &Path) -> Result<(), FileError> {
-    let error = |error| file_error("copy", from, error);
-    let dir = to.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir).map_err(error)?;
-    let metadata = from.metadata().map_err(error)?;
-    let mut copy = temporary_in(dir).map_err(error)?;
-    io::copy(&mut File::open(from).map_err(error)?, &mut copy).map_err(error)?;
-    copy.flush().map_err(error)?;
-    copy.as_file()
-        .set_permissions(metadata.permissions())
-        .map_err(error)?;
-    copy.as_file()
-        .set_modified(metadata.modified().map_err(error)?)
-        .map_err(error)?;
-    copy.persist(to).map_err(|failed| error(failed.error)).map(drop)
+    let (dir, name) = beside(to)?;
+    dir.make_dir(Path::new(""), 0o777)?;
+    dir.copy(from, name)
 }
 
 /// Removes a directory with everything in it, if it is there.
@@ -208,10 +165,6 @@ pub fn open_regular(path: &Path, links: Links, options: &mut OpenOptions) -> io:
     }
 }
 
-fn not_regular() -> io::Error {
-    io::Error::other("it is not a regular file")
-}
-
 /// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
@@ -248,9 +201,8 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
 /// # Errors
 /// If it cannot be written.
 pub fn append_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600);
-    open_regular(path, Links::Refused, &mut options)?.write_all(text.as_bytes())
+    let (dir, name) = beside(path).map_err(|error| error.source)?;
+    dir.append(name, text.as_bytes())
 }
 
 /// Returns the umask: the permissions that new files and directories do not get.
@@ -262,9 +214,10 @@ pub fn umask_now() -> u32 {
     widened(mask.bits())
 }
 
-/// Returns permissions as 32 bits: some systems have fewer.
-fn widened(bits: impl Into<u32>) -> u32 {
-    bits.into()
+/// Returns whether a file has several names: another may be outside, and somebody else's.
+#[must_use]
+pub fn has_other_names(found: &fs::Metadata) -> bool {
+    found.is_file() && found.nlink() > 1
 }
 
 /// Returns whether something is there whose owner lacks one of these permissions (for a directory, any
@@ -286,7 +239,7 @@ pub fn give(path: &Path, needed: u32) -> bool {
     path.symlink_metadata().is_ok_and(|found| {
         let needed = if found.is_dir() { 0o700 } else { needed };
         let mode = found.permissions().mode() | needed;
-        fs::set_permissions(path, Permissions::from_mode(mode)).is_ok()
+        !has_other_names(&found) && fs::set_permissions(path, Permissions::from_mode(mode)).is_ok()
     })
 }
 
@@ -307,7 +260,7 @@ pub fn make_accessible(dir: &Path) -> usize {
                 _ => continue,
             };
             let mode = metadata.permissions().mode();
-            if mode & needed != needed {
+            if mode & needed != needed && !has_other_names(&metadata) {
                 // The mode that a new one would get: the old modes are not known here.
                 let usual = if metadata.is_dir() { 0o777 } else { 0o666 } & !umask_now();
                 let better = Permissions::from_mode(mode | needed | usual);

@@ -1,0 +1,235 @@
+//! Nothing outside the repository is written, removed, renamed or made, wherever an attempt leads git-ralph: by a link in
+//! the place of a directory, or by a file that is also one of the user's outside.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+
+use crate::support::print::{files as print_files, mtimes as mtimes_of};
+use crate::support::{Print, Sandbox};
+
+/// Directories that an attempt replaces.
+const PLACES: &[&str] = &[
+    // Tracked files, ignored files, a directory that git ignores, untracked files, an empty directory.
+    "src",
+    "src/deep",
+    "kept",
+    "target",
+    "notes",
+    "kept/empty",
+    // A nested repository, a submodule, the list of stories.
+    "own",
+    "own/.git",
+    "lib",
+    "openspec",
+    "openspec/changes/add-login",
+    // Git's own.
+    ".git/info",
+    ".git/hooks",
+    ".git/modules",
+    ".git/modules/lib",
+    ".git/modules/lib/info",
+    // git-ralph's own.
+    ".git/ralph",
+    ".git/ralph/.hooks",
+    ".git/ralph/add-login",
+    ".git/ralph/add-login/attempts",
+    ".git/ralph/add-login/trash",
+    ".git/ralph/add-login/unversioned",
+    ".git/ralph/add-login/unversioned/files",
+    ".git/ralph/add-login/unversioned/files/kept",
+    ".git/ralph/add-login/git-files",
+    ".git/ralph/add-login/git-files/common",
+    ".git/ralph/add-login/guard",
+];
+
+/// The places after which everything is as before the loop: of the others no copy proves what they were, or none is kept.
+const COMES_BACK: &[&str] = &[
+    "src",
+    "src/deep",
+    "notes",
+    "kept/empty",
+    "openspec",
+    "openspec/changes/add-login",
+    ".git/info",
+];
+
+/// What an attempt does to the place `$p`; `$out` is a directory of the user's outside, and `$twin` a copy of it.
+const MISDEEDS: &[(&str, &str)] = &[
+    (
+        "a link to a directory with the same names",
+        "same; chmod -R a+rwX $out; twin; rm -rf $p; ln -s $out $p",
+    ),
+    (
+        "a link to a read-only directory with the same names",
+        "same; chmod -R a-w $out; twin; rm -rf $p; ln -s $out $p",
+    ),
+    (
+        "a link to an empty directory",
+        "mkdir $out; twin; rm -rf $p; ln -s $out $p",
+    ),
+    (
+        "a link to a directory with a file",
+        "mkdir $out; echo of the user >$out/mine.log; twin; rm -rf $p; ln -s $out $p",
+    ),
+    (
+        "files that are also outside, read-only",
+        "same; chmod -R a-w $out; chmod 700 $out; links; twin",
+    ),
+    (
+        "files that are also outside, for everybody",
+        "same; chmod -R a+rw $out; links; twin",
+    ),
+];
+
+/// The words of the misdeeds.
+const WORDS: &str = r#"
+same() {
+    cp -Rp "$p" "$out" 2>/dev/null || mkdir -p "$out"
+    find "$out" -type f | while read -r f; do chmod u+rw "$f"; echo '# of the user' >>"$f"; done
+}
+twin() { cp -Rp "$out" "$twin"; }
+links() { (cd "$out" && find . -type f) | while read -r f; do mkdir -p "$p"; ln -f "$out/$f" "$p/$f"; done; }
+"#;
+
+/// What happens after the misdeed: how the attempt ends, and the commands after it.
+const ENDINGS: &[(&str, &[&[&str]])] = &[
+    ("failed it", &[&["status"], &["abort"]]),
+    ("failed it", &[&["finish", "--cleanup"], &["prune"]]),
+    ("complete", &[&["finish", "--cleanup"]]),
+    ("complete", &[&["abort"]]),
+    ("kill -9 $PPID", &[&["status"], &["revert"], &["abort"]]),
+    ("kill -9 $PPID", &[&["complete"], &["finish", "--cleanup"]]),
+];
+
+fn begun() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    let own = sandbox.top.join("own");
+    fs::create_dir(&own).unwrap();
+    sandbox.git_cmd(&["init", "-q"]).dir(&own).run().exits(0);
+    for (path, text) in [
+        ("own/file", "own\n"),
+        ("kept/secret.log", "secret\n"),
+        ("target/one", "one\n"),
+        ("target/deep/two", "two\n"),
+        ("notes/untracked.txt", "mine\n"),
+        (".git/info/exclude", "mine\n"),
+    ] {
+        sandbox.write(path, text);
+    }
+    sandbox.hook("pre-push", "exit 0");
+    fs::create_dir(sandbox.top.join("kept/empty")).unwrap();
+    for path in ["src/lib.txt", "kept/secret.log", "kept/empty"] {
+        fs::set_permissions(sandbox.top.join(path), Permissions::from_mode(0o700)).unwrap();
+    }
+    sandbox.ralph(&["hooks", "install"]);
+    sandbox
+}
+
+fn check(
+    place: &str,
+    (misdeed, script): (&str, &str),
+    (promise, after): (&str, &[&[&str]]),
+) -> Option<String> {
+    let sandbox = begun();
+    let before = Print::of(&sandbox, &sandbox.top);
+    sandbox.start();
+    let (out, twin) = (sandbox.outside("out"), sandbox.outside("twin"));
+    let work = if promise == "complete" {
+        "echo x >x"
+    } else {
+        "echo y >>README.md"
+    };
+    let agent = sandbox.agent(&format!(
+        "p={place}; out='{}'; twin='{}'\n{WORDS}\n{work}\n{script}\n{promise}",
+        out.display(),
+        twin.display()
+    ));
+    let what = |args: &[&str]| format!("{place}: {misdeed}: {promise}: {args:?}");
+    let mut wrong = None;
+    let mut look = |args: &[&str], output: &crate::support::Output| {
+        if wrong.is_some() {
+            return;
+        }
+        let (is, was) = (
+            (print_files(&out), mtimes_of(&out)),
+            (print_files(&twin), mtimes_of(&twin)),
+        );
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode();
+        let mut differ: Vec<String> = Vec::new();
+        for name in is.0.keys().chain(was.0.keys()) {
+            if is.0.get(name) != was.0.get(name) || is.1.get(name) != was.1.get(name) {
+                differ.push(format!(
+                    "{}: {:?} <> {:?}",
+                    name.display(),
+                    is.0.get(name),
+                    was.0.get(name)
+                ));
+            }
+        }
+        if mode(&out) != mode(&twin) {
+            differ.push(format!("mode {:o} <> {:o}", mode(&out), mode(&twin)));
+        }
+        if output.code == 101 || output.stderr.contains("panicked") {
+            differ.push("panic".to_owned());
+        }
+        if !differ.is_empty() {
+            wrong = Some(format!(
+                "{}\n    {}\n{}",
+                what(args),
+                differ.join("\n    "),
+                output.stderr
+            ));
+        }
+    };
+    let output = sandbox.direct(&["next", "--", &agent]).run();
+    look(&["next"], &output);
+    let mut last = output;
+    for args in after {
+        last = sandbox.ralph(args);
+        look(args, &last);
+    }
+    if wrong.is_none() && COMES_BACK.contains(&place) && after.last() == Some(&&["abort"][..]) {
+        let now = Print::of(&sandbox, &sandbox.top);
+        let of = |print: &Print| (print.files.clone(), print.index.clone(), print.head.clone());
+        if last.code != 0 || of(&now) != of(&before) {
+            return Some(format!("{}: not as before\n{}", what(&["abort"]), last.stderr));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn nothing_outside_is_touched() {
+    let is_all = std::env::var_os("GIT_RALPH_SWEEP").is_some();
+    let mut all = Vec::new();
+    for (row, place) in PLACES.iter().enumerate() {
+        for (column, misdeed) in MISDEEDS.iter().enumerate() {
+            // One ending each, in turn.
+            let endings = ENDINGS.iter().enumerate();
+            let endings = endings.filter(|(at, _)| is_all || *at == (row + column) % ENDINGS.len());
+            all.extend(endings.map(|(_, ending)| (*place, *misdeed, *ending)));
+        }
+    }
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let parts: Vec<_> = (0..6)
+            .map(|part| {
+                let all = &all;
+                scope.spawn(move || {
+                    let mine = all.iter().enumerate().filter(|(at, _)| at % 6 == part);
+                    mine.filter_map(|(_, (place, misdeed, ending))| check(place, *misdeed, *ending))
+                        .collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        all.len(),
+        wrong.join("\n")
+    );
+}
