@@ -4,7 +4,7 @@
 //! An attempt can put a link in the place of any directory, and give a file outside a second name inside. Each component
 //! is opened from the one before it; a link, like a file, in the place of a directory is [`io::ErrorKind::NotADirectory`].
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -420,7 +420,7 @@ fn remove_all(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let mut open = Dir::openat(dir, name, flags, Mode::empty())?;
     let names: Vec<OsString> = open
         .iter()
-        .map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()))
+        .map(|entry| Ok(OsStr::from_bytes(CStr::to_bytes(entry?.file_name())).to_owned()))
         .collect::<nix::Result<_>>()?;
     for name in names.iter().filter(|name| *name != "." && *name != "..") {
         remove_all(open.as_fd(), name)?;
