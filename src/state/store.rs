@@ -22,7 +22,7 @@ use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
     Durability, FileError, Links, file_error, has_other_names, is_special, make_private_dir, open_regular,
-    read_regular, read_regular_text, remove_file, remove_specials, write_atomically,
+    read_regular, read_regular_text, remove_file, remove_specials, write_atomically, write_private,
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
@@ -339,13 +339,7 @@ impl Store {
     /// # Errors
     /// If the request cannot be written.
     pub fn ask_to_stop(&self, holder: i32) -> Result<(), StateError> {
-        let path = self.file(STOP);
-        Ok(write_atomically(
-            &path,
-            format!("process {holder}\n").as_bytes(),
-            0o600,
-            Durability::Atomic,
-        )?)
+        Ok(write_private(&self.file(STOP), &format!("process {holder}\n"))?)
     }
 
     /// Returns whether this process was asked to end between two attempts. A request to another process, which has
@@ -375,7 +369,7 @@ impl Store {
             path: path.clone(),
             why: format!("the new state cannot be written: {error}"),
         })?;
-        share_root(&self.root)?;
+        clear_root(&self.root)?;
         Ok(write_atomically(
             &path,
             text.as_bytes(),
@@ -443,6 +437,15 @@ fn shared_bits(dir: &Path) -> u32 {
     let mode = dir.metadata().map_or(0, |found| found.permissions().mode());
     // In a shared repository the group may write; read permission alone means nothing.
     if mode & 0o020 == 0 { 0 } else { mode & 0o077 }
+}
+
+/// Replaces what an attempt put in the place of the directory of all loops, which may lead anywhere. Makes nothing where
+/// nothing is: the repository itself may be gone.
+fn clear_root(root: &Path) -> Result<(), FileError> {
+    if is_special(root) {
+        share_root(root)?;
+    }
+    Ok(())
 }
 
 /// Makes the directory of all loops accessible to those who share the repository: each has loops of their own,

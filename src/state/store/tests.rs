@@ -1,7 +1,7 @@
 //! The permissions of the loops' files.
 
 use super::*;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{chown, symlink};
 
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o777
@@ -17,6 +17,18 @@ fn the_directory_of_all_loops_is_shared_as_the_repository_is() {
         assert_eq!(mode(&dir.path().join("ralph")), root, "{repository:o}");
         assert_eq!(mode(&store.dir()), 0o700);
     }
+}
+
+#[test]
+fn a_link_to_elsewhere_is_replaced_and_a_repository_that_is_gone_is_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, out) = (dir.path().join("ralph"), dir.path().join("out"));
+    fs::create_dir(&out).unwrap();
+    symlink(&out, &root).unwrap();
+    clear_root(&root).unwrap();
+    assert!(!root.is_symlink() && root.is_dir());
+    clear_root(&dir.path().join("gone/ralph")).unwrap();
+    assert!(!dir.path().join("gone").exists());
 }
 
 #[test]
