@@ -22,8 +22,9 @@ pub const VARIABLE: &str = "GIT_RALPH_RUN";
 
 /// The time that processes have to end once they were asked to.
 const GRACE: Duration = Duration::from_secs(5);
-/// The time that killed processes have to disappear.
+/// The time that killed processes have to disappear, from when the last one was found; and the time for all of them.
 const LAST: Duration = Duration::from_secs(5);
+const LAST_OF_ALL: Duration = Duration::from_secs(30);
 /// The shortest and the longest pause between two looks at whether they have gone.
 const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 /// The number of times that our children are killed in a row before other work gets its turn.
@@ -185,7 +186,7 @@ impl AttemptProcesses {
     /// Kills children as fast as they are found. A process that forks and exits again and again has another
     /// number each time that the whole table is read; as our child it can be hit between two of its steps, or
     /// its child with it, which is in its group before it makes one of its own.
-    fn kill_children(&self) {
+    fn kill_children(&self, asked: &mut BTreeSet<i32>) {
         for _ in 0..STRIKES {
             let children = self.children();
             // The attempt's first process, once dead, stays until its owner gets a turn to wait for it.
@@ -197,6 +198,7 @@ impl AttemptProcesses {
             }
             // Nobody else gets the number of a child, or of its group, before it is waited for.
             for (pid, _) in children {
+                asked.insert(pid);
                 let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             }
@@ -210,7 +212,8 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
     let mut ended = 0;
     tokio::pin!(impatient);
     for (signal, limit) in [(Signal::SIGTERM, GRACE), (Signal::SIGKILL, LAST)] {
-        let deadline = Instant::now() + limit;
+        let begun = Instant::now();
+        let mut deadline = begun + limit;
         let mut in_a_hurry = false;
         let mut asked = BTreeSet::new();
         let (mut poll, longest) = POLLS;
@@ -224,7 +227,12 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
             let fresh: Vec<i32> = living.into_iter().filter(|pid| asked.insert(*pid)).collect();
             processes.send(&fresh, signal);
             if signal == Signal::SIGKILL {
-                processes.kill_children();
+                let had = asked.len();
+                processes.kill_children(&mut asked);
+                if !fresh.is_empty() || asked.len() > had {
+                    // A process that leaves a child behind and goes on in it is hit sooner or later, if not at once.
+                    deadline = (Instant::now() + LAST).min(begun + LAST_OF_ALL);
+                }
             }
             processes.reap_orphans();
             if Instant::now() >= deadline || in_a_hurry {

@@ -8,7 +8,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,8 +21,9 @@ use super::{State, VERSION, moved};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::{
-    Durability, FileError, Links, file_error, has_other_names, is_special, make_private_dir, open_regular,
-    read_regular, read_regular_text, remove_file, remove_specials, write_atomically, write_private,
+    Below, Durability, FileError, Links, file_error, has_other_names, is_special, make_private_dir,
+    open_regular, read_regular, read_regular_text, remove_file, remove_specials, write_atomically,
+    write_private,
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
@@ -242,9 +243,10 @@ impl Store {
     }
 
     fn lock_file(&self, path: &Path) -> Result<Lock, StateError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).mode(0o600);
-        let file = open_regular(path, Links::Refused, &mut options)
+        // The directory `ralph` is ours too: a link in its place is not followed.
+        let git_dir = path.parent().and_then(Path::parent).unwrap_or(path);
+        let file = Below::new(git_dir)
+            .open_or_make(path)
             .map_err(|source| file_error("open", path, source))?;
         let deadline = Instant::now() + OUTLIVED_WAIT;
         loop {
