@@ -146,12 +146,17 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
         return Ok(());
     }
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before the thread runs, which may be late: no signal is missed.
+    let streams = {
+        let _of_thread = runtime.enter();
+        let heard = kinds.into_iter().map(|kind| Ok((kind, signal(kind)?)));
+        heard.collect::<std::io::Result<Vec<_>>>()?
+    };
     let stand_by = move || {
         runtime.block_on(async move {
             let times = Arc::new(AtomicU32::new(0));
             let mut waiting = Vec::new();
-            for kind in kinds {
-                let Ok(mut stream) = signal(kind) else { continue };
+            for (kind, mut stream) in streams {
                 let (times, main) = (Arc::clone(&times), main.clone());
                 waiting.push(tokio::spawn(async move {
                     while stream.recv().await.is_some() {
