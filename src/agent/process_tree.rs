@@ -186,7 +186,10 @@ impl AttemptProcesses {
     /// Kills children as fast as they are found. A process that forks and exits again and again has another
     /// number each time that the whole table is read; as our child it can be hit between two of its steps, or
     /// its child with it, which is in its group before it makes one of its own.
-    fn kill_children(&self, asked: &mut BTreeSet<i32>) {
+    ///
+    /// Returns the most children that were alive at once.
+    fn kill_children(&self, asked: &mut BTreeSet<i32>) -> usize {
+        let mut most = 0;
         for _ in 0..STRIKES {
             let children = self.children();
             // The attempt's first process, once dead, stays until its owner gets a turn to wait for it.
@@ -194,8 +197,9 @@ impl AttemptProcesses {
                 .iter()
                 .all(|(pid, stat)| stat.dead && Some(*pid) == self.session)
             {
-                return;
+                return most;
             }
+            most = most.max(children.iter().filter(|(_, stat)| !stat.dead).count());
             // Nobody else gets the number of a child, or of its group, before it is waited for.
             for (pid, _) in children {
                 asked.insert(pid);
@@ -204,6 +208,7 @@ impl AttemptProcesses {
             }
             self.reap_orphans();
         }
+        most
     }
 }
 
@@ -228,7 +233,7 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
             processes.send(&fresh, signal);
             if signal == Signal::SIGKILL {
                 let had = asked.len();
-                processes.kill_children(&mut asked);
+                ended = ended.max(processes.kill_children(&mut asked));
                 if !fresh.is_empty() || asked.len() > had {
                     // A process that leaves a child behind and goes on in it is hit sooner or later, if not at once.
                     deadline = (Instant::now() + LAST).min(begun + LAST_OF_ALL);

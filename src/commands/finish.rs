@@ -20,9 +20,7 @@ use std::path::PathBuf;
 
 /// The arguments of `git ralph finish`.
 #[derive(Debug, clap::Args)]
-#[command(
-    override_usage = "git ralph finish [--cleanup [--index | --into <DIR>] | --keep] [--json] [<change>]"
-)]
+#[command(override_usage = "git ralph finish [--cleanup [--index | --into <DIR>] | --keep] [<change>]")]
 pub struct Args {
     /// The choice.
     #[command(flatten)]

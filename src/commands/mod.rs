@@ -71,7 +71,7 @@ use crate::ui::{self, Screen};
 #[command(name = "git-ralph", bin_name = "git ralph", version, propagate_version = true)]
 #[command(
     arg_required_else_help = true,
-    max_term_width = 100,
+    max_term_width = 80,
     disable_help_subcommand = true
 )]
 pub struct Cli {
@@ -107,13 +107,13 @@ pub enum Command {
     /// COMPLETE makes a checkpoint. Otherwise what the agent did is saved in a ref, and the work tree is reset to
     /// the last checkpoint. To try a failed story again, use git ralph retry.
     Next(Verb<cli::StepArgs>),
-    /// Have the agent attempt the failed story again, with the reason in its prompt
+    /// Have the agent attempt the failed story again, told why it failed
     Retry(Verb<cli::StepArgs>),
-    /// Close a loop: bring the work back to the original branch, or stay on the loop's branch
+    /// Close a loop: bring the work back, or stay on the loop's branch
     ///
     /// Without a choice, asks on a terminal.
     Finish(Verb<finish::Args>),
-    /// Start or resume a loop, and attempt stories until none is left or a limit is reached
+    /// Start or resume a loop, and attempt stories until none is left
     Run(Verb<run::Args>),
     /// Watch loops while they run, in any terminal
     ///
@@ -122,7 +122,7 @@ pub enum Command {
     Watch(Verb<watch::Args>),
     /// End git ralph run after the attempt that is running, or at once
     Stop(Verb<stop::Args>),
-    /// Show where a loop stands and which command comes next; without a change, all loops
+    /// Show where a loop stands, or all loops, and what to type next
     Status(Verb<status::Args>),
     /// List the stories of a change as git-ralph reads them, with warnings
     Stories(Verb<stories::Args>),
@@ -135,11 +135,11 @@ pub enum Command {
     /// Writes one HTML file without scripts, and prints its path: a timeline, every attempt, why those failed that
     /// failed, what was changed, what happened in between, and sums.
     Report(Verb<report::Args>),
-    /// Accept the work tree as the finished story: run the gates, then make the checkpoint
+    /// Accept the work tree as the finished story, if the gates pass
     Complete(Verb<cli::ManualArgs>),
-    /// Mark the story as failed: save the work, then undo it; the attempt counts
+    /// Save the work, then undo it as a failed attempt; it counts
     Fail(Verb<fail::Args>),
-    /// Reset the work tree to the checkpoint, after saving the work; no attempt counts
+    /// Save the work, then reset to the checkpoint; no attempt counts
     Revert(Verb<cli::ManualArgs>),
     /// Skip a story
     Skip(Verb<skip::Args>),
@@ -152,7 +152,7 @@ pub enum Command {
     Diff(Verb<diff::Args>),
     /// Bring the work of a failed attempt back into the work tree
     Restore(Verb<restore::Args>),
-    /// Remove old refs, logs and trash of finished loops (ralph.keepAttempts)
+    /// Remove old refs, logs and trash of finished loops
     Prune(Verb<prune::Args>),
     /// Put a loop on a git remote, so that it can go on elsewhere
     ///
@@ -164,9 +164,9 @@ pub enum Command {
     /// Goes to the loop's checkpoint in this work tree, which must have no uncommitted changes. Retries, reasons and the
     /// log go on where they were.
     Pull(Verb<pull::Args>),
-    /// List the changes that are left to do: those of this work tree, and the loops on a git remote
+    /// List the changes that are left to do, here and on a git remote
     Queue(Verb<queue::Args>),
-    /// Check git, the agents and the repository, and show how to fix what is wrong
+    /// Check git, agents and repository, and show how to mend them
     ///
     /// Lists the agents known by name, which of them are installed, their versions and command lines, and which one
     /// a loop would use. Prints what to type for each problem.
@@ -178,7 +178,7 @@ pub enum Command {
     /// After that git ralph --help shows the manual page, and bash, zsh and fish complete git ralph. Prints each
     /// path that it writes. Needs no repository.
     Install(Verb<install::Args>),
-    /// Manage hooks that report your own commits, or that let an agent's own session drive the loop
+    /// Manage hooks for your own commits, and for agents' sessions
     Hooks(Verb<hooks::Args>),
     /// Show the manual page of git-ralph or of a command
     Help(Verb<help::Args>),

@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 use git_ralph::commands::Cli;
+use git_ralph::commands::groups::GROUPS;
 
 use crate::support::{Cmd, Sandbox};
 
@@ -102,6 +103,28 @@ fn on_a_terminal_without_man_the_pager_of_git_shows_the_help() {
     let line = "git -c core.pager='sed s/^/configured:/' ralph help next";
     let shown = on_a_terminal(&sandbox, line, &[("PAGER", "cat")]).unwrap();
     assert!(shown.starts_with("configured:Have"), "{shown}");
+}
+
+#[test]
+fn short_help_fits_a_terminal_of_80_columns() {
+    let sandbox = Sandbox::empty();
+    let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
+    let mut wide = Vec::new();
+    for verb in verbs.map(Some).chain([None]) {
+        let help = sandbox
+            .direct(&[])
+            .args(verb)
+            .args(["-h"])
+            .dir(&sandbox.outside(""));
+        let shown = help.run().exits(0).stdout;
+        wide.extend(
+            shown
+                .lines()
+                .filter(|line| line.chars().count() > 80)
+                .map(str::to_owned),
+        );
+    }
+    assert_eq!(wide, Vec::<String>::new());
 }
 
 /// `git ralph help` where there is no repository.
