@@ -1,4 +1,4 @@
-//! What several verbs begin and end with: the repository, the loop, its settings, and the exit code of a step.
+//! Opens the repository and the loop for the verbs, and gives a step its settings and its exit code.
 
 use std::env;
 use std::path::{Path, PathBuf};

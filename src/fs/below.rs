@@ -34,7 +34,7 @@ pub struct Below {
     top: PathBuf,
 }
 
-/// What is to be done about directories that are not there.
+/// The treatment of directories that are not there.
 #[derive(Clone, Copy)]
 enum Missing {
     Fail,

@@ -2,6 +2,7 @@
 //! module knows nothing of git processes, agents or output.
 
 mod agent_session;
+mod error;
 mod intent;
 mod linked;
 mod moved;
@@ -20,13 +21,14 @@ use crate::settings::{LoopSettings, Strategy};
 use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
+pub use error::StateError;
 pub use intent::{
     AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Effect, Intent, IntoPlan, KeepPlan,
     LeavePlan, RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
 };
 pub use linked::Linked;
 pub use noted::Noted;
-pub use store::{Lock, StateError, Store, changes, from_elsewhere};
+pub use store::{Lock, Store, changes, from_elsewhere};
 
 /// The highest version that this program reads; files with a higher one are refused.
 pub const VERSION: u32 = 2;

@@ -11,7 +11,7 @@ use crate::protect::UserRefs;
 pub(crate) struct Known {
     /// True if nobody else has had the repository since the step was computed.
     pub is_fresh: bool,
-    /// Where HEAD and the tip are.
+    /// The position of HEAD and the tip.
     pub position: Option<Position>,
     /// All refs that a kept commit could collide with.
     pub refs: Option<UserRefs>,

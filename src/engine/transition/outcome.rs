@@ -1,4 +1,4 @@
-//! What the loop has come to after a step: its state, its stash entries, and what is told.
+//! Puts the outcome of a step into the state and the stash, and tells it.
 
 use super::ground::Left;
 use crate::engine::progress::Outlook;
@@ -15,7 +15,7 @@ use crate::state::{CheckpointPlan, Ending, Progress, RevertPlan, SavePlan, Verdi
 /// The most files that a command in a message names.
 const MOST_NAMED: usize = 5;
 
-/// What the loop has come to.
+/// The outcome of a step.
 pub(super) enum Outcome {
     /// The loop goes on as its state says.
     Going,
@@ -44,7 +44,7 @@ pub(super) struct Closing {
 #[derive(Clone)]
 pub(super) struct HeadOn(pub Option<String>);
 
-/// What there is to tell of a step that is made.
+/// The events of a step that is made, and advice.
 pub(super) struct Told {
     events: Vec<What>,
     advise_on: Option<HeadOn>,

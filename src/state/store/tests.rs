@@ -1,6 +1,7 @@
 //! The permissions of the loops' files.
 
 use super::*;
+use nix::unistd::geteuid;
 use std::os::unix::fs::{chown, symlink};
 
 fn mode(path: &Path) -> u32 {

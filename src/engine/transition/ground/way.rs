@@ -1,4 +1,4 @@
-//! The way to a ground, and what a step has left.
+//! Describes the way to a ground, and the traces of a step.
 
 use crate::engine::position::Position;
 use crate::engine::transition::refs::Refs;
@@ -14,7 +14,7 @@ pub(crate) enum Records {
     Again,
 }
 
-/// What a step has left.
+/// The traces of a step.
 #[derive(Default)]
 pub(crate) struct Left {
     /// Short name of the branch with the work; `None` if HEAD is detached.
