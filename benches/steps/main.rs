@@ -5,9 +5,10 @@
 //! `run` (a story of the driver), `startup` and `stream`. Without anything: all but the ignored files.
 
 #![expect(
+    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a benchmark prints, and one that cannot go on stops"
+    reason = "a benchmark makes its files, prints, and stops if it cannot go on"
 )]
 
 mod agent;

@@ -1,5 +1,10 @@
 //! `git ralph demo`: the whole loop, for real, on a throwaway repository with the scripted agent below.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "its repository is a directory of its own"
+)]
+
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};

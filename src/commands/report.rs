@@ -1,6 +1,5 @@
 //! `git ralph report`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
@@ -14,7 +13,8 @@ use crate::engine::stories::listing_of;
 use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::fs::{Durability, FileError, file_error, write_atomically};
+use crate::fs::{Below, Durability, FileError, write_named, write_through};
+use crate::git::Repo;
 use crate::names::Change;
 use crate::report::{Diffs, Redaction, Report, Wanted, of_loop};
 use crate::settings::parse_duration;
@@ -138,20 +138,25 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     progress.doing("writing the report");
     let (text, file) = rendered(&args, &context, &changes, &reports);
     drop(progress);
-    let Some(file) = args
-        .output
-        .clone()
-        .or(file)
-        .filter(|file| file.as_os_str() != "-")
-    else {
-        if args.json {
-            screen.json(&text);
-        } else {
-            screen.answer_exactly(&text);
+    let file = match (args.output.clone(), file) {
+        (Some(typed), _) if typed.as_os_str() != "-" => {
+            write(&context.repo, &typed, &text)?;
+            typed
         }
-        return Ok(exit);
+        (None, Some(usual)) => {
+            let door = Below::new(&context.repo.common_dir);
+            door.write_private(&usual, &text)?;
+            shortened(&usual)
+        }
+        _ => {
+            if args.json {
+                screen.json(&text);
+            } else {
+                screen.answer_exactly(&text);
+            }
+            return Ok(exit);
+        }
     };
-    write(&file, &text)?;
     screen.answer(&format!("{}\n", file.display()));
     if args.open {
         let absolute = std::path::absolute(&file).unwrap_or(file);
@@ -187,15 +192,25 @@ fn rendered(
         _ => common.join("ralph/report.html"),
     };
     let options = Options { print: args.print };
-    (page(reports, options), Some(shortened(&file)))
+    (page(reports, options), Some(file))
 }
 
-/// Writes the report. A regular file is replaced; anything else, such as a pipe or a link, is written through.
-fn write(path: &Path, text: &str) -> Result<(), FileError> {
-    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-        return fs::write(path, text).map_err(|error| file_error("write", path, error));
+/// Writes the report where a person wants it. A regular file is replaced; anything else, such as a pipe or a link, is
+/// written through, but not a link in the repository, which may be an attempt's.
+fn write(repo: &Repo, path: &Path, text: &str) -> Result<(), FileError> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = dir.unwrap_or(Path::new(".")).canonicalize();
+    let is_in_repository = || {
+        let tops = [&repo.top, &repo.common_dir].map(|top| top.canonicalize());
+        let is_below = |dir: &PathBuf| tops.iter().flatten().any(|top| dir.starts_with(top));
+        dir.is_ok_and(|dir| is_below(&dir))
+    };
+    match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() && is_in_repository() => {}
+        Ok(found) if !found.is_file() => return write_through(path, text.as_bytes()),
+        _ => {}
     }
-    write_atomically(path, text.as_bytes(), 0o600, Durability::Atomic)
+    write_named(path, text.as_bytes(), 0o600, Durability::Atomic)
 }
 
 /// Returns a path relative to the current directory if it is below that, else unchanged.

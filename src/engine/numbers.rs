@@ -3,8 +3,7 @@
 //! The logs of attempts determine the numbers. A ref without a log here, from an earlier loop or another clone,
 //! reserves its number with an empty log.
 
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::PathBuf;
 
 use super::Loop;
@@ -30,11 +29,9 @@ pub(crate) fn take_numbers<'n>(
         };
         if taken.parse::<u32>().is_ok() {
             let path = store.file(&format!("attempts/{story}.{taken}.log"));
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .mode(0o600)
-                .open(&path)
+            store
+                .door()
+                .open_or_make(&path)
                 .map_err(|error| file_error("make", &path, error))?;
         }
     }

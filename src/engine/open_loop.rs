@@ -366,8 +366,7 @@ impl Recorder<'_> {
 
 /// Appends to the events of the loop in `dir`; a link in the place of `dir`, or above it in git's directory, leads nowhere.
 fn append(dir: &Path, line: &str) -> io::Result<()> {
-    let git_dir = dir.ancestors().nth(2).unwrap_or(dir);
-    Below::new(git_dir).append(&dir.join("events.jsonl"), line.as_bytes())
+    Below::of_loop(dir).append(&dir.join("events.jsonl"), line.as_bytes())
 }
 
 impl Notices for Recorder<'_> {

@@ -6,8 +6,7 @@
 //! have written all of its files if that was cut off.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -22,9 +21,7 @@ use crate::engine::Context;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::fs::{
-    Durability, Links, file_error, make_private_dir, read_regular_text, write_atomically, write_private,
-};
+use crate::fs::{Below, Durability, Links, read_regular_text};
 use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
@@ -58,9 +55,12 @@ fn making(change: &Change) -> String {
     format!("git ralph: {change} (being made)")
 }
 
-/// Returns the file with the reason of its lock (gitrepository-layout(5), `worktrees/<id>/locked`).
+/// Name of the file with the reason of a lock (gitrepository-layout(5), `worktrees/<id>/locked`).
+const LOCKED: &str = "locked";
+
+/// Returns the file with the reason of its lock.
 fn lock_of(top: &Path) -> Option<PathBuf> {
-    RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("locked"))
+    RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join(LOCKED))
 }
 
 /// Returns whether git-ralph was cut off while it made this work tree.
@@ -72,14 +72,12 @@ fn is_half_made(change: &Change, top: &Path) -> bool {
 
 /// Notes that a work tree is complete.
 fn note_made(change: &Change, top: &Path) -> Result<(), Error> {
-    let Some(lock) = lock_of(top) else { return Ok(()) };
+    let Some(layout) = RepoLayout::of_work_tree(top) else {
+        return Ok(());
+    };
     let reason = format!("{}\n", reason(change));
-    Ok(write_atomically(
-        &lock,
-        reason.as_bytes(),
-        0o666,
-        Durability::Atomic,
-    )?)
+    let door = Below::new(&layout.git_dir);
+    Ok(door.write(Path::new(LOCKED), reason.as_bytes(), 0o666, Durability::Atomic)?)
 }
 
 /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`; returns its top
@@ -378,18 +376,15 @@ async fn set_up(
     let Some(command) = settings.worktree_setup.clone() else {
         return Ok(());
     };
-    let dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("ralph"));
-    let dir = dir.unwrap_or_else(|| top.to_owned());
-    make_private_dir(&dir)?;
+    let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
+    let door = Below::new(git_dir.as_deref().unwrap_or(top));
+    let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
+    door.make_dir(&dir, 0o700)?;
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends what the command has started.
-    write_private(&dir.join(RUN), &run)?;
-    let path = dir.join(LOG);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut log = options
-        .open(&path)
-        .map_err(|error| file_error("write", &path, error))?;
+    door.write_private(&dir.join(RUN), &run)?;
+    let path = door.path(&dir.join(LOG));
+    let mut log = door.begin_file(&path)?;
     let main = (
         OsString::from("RALPH_MAIN_WORKTREE"),
         context.repo.top.clone().into(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::work_tree_place::configured;
 use crate::error::Error;
-use crate::fs::make_private_dir;
+use crate::fs::{Below, remove_named_dir};
 use crate::git::{Git, GitError, Repo, RepoLayout, index};
 use crate::names::Oid;
 use crate::protect::put_unkept_away;
@@ -40,7 +40,11 @@ struct Contents {
 ///
 /// # Errors
 /// If git fails, or a file cannot be moved.
-pub(super) async fn remove_final(outside: &Git, top: &Path, trash: &Path) -> Result<Removal, Error> {
+pub(super) async fn remove_final(
+    outside: &Git,
+    top: &Path,
+    trash: (&Below, &Path),
+) -> Result<Removal, Error> {
     let mut moved = None;
     if top.exists() {
         let git = Git::at_top(top);
@@ -87,8 +91,9 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
             match Oid::parse(String::from_utf8_lossy(&head.stdout).trim()) {
                 Some(head) if is_kept(git, &head).await? => {
                     let dir = layout.git_dir.join("ralph");
-                    make_private_dir(&dir)?;
+                    Below::new(&layout.git_dir).make_dir(&dir, 0o700)?;
                     let contents = look(&own, Some(&dir.join(SCRATCH))).await?;
+                    let trash = (&repo.door(trash), trash);
                     moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
                 }
                 Some(_) => {
@@ -124,7 +129,7 @@ pub(super) async fn remove_new(git: &Git, top: &Path, settings: &Settings) -> Re
 /// Removes an unlocked work tree. A git that was cut off at its very beginning leaves an empty directory.
 async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
     let removed = git.delete_work_tree(top).await;
-    let _ = fs::remove_dir(top);
+    let _ = remove_named_dir(top);
     match removed {
         Err(error) if top.symlink_metadata().is_ok() => Err(error),
         _ => Ok(()),
@@ -139,7 +144,7 @@ pub(super) async fn drop_empty_parent(git: &Git, top: &Path, settings: &Settings
     let trees = git.work_trees().await?;
     let Some(main) = trees.first() else { return Ok(()) };
     if top.parent() == Some(configured(&main.top, settings).as_path()) {
-        let _ = top.parent().map(fs::remove_dir);
+        let _ = top.parent().map(remove_named_dir);
     }
     Ok(())
 }
@@ -147,7 +152,7 @@ pub(super) async fn drop_empty_parent(git: &Git, top: &Path, settings: &Settings
 /// Compares a work tree with its index, or with HEAD in a new index at `scratch`.
 async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
     if let Some(scratch) = scratch {
-        index::discard(scratch)?;
+        index::discard(&Below::of_loop(scratch), scratch)?;
         git.cmd("read-tree", ["HEAD"]).index(scratch).done().await?;
     }
     let args = [
@@ -171,7 +176,7 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
     let changed = [with(b" M "), with(b" T ")].concat();
     kept.retain(|path| !changed.contains(path));
     if let Some(scratch) = scratch {
-        index::discard(scratch)?;
+        index::discard(&Below::of_loop(scratch), scratch)?;
     }
     Ok(Contents {
         kept,

@@ -1,6 +1,5 @@
 //! The attempts of a loop, read from its events.
 
-use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -159,7 +158,7 @@ pub fn range_of(
 /// If they exist but cannot be read.
 pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let error = |source| file_error("read", events, source);
-    let file = match open_regular(events, Links::Refused, OpenOptions::new().read(true)) {
+    let file = match open_regular(events, Links::Refused) {
         Ok(file) => file,
         Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(error(source)),

@@ -8,6 +8,7 @@ use super::command::{Git, GitError, failure};
 use super::identity::Signers;
 use super::known_indexes::KnownIndexes;
 use super::layout::{LayoutHead, RepoLayout};
+use crate::fs::Below;
 use crate::names::Oid;
 
 /// The branch and commit of HEAD.
@@ -69,6 +70,15 @@ impl Repo {
             git_dir: self.git_dir.clone(),
             common_dir: self.common_dir.clone(),
         }
+    }
+
+    /// Returns the door to this path: from the directory of the repository that it is in, which is none of an attempt's.
+    /// For a path that is in none of them, it is the directory right above.
+    #[must_use]
+    pub fn door(&self, path: &Path) -> Below {
+        let dirs = [&self.git_dir, &self.common_dir, &self.top];
+        let found = dirs.into_iter().find(|dir| path.starts_with(dir));
+        Below::new(found.map_or_else(|| path.parent().unwrap_or(path), PathBuf::as_path))
     }
 
     /// Returns the path of the index that describes the work tree: the loop's own, or that of the work tree.

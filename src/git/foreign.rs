@@ -91,6 +91,10 @@ impl Repo {
     /// # Errors
     /// If git cannot be run, or the tree is missing.
     pub async fn can_be_checked_out(&self, tree: &Oid) -> Result<bool, GitError> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it is right in git's directory, with a name that nobody knew"
+        )]
         let dir = tempfile::Builder::new()
             .prefix("ralph-index-")
             .tempdir_in(&self.git_dir)

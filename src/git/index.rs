@@ -3,7 +3,7 @@
 //! A copy keeps the modification time of its source: git compares it with the times of the entries to know
 //! which of them may have changed within the same tick, and a copy that looks newer would hide such a change.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,30 +14,29 @@ use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
-use crate::fs::{Links, file_error, open_regular, replace_file};
+use crate::fs::{Below, Links, file_error, open_regular};
 use crate::names::Oid;
 
 /// Time to wait for another git that holds the index.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// Copies an index with its modification time; returns `false` if there is none.
+/// Copies an index with its modification time through the door to its place; returns `false` if there is none.
 ///
 /// # Errors
 /// If the copy cannot be made.
-pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
+fn copy(from: &Path, door: &Below, to: &Path) -> Result<bool, GitError> {
     let metadata = match fs::metadata(from) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(source) => return Err(file_error("read", from, source).into()),
     };
     let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
-    let mut source = open_regular(from, Links::Followed, OpenOptions::new().read(true))
-        .map_err(|e| file_error("read", from, e))?;
+    let mut source = open_regular(from, Links::Followed).map_err(|e| file_error("read", from, e))?;
     // Git replaces its index and does not need write permission on it; we write into copies.
     let mode = metadata.permissions().mode() | 0o600;
     // What is at `to` may also be a file outside: it is replaced, not written.
-    replace_file(to, |copy| {
+    door.replace(to, |copy| {
         io::copy(&mut source, copy)?;
         copy.set_permissions(fs::Permissions::from_mode(mode))?;
         copy.set_modified(modified)
@@ -49,13 +48,9 @@ pub fn copy(from: &Path, to: &Path) -> Result<bool, GitError> {
 ///
 /// # Errors
 /// If a file that is there cannot be removed.
-pub fn discard(index: &Path) -> Result<(), GitError> {
-    for path in [index.to_owned(), lock_of(index)] {
-        match fs::remove_file(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(file_error("remove", &path, source).into()),
-        }
+pub fn discard(door: &Below, index: &Path) -> Result<(), GitError> {
+    for path in [index, &lock_of(index)] {
+        door.remove_file(path)?;
     }
     Ok(())
 }
@@ -316,15 +311,16 @@ impl Repo {
         to: &Path,
         fallback: Option<&Oid>,
     ) -> Result<PrivateIndex, GitError> {
-        discard(to)?;
+        let door = self.door(to);
+        discard(&door, to)?;
         // Only git-ralph works on it, but a git that was killed may have left its lock.
         let lock = lock_of(to);
         if lock.exists() {
             wait_while(|| lock.exists()).await;
-            discard(&lock)?;
+            discard(&door, &lock)?;
         }
         let known = self.read_index(from).ok();
-        if copy(from, to)? && self.unsplit(to).await? {
+        if copy(from, &door, to)? && self.unsplit(to).await? {
             // A new copy would be read again: its source will do, if it certainly was the same all the time.
             let is_same = known
                 .filter(|known| known.index().is_some())
@@ -337,7 +333,7 @@ impl Repo {
                 return Ok(PrivateIndex { sound: true, entries });
             }
         }
-        discard(to)?;
+        discard(&door, to)?;
         let source = fallback.map_or("--empty", Oid::as_str);
         self.git.cmd("read-tree", [source]).index(to).done().await?;
         Ok(PrivateIndex {
@@ -362,6 +358,22 @@ impl Repo {
         Ok(whole.code == Some(0))
     }
 
+    /// Copies an index with its modification time to a place of git-ralph's; returns `false` if there is none.
+    ///
+    /// # Errors
+    /// If the copy cannot be made.
+    pub fn copy_index(&self, from: &Path, to: &Path) -> Result<bool, GitError> {
+        copy(from, &self.door(to), to)
+    }
+
+    /// Removes a private index, as [`discard`] does.
+    ///
+    /// # Errors
+    /// If a file that is there cannot be removed.
+    pub fn discard_index(&self, index: &Path) -> Result<(), GitError> {
+        discard(&self.door(index), index)
+    }
+
     /// Replaces the repository's index with a copy of `index`, by git's own protocol: an exclusive
     /// `index.lock`, then a rename.
     ///
@@ -370,11 +382,12 @@ impl Repo {
     pub async fn install_index(&self, index: &Path) -> Result<(), GitError> {
         let real = self.index();
         let lock_path = lock_of(&real);
-        let mut lock = open_lock(&lock_path).await?;
-        let written = write_copy(&mut lock, index).and_then(|()| fs::rename(&lock_path, &real));
+        let door = self.door(&real);
+        let mut lock = open_lock(&door, &lock_path).await?;
+        let written = write_copy(&mut lock, index).and_then(|()| door.rename(&lock_path, &door, &real));
         written.map_err(|source| {
             // A lock that is left behind stops every later git command.
-            let _ = fs::remove_file(&lock_path);
+            let _ = door.remove_file(&lock_path);
             file_error("write", &real, source).into()
         })
     }
@@ -388,10 +401,10 @@ pub(super) async fn wait_while(is_held: impl Fn() -> bool) {
     }
 }
 
-async fn open_lock(path: &Path) -> Result<File, GitError> {
+async fn open_lock(door: &Below, path: &Path) -> Result<File, GitError> {
     let deadline = tokio::time::Instant::now() + LOCK_WAIT;
     loop {
-        match OpenOptions::new().write(true).create_new(true).open(path) {
+        match door.make_file(path, 0o666) {
             Ok(file) => return Ok(file),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if tokio::time::Instant::now() >= deadline {
@@ -406,10 +419,7 @@ async fn open_lock(path: &Path) -> Result<File, GitError> {
 
 fn write_copy(lock: &mut File, index: &Path) -> io::Result<()> {
     let modified = fs::metadata(index)?.modified()?;
-    io::copy(
-        &mut open_regular(index, Links::Followed, OpenOptions::new().read(true))?,
-        lock,
-    )?;
+    io::copy(&mut open_regular(index, Links::Followed)?, lock)?;
     lock.sync_all()?;
     lock.set_modified(modified)
 }

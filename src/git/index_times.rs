@@ -3,14 +3,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use super::checksum::seal;
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::file_error;
 
 /// The lower 32 bits, which is what an index keeps of a number.
 fn low(number: impl TryInto<i128>) -> [u8; 4] {
@@ -69,7 +69,10 @@ impl Repo {
         if !seal(&mut bytes, self.oid_length) {
             return Ok(false);
         }
-        fs::write(index, &bytes).map_err(|source| file_error("write", index, source))?;
+        self.door(index).replace(index, |file| {
+            file.write_all(&bytes)?;
+            file.set_permissions(fs::Permissions::from_mode(0o600))
+        })?;
         Ok(true)
     }
 }

@@ -2,7 +2,6 @@
 //! several.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +28,7 @@ impl KnownIndexes {
     /// # Errors
     /// If it cannot be read.
     pub(super) fn read(&self, path: &Path, oid: usize, now: SystemTime) -> io::Result<Arc<IndexFile>> {
-        let mut file = open_regular(path, Links::Followed, OpenOptions::new().read(true))?;
+        let mut file = open_regular(path, Links::Followed)?;
         let stamp = Stamp::of(&file.metadata()?);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(path).filter(|known| known.stamp == stamp) {

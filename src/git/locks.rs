@@ -9,7 +9,6 @@ use super::discover::Repo;
 use super::index::{lock_of, wait_while};
 use super::layout::path_in;
 use super::stamp::Stamp;
-use crate::fs::remove_file;
 use crate::processes::{Program, Table, ourselves, program};
 
 /// Number of moments for which a lock that another work tree may hold is waited for.
@@ -99,7 +98,7 @@ pub async fn remove_stale(repo: &Repo, found: &[PathBuf]) -> Result<usize, GitEr
         return Err(GitError::Locked(first.clone()));
     }
     for lock in &stuck {
-        remove_file(lock)?;
+        repo.door(lock).remove_file(lock)?;
     }
     Ok(stuck.len())
 }

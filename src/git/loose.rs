@@ -1,6 +1,5 @@
 //! Reads commits from loose objects (gitformat-loose(5)), for a question that hooks ask at each commit.
 
-use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -37,7 +36,7 @@ pub(super) fn is_known_to_contain(objects: &Path, new: &Oid, olds: &[&Oid]) -> b
 fn parents(objects: &Path, commit: &Oid) -> Option<Vec<Oid>> {
     let (dir, name) = commit.as_str().split_at(2);
     let path = objects.join(dir).join(name);
-    let file = open_regular(&path, Links::Followed, OpenOptions::new().read(true)).ok()?;
+    let file = open_regular(&path, Links::Followed).ok()?;
     let mut object = BufReader::new(ZlibDecoder::new(BufReader::new(file)).take(MOST_BYTES));
     let mut kind = Vec::new();
     object.read_until(0, &mut kind).ok()?;

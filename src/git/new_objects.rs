@@ -1,9 +1,8 @@
 //! Makes new objects without a process: commits, and trees of a few files. They are written as git writes loose objects
 //! (gitformat-loose(5)): whole, synced, and under their final name at once.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use flate2::Compression;
@@ -14,6 +13,7 @@ use sha2::Sha256;
 use super::command::{Git, GitError};
 use super::discover::Repo;
 use super::identity::Signers;
+use crate::fs::Below;
 use crate::fs::file_error;
 use crate::names::Oid;
 
@@ -135,7 +135,7 @@ impl Repo {
             compression,
         };
         if !self.has_shared_files
-            && let Ok(oid) = new.write(&self.common_dir.join("objects"), self.oid_length)
+            && let Ok(oid) = new.write(&Below::new(&self.common_dir), self.oid_length)
         {
             return Ok(oid);
         }
@@ -165,8 +165,8 @@ impl Git {
 }
 
 impl NewObject<'_> {
-    /// Writes it to a directory of objects unless it is there; returns its id, of `length` bytes.
-    fn write(&self, objects: &Path, length: usize) -> io::Result<Oid> {
+    /// Writes it below git's directory unless it is there; returns its id, of `length` bytes.
+    fn write(&self, door: &Below, length: usize) -> io::Result<Oid> {
         let header = format!("{} {}\0", self.kind, self.content.len());
         let hex = match length {
             20 => hex(&Sha1::new()
@@ -180,31 +180,30 @@ impl NewObject<'_> {
         };
         let oid = Oid::parse(&hex).ok_or_else(|| io::Error::other("no object id"))?;
         let (dir, name) = hex.split_at(2);
-        let dir = objects.join(dir);
+        let dir = Path::new("objects").join(dir);
         let path = dir.join(name);
-        if let Ok(found) = File::open(&path) {
-            // A new time keeps `git gc` from removing an object that nothing names yet.
-            found.set_modified(std::time::SystemTime::now())?;
-            return Ok(oid);
-        }
-        match fs::create_dir(&dir) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        // A new time keeps `git gc` from removing an object that nothing names yet. One that a clone shares is made anew.
+        match door.touch(&path) {
+            Ok(true) => return Ok(oid),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        door.make_dir(&dir, 0o777).map_err(|error| error.source)?;
         // `git gc` removes files of this name that a crash left behind.
-        let mut builder = tempfile::Builder::new();
-        let builder = builder
-            .prefix("tmp_obj_")
-            .permissions(Permissions::from_mode(0o444));
-        let file = builder.tempfile_in(&dir)?;
-        let mut encoder = ZlibEncoder::new(file, self.compression);
-        encoder.write_all(header.as_bytes())?;
-        encoder.write_all(self.content)?;
-        let file = encoder.finish()?;
-        file.as_file().sync_all()?;
-        match file.persist_noclobber(&path) {
-            Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => Err(failed.error),
-            _ => Ok(oid),
+        let new = dir.join(format!("tmp_obj_{:08x}", fastrand::u32(..)));
+        let mut encoder = ZlibEncoder::new(door.make_file(&new, 0o444)?, self.compression);
+        let written = encoder
+            .write_all(header.as_bytes())
+            .and_then(|()| encoder.write_all(self.content))
+            .and_then(|()| encoder.finish())
+            .and_then(|file| file.sync_all())
+            .and_then(|()| door.rename(&new, door, &path));
+        match written {
+            Ok(()) => Ok(oid),
+            Err(error) => {
+                let _ = door.remove_file(&new);
+                Err(error)
+            }
         }
     }
 }
@@ -223,6 +222,9 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::git::discover;
 

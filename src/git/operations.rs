@@ -1,11 +1,10 @@
 //! Operations that git leaves in progress: merges, rebases, cherry-picks, reverts, bisects.
 
-use std::fs;
 use std::path::PathBuf;
 
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::FileError;
+use crate::fs::Below;
 
 /// Files in the git directory, each with the operation that it stands for.
 const MARKERS: &[(&str, &str)] = &[
@@ -50,23 +49,12 @@ pub fn operations_in_progress(repo: &Repo) -> Vec<&'static str> {
 /// # Errors
 /// If a file cannot be removed.
 pub fn clear_operations(repo: &Repo) -> Result<(), GitError> {
+    let door = Below::new(&repo.git_dir);
     for name in MARKERS.iter().map(|(file, _)| file).chain(LEFTOVERS) {
         let path: PathBuf = repo.git_dir.join(name);
-        let Ok(metadata) = path.symlink_metadata() else {
-            continue;
-        };
-        let removed = if metadata.is_dir() {
-            fs::remove_dir_all(&path)
-        } else {
-            fs::remove_file(&path)
-        };
-        removed.map_err(|source| {
-            GitError::File(FileError {
-                what: "remove",
-                path,
-                source,
-            })
-        })?;
+        if path.symlink_metadata().is_ok() {
+            door.remove(&path)?;
+        }
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::command::GitError;
 use super::hooks::OWN_DIRECTORY;
 use super::layout::RepoLayout;
-use crate::fs::{Below, Durability, FileError, file_error, remove_dir};
+use crate::fs::{Below, Durability, FileError, file_error};
 
 /// The content of those files of one repository at one moment, by path. A symlink is stored as its target's name:
 /// nothing behind a link is read, written or removed.
@@ -86,33 +86,34 @@ impl OwnFiles {
         Ok(files)
     }
 
-    /// Writes a copy into the directory `copy`, replacing an older one. The copy is complete or absent: with half a
+    /// Writes a copy into the directory `copy` below `door`, replacing an older one. The copy is complete or absent: with half a
     /// copy, the other files would look as if they had been added since.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn save(&self, copy: &Path) -> Result<(), FileError> {
-        Self::discard(copy)?;
+    pub fn save(&self, door: &Below, copy: &Path) -> Result<(), FileError> {
+        Self::discard(door, copy)?;
         let new = copy.with_extension("new");
-        remove_dir(&new)?;
-        fs::create_dir_all(&new).map_err(|error| file_error("make", &new, error))?;
+        door.remove(&new)?;
+        door.make_dir(&new, 0o777)?;
         for (name, entry) in &self.0 {
-            put(&Below::new(&new), name, entry)?;
+            put(door, &new.join(name), entry)?;
         }
-        fs::rename(&new, copy).map_err(|error| file_error("rename", &new, error))
+        door.rename(&new, door, copy)
+            .map_err(|error| file_error("rename", &new, error))
     }
 
     /// Removes a copy, all or nothing like [`OwnFiles::save`].
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn discard(copy: &Path) -> Result<(), FileError> {
+    pub fn discard(door: &Below, copy: &Path) -> Result<(), FileError> {
         let old = copy.with_extension("old");
-        remove_dir(&old)?;
-        match fs::rename(copy, &old) {
+        door.remove(&old)?;
+        match door.rename(copy, door, &old) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(file_error("rename", copy, error)),
-            Ok(()) => remove_dir(&old),
+            Ok(()) => door.remove(&old),
         }
     }
 

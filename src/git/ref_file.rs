@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::fs::{Durability, FileError, Links, read_regular_text, write_atomically};
+use crate::fs::{Below, Durability, FileError, Links, read_regular_text};
 use crate::names::Oid;
 
 /// Maximum length of a ref's file or log that is read, in bytes.
@@ -55,17 +55,17 @@ impl RefFile {
         }
     }
 
-    /// Writes such a file.
+    /// Writes such a file through the door to git's directory.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+    pub fn write(&self, door: &Below, path: &Path) -> Result<(), FileError> {
         let text = match self {
             Self::Oid(oid) => format!("{oid}\n"),
             Self::Symbolic(name) => format!("ref: {name}\n"),
             Self::Missing | Self::Damaged => return Ok(()),
         };
-        write_atomically(path, text.as_bytes(), 0o644, Durability::Synced)
+        door.write(path, text.as_bytes(), 0o644, Durability::Synced)
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
             RefFile::Symbolic("refs/heads/main".to_owned()),
             RefFile::Oid(Oid::parse(&"1".repeat(40)).unwrap()),
         ] {
-            sound.write(&file).unwrap();
+            sound.write(&Below::new(dir.path()), &file).unwrap();
             assert_eq!(RefFile::read(&file), sound);
         }
         let (one, two) = ("1".repeat(40), "2".repeat(40));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::{Durability, FileError, Links, read_regular_text, remove_file, write_atomically};
+use crate::fs::{Below, Durability, FileError, Links, read_regular_text};
 
 /// The shallow commits at one moment, as git writes them: one per line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,15 +19,15 @@ impl Shallow {
         Self(read_regular_text(path, Links::Followed, u64::MAX).unwrap_or_default())
     }
 
-    /// Writes the shallow commits; leaves no file if there are none.
+    /// Writes the shallow commits through a door; leaves no file if there are none.
     ///
     /// # Errors
     /// If the file cannot be written or removed.
-    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+    pub fn write(&self, door: &Below, path: &Path) -> Result<(), FileError> {
         if self.0.is_empty() {
-            return remove_file(path);
+            return door.remove_file(path);
         }
-        write_atomically(path, self.0.as_bytes(), 0o644, Durability::Atomic)
+        door.write(path, self.0.as_bytes(), 0o644, Durability::Atomic)
     }
 }
 
@@ -84,7 +84,7 @@ impl Repo {
             .collect();
         if !whole.is_empty() {
             let left = now.0.lines().filter(|line| !whole.contains(line));
-            Shallow(left.map(|line| format!("{line}\n")).collect()).write(&path)?;
+            Shallow(left.map(|line| format!("{line}\n")).collect()).write(&self.door(&path), &path)?;
         }
         Ok(whole.len())
     }

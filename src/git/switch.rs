@@ -88,8 +88,8 @@ impl Repo {
         if !self.not_as_read(index, changes)?.is_empty() {
             return Ok(false);
         }
-        super::index::discard(index)?;
-        super::index::copy(known, index)?;
+        self.discard_index(index)?;
+        self.copy_index(known, index)?;
         let mut wanted = Vec::new();
         for (status, path) in changes {
             if *status == b'A' {
@@ -175,7 +175,7 @@ impl Repo {
         if wanted.is_empty() {
             return Ok(());
         }
-        super::index::discard(scratch)?;
+        self.discard_index(scratch)?;
         self.git
             .cmd("read-tree", [target.as_str()])
             .index(scratch)
@@ -190,7 +190,7 @@ impl Repo {
             .stdin(joined_z(&wanted))
             .done()
             .await?;
-        super::index::discard(scratch)
+        self.discard_index(scratch)
     }
 }
 

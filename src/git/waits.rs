@@ -77,6 +77,10 @@ pub(super) fn waited_for(dir: &Path) -> Option<PathBuf> {
 
 /// Returns whether a process waits for somebody at the other end of this pipe.
 fn is_waited_for(path: &Path) -> bool {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a pipe is looked at; nothing is written to it"
+    )]
     let open = |options: &mut OpenOptions| {
         let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         options.custom_flags(flags.bits()).open(path)

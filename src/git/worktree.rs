@@ -11,7 +11,7 @@ use super::discover::Repo;
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use crate::error::advice::{Advice, Advise, hint};
-use crate::fs::make_accessible;
+use crate::fs::Below;
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -211,7 +211,7 @@ impl Repo {
     ) -> Result<Option<String>, WorkTreeError> {
         match self.add_all(index, without).await {
             Err(WorkTreeError::Unreadable(words)) if whose != Whose::Users => {
-                if make_accessible(&self.top) == 0 {
+                if Below::new(&self.top).make_accessible(&self.top) == 0 {
                     return Err(WorkTreeError::Unreadable(words));
                 }
                 self.add_all(index, without).await

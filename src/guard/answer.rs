@@ -2,7 +2,6 @@
 //! same arguments, standard input, directory and environment.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::io::{BufRead, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +12,7 @@ use super::log::{self, Kind, Lines};
 use super::rules::{Move, Rules, Ruling, refused};
 use super::scripts::{PUSH, REFS, is_program};
 use super::users_hook::{follow, users_hooks};
-use crate::fs::{Links, open_regular, read_regular_text, write_private};
+use crate::fs::{Below, Links, read_regular_text};
 use crate::git::RepoLayout;
 use crate::names::Oid;
 
@@ -51,7 +50,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     if call.hook == PUSH && ours.is_some() {
         let mut lines = Lines::default();
         lines.push_refused();
-        lines.append(&call.dir.join(log::FILE));
+        lines.append(&Below::of_loop(&call.dir), &call.dir.join(log::FILE));
         return Answer::Refused(refused(Rules::push()));
     }
     let users = if call.alone {
@@ -189,7 +188,7 @@ impl<'a> Review<'a> {
         let tip = tip.and_then(|tip| Oid::parse(&tip));
         let keeps = self.layout.contains(new, rules.checkpoint(), tip.as_ref()).await;
         if keeps {
-            let _ = write_private(&file, new);
+            let _ = Below::of_loop(self.dir).write_private(&file, new);
         }
         keeps
     }
@@ -205,8 +204,7 @@ impl<'a> Review<'a> {
                 "0".repeat(entry.len()),
                 Timestamp::now().as_second()
             );
-            let file = open_regular(&stash, Links::Followed, OpenOptions::new().append(true));
-            let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+            let _ = Below::new(&self.layout.common_dir).append(&stash, line.as_bytes());
         }
     }
 
@@ -215,7 +213,8 @@ impl<'a> Review<'a> {
         if let Some(head) = self.head.take() {
             self.lines.push(Kind::Prepared, &head);
         }
-        self.lines.append(&self.dir.join(log::FILE));
+        self.lines
+            .append(&Below::of_loop(self.dir), &self.dir.join(log::FILE));
         self.no.map(|no| refused(&no))
     }
 }

@@ -5,11 +5,11 @@
 //! Git 2.54 and later can run hooks from its configuration; with them, the user's hooks stay in place.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::scripts::{ALONE, PUSH, Places, REFS, quoted, write_new};
+use crate::fs::{Below, FileError, file_error};
 
 /// Settings for the git of another program.
 pub type GitSettings = Vec<(OsString, OsString)>;
@@ -28,10 +28,18 @@ pub(super) fn write(
     version: Option<(u32, u32)>,
     hooks: &Path,
     places: Places<'_>,
-) -> io::Result<GitSettings> {
+) -> Result<GitSettings, FileError> {
     let file = places.loop_dir.join(FILE);
-    write_new(&file, &text(version, hooks), 0o600)?;
-    let common_dir = places.common_dir.canonicalize()?;
+    write_new(
+        &Below::of_loop(places.loop_dir),
+        &file,
+        &text(version, hooks),
+        0o600,
+    )?;
+    let common_dir = places.common_dir;
+    let common_dir = common_dir
+        .canonicalize()
+        .map_err(|source| file_error("find", common_dir, source))?;
     if !can_name(&common_dir) {
         return Ok(vec![("include.path".into(), file.into())]);
     }

@@ -6,12 +6,11 @@
 //! the line `unasked`.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::Path;
 
 use super::rules::Move;
-use crate::fs::{Links, append_private, open_regular};
+use crate::fs::{Below, Links, open_regular};
 
 /// Name of the file in the loop's directory.
 pub(super) const FILE: &str = "guard.log";
@@ -63,12 +62,12 @@ impl Lines {
     }
 
     /// Appends the lines to a file if they fit. A write that fails is ignored.
-    pub fn append(&self, path: &Path) {
+    pub fn append(&self, door: &Below, path: &Path) {
         let size = path.metadata().map_or(0, |metadata| metadata.len());
         if self.0.is_empty() || size + self.0.len() as u64 > MAX_SIZE {
             return;
         }
-        let _ = append_private(path, &self.0);
+        let _ = door.append(path, self.0.as_bytes());
     }
 }
 
@@ -101,7 +100,7 @@ pub struct SeenMoves {
 /// Reads a record; returns an empty one if the file is missing or is no regular file.
 pub(super) fn read(path: &Path) -> SeenMoves {
     let mut text = Vec::new();
-    if let Ok(file) = open_regular(path, Links::Refused, OpenOptions::new().read(true)) {
+    if let Ok(file) = open_regular(path, Links::Refused) {
         let _ = file.take(MAX_SIZE).read_to_end(&mut text);
     }
     parse(&String::from_utf8_lossy(&text))
@@ -199,7 +198,7 @@ mod tests {
         lines.push(Kind::Prepared, &moved);
         lines.push(Kind::Committed, &moved);
         lines.push_refused();
-        lines.append(&path);
+        lines.append(&Below::new(dir.path()), &path);
         let record = read(&path);
         assert_eq!(record.moves[0].name, moved.name);
         assert_eq!((record.moves.len(), record.pushes), (1, 1));
@@ -208,7 +207,7 @@ mod tests {
             many.push(Kind::Refused, &moved);
         }
         for _ in 0..3 {
-            many.append(&path);
+            many.append(&Below::new(dir.path()), &path);
         }
         assert!(path.metadata().unwrap().len() <= MAX_SIZE);
     }

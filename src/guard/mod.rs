@@ -17,11 +17,10 @@ pub(crate) mod rules;
 pub(crate) mod scripts;
 mod users_hook;
 
-use std::fs;
 use std::path::Path;
 
 use crate::error::advice::Advise;
-use crate::fs::{FileError, file_error, remove, write_private};
+use crate::fs::{Below, FileError, file_error};
 use crate::git::{Git, GitError};
 use configuration::can_name;
 use rail::HOOKS;
@@ -65,17 +64,17 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
             .users_hooks
             .filter(|users| can_name(rail.common_dir) && can_name(users)),
     };
-    let failed = |source| file_error("make", &hooks, source);
+    let door = Below::of_loop(rail.dir);
     let make = async {
-        write_private(&rail.dir.join(log::FILE), "")?;
-        scripts::write(&hooks, places).map_err(failed)?;
+        door.write_private(&rail.dir.join(log::FILE), "")?;
+        scripts::write(&hooks, places)?;
         // Last: the scripts take what is newer for a change.
-        write_private(&rail.dir.join(rules::FILE), &rules::written(&rail))
+        door.write_private(&rail.dir.join(rules::FILE), &rules::written(&rail))
     };
     // Git starts while the files are made.
     let (version, made) = tokio::join!(git.version(), make);
     made?;
-    Ok(configuration::write(version?, &hooks, places).map_err(failed)?)
+    Ok(configuration::write(version?, &hooks, places)?)
 }
 
 /// Removes the guard after an attempt whose processes have all ended; returns the ref moves that it saw.
@@ -90,6 +89,7 @@ pub fn take_away(dir: &Path) -> SeenMoves {
 
 /// Removes the guard's files; a file that remains is overwritten by the next attempt.
 pub fn remove_files(dir: &Path) {
+    let door = Below::of_loop(dir);
     for file in [
         rules::FILE,
         log::FILE,
@@ -97,10 +97,7 @@ pub fn remove_files(dir: &Path) {
         configuration::FILE,
         scripts::USERS,
     ] {
-        let _ = fs::remove_file(dir.join(file));
+        let _ = door.remove_file(&dir.join(file));
     }
-    let hooks = dir.join(HOOKS);
-    if let Ok(metadata) = hooks.symlink_metadata() {
-        let _ = remove(&hooks, metadata.is_dir());
-    }
+    let _ = door.remove(&dir.join(HOOKS));
 }

@@ -6,15 +6,14 @@
 //! moves of refs and for pushes ask git-ralph first.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
 use crate::exit::Exit;
-use crate::fs::{Durability, write_atomically};
+use crate::fs::{Below, Durability, FileError, file_error};
 
 /// Every hook that git looks for by name in the hooks directory (githooks(5)).
 pub const NAMES: &[&str] = &[
@@ -125,40 +124,41 @@ impl Program {
 /// which may have come to the same path, does not answer a question that it would misunderstand.
 pub const VERB: &str = "guard-1";
 
-/// Creates the directory `hooks`, which must not exist.
+/// Writes the scripts into the directory `hooks`, in which none of them may be.
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn write(hooks: &Path, places: Places<'_>) -> io::Result<()> {
-    fs::DirBuilder::new().mode(0o700).create(hooks)?;
+pub(super) fn write(hooks: &Path, places: Places<'_>) -> Result<(), FileError> {
+    let door = Below::of_loop(places.loop_dir);
+    door.make_dir(hooks, 0o700)?;
     if let Some(users) = places.users {
         write_users(places.loop_dir, users)?;
     }
     let may_be = |name: &str| places.users.is_none_or(|users| is_program(&users.join(name)));
-    add(hooks, may_be)?;
-    write_script(&hooks.join(PUSH), &push(places, ""))?;
-    write_script(&hooks.join(REFS), &moves(places, ""))?;
-    write_script(&hooks.join(ALONE), &alone(places))
+    add(&door, hooks, may_be)?;
+    write_script(&door, &hooks.join(PUSH), &push(places, ""))?;
+    write_script(&door, &hooks.join(REFS), &moves(places, ""))?;
+    write_script(&door, &hooks.join(ALONE), &alone(places))
 }
 
 /// Writes the path of the directory of the user's own hooks to a file.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub(super) fn write_users(loop_dir: &Path, users: &Path) -> io::Result<()> {
+pub(super) fn write_users(loop_dir: &Path, users: &Path) -> Result<(), FileError> {
     let line = [users.as_os_str().as_bytes(), b"\n"].concat();
-    write_atomically(&loop_dir.join(USERS), &line, 0o600, Durability::Atomic).map_err(io::Error::other)
+    Below::of_loop(loop_dir).write(&loop_dir.join(USERS), &line, 0o600, Durability::Atomic)
 }
 
 /// Adds a script that runs the user's own hook for each name that `may_be` one of the user's and has none yet.
 ///
 /// # Errors
 /// If a script cannot be written.
-pub(super) fn add(hooks: &Path, may_be: impl Fn(&str) -> bool) -> io::Result<()> {
+pub(super) fn add(door: &Below, hooks: &Path, may_be: impl Fn(&str) -> bool) -> Result<(), FileError> {
     for name in NAMES.iter().filter(|name| !matches!(**name, REFS | PUSH)) {
         let script = hooks.join(name);
         if may_be(name) && script.symlink_metadata().is_err() {
-            write_script(&script, format!("{HEAD}{}", chain(name)).as_bytes())?;
+            write_script(door, &script, format!("{HEAD}{}", chain(name)).as_bytes())?;
         }
     }
     Ok(())
@@ -281,13 +281,13 @@ pub fn quoted(path: &Path) -> Vec<u8> {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_script(path: &Path, script: &[u8]) -> io::Result<()> {
-    write_new(path, script, 0o700)
+pub fn write_script(door: &Below, path: &Path, script: &[u8]) -> Result<(), FileError> {
+    write_new(door, path, script, 0o700)
 }
 
 /// Writes a file to a path where nothing exists.
-pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(bytes)
+pub(super) fn write_new(door: &Below, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    let made = door.make_file(path, mode);
+    made.and_then(|mut file| file.write_all(bytes))
+        .map_err(|source| file_error("make", path, source))
 }

@@ -1,10 +1,8 @@
 //! Finds the user's own hooks, which the guard's hooks replace for git.
 
 use std::env;
-use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf, absolute};
-use std::time::SystemTime;
 
 use memchr::memmem;
 
@@ -13,7 +11,7 @@ use super::rail::HOOKS;
 use super::rules;
 use super::scripts::{self, USERS, is_program};
 use crate::async_cmd::{self, Command};
-use crate::fs::{Links, open_regular, read_regular};
+use crate::fs::{Below, Links, read_regular};
 use crate::git::RepoLayout;
 use crate::git::layout::{is_same_dir, path_in};
 
@@ -34,11 +32,10 @@ pub(super) fn follow(users: &Path, loop_dir: &Path) {
     if loop_dir.join(USERS).exists() && can_name(&users) {
         let _ = scripts::write_users(loop_dir, &users);
     }
-    let _ = scripts::add(&loop_dir.join(HOOKS), |name| is_program(&users.join(name)));
+    let door = Below::of_loop(loop_dir);
+    let _ = scripts::add(&door, &loop_dir.join(HOOKS), |name| is_program(&users.join(name)));
     // From now on only later changes are newer.
-    let rules = loop_dir.join(rules::FILE);
-    let _ = open_regular(&rules, Links::Refused, OpenOptions::new().append(true))
-        .and_then(|file| file.set_modified(SystemTime::now()));
+    let _ = door.touch(&loop_dir.join(rules::FILE));
 }
 
 /// Returns the default hooks directory if no configuration can name another: none of the files that git would read

@@ -1,6 +1,6 @@
 //! Shows the output of an attempt to people: its log, with the JSON of an agent put into words.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -49,7 +49,7 @@ impl AttemptOutput {
     /// # Errors
     /// If it cannot be opened.
     pub fn open(log: &Path, format: Option<Format>) -> Result<Self, FileError> {
-        let file = open_regular(log, Links::Refused, OpenOptions::new().read(true));
+        let file = open_regular(log, Links::Refused);
         let file = file.map_err(|source| file_error("read", log, source))?;
         let reader = match format {
             None => Reader::Raw,

@@ -1,7 +1,7 @@
 //! Follows a loop by its files: its events, its state, and the process that drives it. Takes no lock and writes nothing,
 //! so it can look at a loop of any process, and of any day.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl LineTail {
         if self.open.as_ref().is_some_and(is_same) {
             return Ok(found);
         }
-        let file = match open_regular(&self.path, Links::Refused, OpenOptions::new().read(true)) {
+        let file = match open_regular(&self.path, Links::Refused) {
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(found),
             opened => opened?,
         };
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(tail.poll().unwrap(), Lines::default());
         fs::write(&path, "one\ntw").unwrap();
         assert_eq!(words(&tail.poll().unwrap()), ["one"]);
-        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"o\n").unwrap();
         assert_eq!(words(&tail.poll().unwrap()), ["two"]);
         fs::rename(&path, dir.path().join("old")).unwrap();

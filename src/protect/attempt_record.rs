@@ -1,7 +1,6 @@
 //! Records the state before an attempt, and uses the record once no process of the attempt is alive: repairs what would
 //! stop git from running, and restores what was moved.
 
-use std::fs;
 use std::path::PathBuf;
 
 use super::inner_git_files::{InnerGitFiles, PutBackIn};
@@ -12,7 +11,7 @@ use super::{
     story_backup, submodules, user_refs, users_index,
 };
 use crate::events::Notices;
-use crate::fs::file_error;
+use crate::fs::Below;
 use crate::git::Head;
 use crate::names::Change;
 use crate::stories::Source;
@@ -90,7 +89,7 @@ impl AttemptRecord<'_> {
         permissions::take_back(self.site, notices);
         let top = &self.site.repo.top;
         if !top.exists() {
-            fs::create_dir_all(top).map_err(|source| file_error("make", top, source))?;
+            Below::new(top).make_dir(top, 0o777)?;
             notices.tell("the work tree was deleted; its directory is made anew".to_owned());
         }
         let changed = self.repair_gits_files(held, notices).await?;

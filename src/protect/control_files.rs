@@ -8,7 +8,6 @@ use super::own_position::set_aside;
 use super::trash::free_name;
 use super::{ProtectError, Savepoint, Site, hidden_files};
 use crate::events::Notices;
-use crate::fs::remove_file;
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 
 /// Name of the copy of git's own files in the loop's directory.
@@ -156,8 +155,9 @@ impl ControlFiles {
 /// Reads the files before an attempt, and keeps a copy for the case that git-ralph is killed.
 pub(super) fn save(site: Site<'_>) -> Result<ControlFiles, ProtectError> {
     let now = ControlFiles::read(site)?;
-    now.shallow.write(&site.file(SHALLOW))?;
-    now.files.save(&site.file(OWN_FILES))?;
+    let door = site.own_door();
+    now.shallow.write(&door, &site.file(SHALLOW))?;
+    now.files.save(&door, &site.file(OWN_FILES))?;
     Ok(now)
 }
 
@@ -176,7 +176,7 @@ pub(super) fn load(site: Site<'_>) -> Result<Option<ControlFiles>, ProtectError>
 
 /// Forgets the copy.
 pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
-    Ok(OwnFiles::discard(&site.file(OWN_FILES))?)
+    Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
 }
 
 /// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
@@ -198,5 +198,5 @@ pub(super) async fn mend_index(
         return Ok(());
     }
     // If there is no index, one is made from the checkpoint.
-    Ok(remove_file(&real)?)
+    Ok(site.door(&real).remove_file(&real)?)
 }

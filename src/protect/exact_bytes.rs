@@ -3,18 +3,17 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use super::attribute_sources::may_convert;
 use super::moment::Moment;
 use super::records::make_room;
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, Durability, copy_file, file_error, remove_dir};
+use crate::fs::{Below, Durability, file_error};
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
@@ -29,18 +28,21 @@ pub(super) struct ExactBytes {
     kept: PathBuf,
     /// Directory where git writes its version of a file, for comparison.
     scratch: PathBuf,
+    /// The door to both.
+    door: Below,
 }
 
 impl ExactBytes {
     /// Returns the copies of a savepoint.
     pub fn of(site: Site<'_>, moment: Moment) -> Self {
-        Self::below(&site.file("unversioned"), &moment.name(RAW))
+        Self::below(site, &site.file("unversioned"), &moment.name(RAW))
     }
 
-    fn below(dir: &Path, name: &str) -> Self {
+    fn below(site: Site<'_>, dir: &Path, name: &str) -> Self {
         Self {
             kept: dir.join(name),
             scratch: dir.join("smudged"),
+            door: site.own_door(),
         }
     }
 
@@ -58,7 +60,7 @@ impl ExactBytes {
             .collect();
         let known: Vec<Vec<u8>> = known.into_iter().cloned().collect();
         let converted = repo.converted_paths(index, &known).await?;
-        remove_dir(&self.scratch)?;
+        self.door.remove(&self.scratch)?;
         Ok(repo.write_copies(index, &converted, &self.scratch).await?)
     }
 
@@ -84,13 +86,13 @@ impl ExactBytes {
                 && smudged.is_file()
                 && fs::read(&file).ok() != fs::read(&smudged).ok()
             {
-                make_room(&self.kept, path)?;
-                copy_file(&file, &kept)?;
+                make_room(&self.door, &self.kept, path)?;
+                self.door.copy(&file, &kept)?;
             } else if kept.is_file() {
-                fs::remove_file(&kept).map_err(|error| file_error("remove", &kept, error))?;
+                self.door.remove_file(&kept)?;
             }
         }
-        Ok(remove_dir(&self.scratch)?)
+        Ok(self.door.remove(&self.scratch)?)
     }
 
     /// Records the bytes of all files when the loop begins; `index` describes the work tree.
@@ -110,7 +112,7 @@ impl ExactBytes {
     fn copy_to(&self, other: &Self) -> Result<(), ProtectError> {
         for path in self.paths() {
             let name = OsStr::from_bytes(&path);
-            copy_file(&self.kept.join(name), &other.kept.join(name))?;
+            other.door.copy(&self.kept.join(name), &other.kept.join(name))?;
         }
         Ok(())
     }
@@ -149,7 +151,7 @@ impl ExactBytes {
             {
                 below.copy(&kept, &file)?;
                 // A build must notice the change.
-                let _ = File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
+                let _ = below.touch(&file);
                 written.push(path.clone());
             }
         }
@@ -186,7 +188,7 @@ impl ExactBytes {
                 written.push(path);
             }
         }
-        remove_dir(&self.scratch)?;
+        self.door.remove(&self.scratch)?;
         Ok(written)
     }
 }
@@ -211,16 +213,16 @@ pub(super) async fn keep_in_trash(
     if touched.is_empty() {
         return Ok(());
     }
-    let kept = ExactBytes::below(trash, RAW);
+    let kept = ExactBytes::below(site, trash, RAW);
     let file = site.repo.read_index(work).unwrap_or_default();
     let recorded = kept.record(site, work, &file, &touched).await;
     if let Err(ProtectError::Git(_)) = recorded {
         // A filter that fails gives no answer, and must not prevent the step: all files are kept.
         for path in &touched {
             let name = OsStr::from_bytes(path);
-            copy_file(&top.join(name), &kept.kept.join(name))?;
+            kept.door.copy(&top.join(name), &kept.kept.join(name))?;
         }
-        remove_dir(&kept.scratch)?;
+        kept.door.remove(&kept.scratch)?;
     } else {
         recorded?;
     }
@@ -279,6 +281,6 @@ pub(crate) async fn keep_before_removal(
 /// # Errors
 /// If a file cannot be read or written.
 pub(crate) fn restore_from_trash(site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
-    let kept = ExactBytes::below(trash, RAW);
+    let kept = ExactBytes::below(site, trash, RAW);
     kept.restore(&site.repo.top, &kept.paths()).map(drop)
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::records::{Paths, Records};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Links, read_regular, remove_file};
+use crate::fs::{Links, read_regular};
 use crate::git::index_file::{GITLINK, IndexFile};
 use crate::git::{Git, GitError, git_directories};
 use crate::paths::first_few;
@@ -54,7 +54,9 @@ pub(super) fn write(site: Site<'_>, known: &Known) -> Result<(), ProtectError> {
 
 /// Forgets the record: from now on, every filter in the configuration of a submodule is unknown.
 pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
-    Ok(remove_file(&Records::of(site).dir.join(FILTERS))?)
+    Ok(site
+        .own_door()
+        .remove_file(&Records::of(site).dir.join(FILTERS))?)
 }
 
 /// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a

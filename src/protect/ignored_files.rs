@@ -6,7 +6,6 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::file_modes::{Modes, mode_of, set_mode};
@@ -17,7 +16,7 @@ use super::records::{Records, make_room};
 use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, copy_file, file_error, remove};
+use crate::fs::{Below, FileError, file_error};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
 
@@ -47,7 +46,7 @@ impl Records {
         for path in before.keys().filter(|path| !modes.contains_key(*path)) {
             let copy = self.copy_of(path);
             if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                remove(&copy, true)?;
+                self.door.remove(&copy)?;
             }
         }
         // An attempt may change the permissions of the copies too (`chmod -R`).
@@ -84,10 +83,9 @@ impl Records {
                 let entries = fs::read_dir(self.copy_of(&dir)).into_iter().flatten();
                 for entry in entries.filter_map(Result::ok) {
                     let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
-                    let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                     if !wanted.contains(path.as_slice()) {
-                        remove(&entry.path(), is_dir)?;
-                    } else if is_dir {
+                        self.door.remove(&entry.path())?;
+                    } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                         open.push(path);
                     }
                 }
@@ -102,8 +100,8 @@ impl Records {
         let copy = to.symlink_metadata().ok();
         if is.is_dir() {
             if !copy.is_some_and(|copy| copy.is_dir()) {
-                make_room(&self.dir.join("files"), path)?;
-                fs::create_dir_all(&to).map_err(|error| file_error("make", &to, error))?;
+                make_room(&self.door, &self.dir.join("files"), path)?;
+                self.door.make_dir(&to, 0o777)?;
             }
             return Ok(());
         }
@@ -114,12 +112,13 @@ impl Records {
         });
         if is.is_symlink() {
             if !same || fs::read_link(&from).ok() != fs::read_link(&to).ok() {
-                make_room(&self.dir.join("files"), path)?;
-                copy_link(&from, &to)?;
+                make_room(&self.door, &self.dir.join("files"), path)?;
+                let link = fs::read_link(&from).map_err(|error| file_error("read", &from, error))?;
+                self.door.link(&link, &to)?;
             }
         } else if !same {
-            make_room(&self.dir.join("files"), path)?;
-            copy_file(&from, &to)?;
+            make_room(&self.door, &self.dir.join("files"), path)?;
+            self.door.copy(&from, &to)?;
         }
         Ok(())
     }
@@ -271,16 +270,6 @@ impl Records {
         let start = self.inventory_of_start()?.unwrap_or_default();
         Ok(paths.filter(|path| start.holds_back(path)).cloned().collect())
     }
-}
-
-fn copy_link(from: &Path, to: &Path) -> Result<(), FileError> {
-    let link = fs::read_link(from).map_err(|error| file_error("read", from, error))?;
-    let error = |error| file_error("write", to, error);
-    fs::create_dir_all(to.parent().unwrap_or(Path::new("."))).map_err(error)?;
-    if to.symlink_metadata().is_ok() {
-        remove(to, false)?;
-    }
-    symlink(link, to).map_err(error)
 }
 
 /// Ignored paths and nested repositories that were gone when the work tree was restored.

@@ -13,7 +13,7 @@ use super::repo_link::{Link, identity};
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site, foreign_filters, inner_repositories};
 use crate::events::Notices;
-use crate::fs::{file_error, make_accessible};
+use crate::fs::Below;
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
 use crate::paths::first_few;
 
@@ -120,7 +120,7 @@ impl Inner {
             self.files.restore(&layout, (&door, &place), &BTreeSet::new())
         };
         let differed = restore().or_else(|_| {
-            make_accessible(&layout.git_dir);
+            Below::new(&layout.git_dir).make_accessible(&layout.git_dir);
             restore()
         })?;
         for PutBack { path, instead } in &differed {
@@ -180,9 +180,7 @@ impl Inner {
         let place = free_name(&trash.join("dot-git"));
         move_away(site, &path, &place)?;
         let is_back = self.link != Link::None;
-        self.link
-            .make(&path)
-            .map_err(|error| file_error("write", &path, error))?;
+        self.link.make(&site.door(&path), &path)?;
         notices.tell(format!(
             "the .git of {shown} was replaced during {who}; it is {}, and what was there is kept as {}",
             if is_back { "put back" } else { "gone" },

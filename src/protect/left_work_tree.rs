@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::trash::{free_name, rename_or_copy};
+use super::trash::free_name;
 use crate::fs::{Below, FileError, file_error};
 
 /// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
@@ -19,7 +19,7 @@ pub(crate) fn put_unkept_away(
     top: &Path,
     kept: &[Vec<u8>],
     ignored: &[Vec<u8>],
-    wanted: &Path,
+    (door, wanted): (&Below, &Path),
 ) -> Result<Option<PathBuf>, FileError> {
     let kept: HashSet<&[u8]> = kept.iter().map(Vec::as_slice).collect();
     let mut going: Vec<Vec<u8>> = ignored
@@ -54,11 +54,11 @@ pub(crate) fn put_unkept_away(
         return Ok(None);
     }
     let trash = free_name(wanted);
-    let beside = wanted.parent().unwrap_or(wanted);
     for path in going {
         let name = OsStr::from_bytes(&path);
         let (from, to) = (top.join(name), trash.join(name));
-        rename_or_copy((&Below::new(top), &from), (&Below::new(beside), &to))
+        Below::new(top)
+            .move_to(&from, door, &to)
             .map_err(|error| file_error("move to the trash", &from, error))?;
     }
     Ok(Some(trash))
@@ -88,7 +88,8 @@ mod tests {
         std::os::unix::fs::symlink("/none", top.join("sub/link")).unwrap();
         let kept = ["kept", "sub/kept", "inner/kept"].map(|path| path.as_bytes().to_vec());
         let ignored = [b"target/".to_vec()];
-        let moved = put_unkept_away(&top, &kept, &ignored, &trash).unwrap();
+        let door = Below::new(trash.parent().unwrap());
+        let moved = put_unkept_away(&top, &kept, &ignored, (&door, &trash)).unwrap();
         assert_eq!(moved, Some(trash.clone()));
         for path in ["kept", "sub/kept", ".git/HEAD", "inner/kept"] {
             assert!(top.join(path).exists() && !trash.join(path).exists(), "{path}");
@@ -97,6 +98,6 @@ mod tests {
             assert!(trash.join(path).symlink_metadata().is_ok(), "{path}");
             assert!(top.join(path).symlink_metadata().is_err(), "{path}");
         }
-        assert_eq!(put_unkept_away(&top, &kept, &[], &trash).unwrap(), None);
+        assert_eq!(put_unkept_away(&top, &kept, &[], (&door, &trash)).unwrap(), None);
     }
 }

@@ -92,11 +92,14 @@ impl Site<'_> {
         self.dir.join(name)
     }
 
-    /// Returns the door to this path: from the directory of the repository that it is in, which is none of the agent's.
+    /// Returns the door to the loop's own directory: that of git's, which is none of the agent's.
+    pub fn own_door(self) -> Below {
+        Below::of_loop(self.dir)
+    }
+
+    /// Returns the door to this path, as [`Repo::door`] does.
     pub fn door(self, path: &Path) -> Below {
-        let dirs = [&self.repo.git_dir, &self.repo.common_dir, &self.repo.top];
-        let found = dirs.into_iter().find(|dir| path.starts_with(dir));
-        Below::new(found.map_or_else(|| path.parent().unwrap_or(path), PathBuf::as_path))
+        self.repo.door(path)
     }
 
     /// Returns the private index that a step works with.

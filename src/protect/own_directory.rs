@@ -1,39 +1,38 @@
 //! The loop's own directory, which holds regular files and directories alone. A link that an attempt put there would lead
 //! git-ralph's writes elsewhere, and a pipe would block it for ever.
 
-use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{is_special, make_private_dir, remove_file, remove_specials};
+use crate::fs::{Below, is_special};
 
 /// Restores the directory before anything is written to it. What links led to is not touched.
 ///
 /// # Errors
 /// If the system refuses.
 pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
-    let mut removed = Vec::new();
+    let (door, mut removed) = (site.own_door(), Vec::new());
     let mut made = false;
     for dir in [site.repo.common_dir.join("ralph"), site.dir.to_owned()] {
         if is_special(&dir) {
-            remove_file(&dir)?;
+            door.remove_file(&dir)?;
             removed.push(dir.clone());
         }
         made |= !dir.exists();
-        make_private_dir(&dir)?;
+        door.make_dir(&dir, 0o700)?;
     }
     // `chmod -R` reaches the copies of ignored secrets too.
-    make_private(site.dir);
-    removed.extend(remove_specials(site.dir)?);
+    make_private(&door, site.dir);
+    removed.extend(door.remove_specials(site.dir)?);
     let records = site.file("unversioned");
     if records.exists() {
-        removed.extend(remove_specials(&records)?);
+        removed.extend(door.remove_specials(&records)?);
     }
     for dir in [site.file("attempts"), site.trash()] {
         made |= !dir.exists();
-        make_private_dir(&dir)?;
+        door.make_dir(&dir, 0o700)?;
     }
     if !removed.is_empty() {
         let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
@@ -48,9 +47,9 @@ pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), P
 }
 
 /// Takes the permissions of others away from a directory.
-fn make_private(dir: &Path) {
+fn make_private(door: &Below, dir: &Path) {
     let mode = dir.metadata().map_or(0o700, |found| found.permissions().mode());
     if mode & 0o077 != 0 {
-        let _ = fs::set_permissions(dir, Permissions::from_mode(mode & !0o077));
+        let _ = door.set_mode(dir, mode & 0o7700);
     }
 }

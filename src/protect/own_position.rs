@@ -58,7 +58,7 @@ impl OwnPosition<'_> {
                 return Ok(false);
             };
             set_aside(site, &head_file, trash)?;
-            place.write(&head_file)?;
+            place.write(&site.door(&head_file), &head_file)?;
             notices.tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
             mended = true;
         }
@@ -88,7 +88,7 @@ impl OwnPosition<'_> {
                 short_branch(name),
                 at.short()
             ));
-            RefFile::Oid(at).write(&file)?;
+            RefFile::Oid(at).write(&site.door(&file), &file)?;
             mended = true;
         }
         Ok(mended)

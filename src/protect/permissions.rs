@@ -2,7 +2,7 @@
 //! has to write. Runs when no process of the attempt is alive.
 
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use std::path::Path;
 use super::Site;
 use super::stat_changes::tracked_directories;
 use crate::events::Notices;
-use crate::fs::{Below, give, lacks, umask_now};
+use crate::fs::{Below, lacks, umask_now};
 
 /// Paths that git has to write in a repository; if permissions are missing on one of them, all have to be checked.
 const GITS: &[&str] = &[
@@ -36,7 +36,7 @@ pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
     let repo = site.repo;
     let mut opened = usize::from(make_usual(&repo.top));
     // In a linked work tree `.git` is a file.
-    opened += usize::from(give(&repo.top.join(".git"), 0o600));
+    opened += usize::from(Below::new(&repo.top).give(Path::new(".git"), 0o600));
     let mut dirs = vec![&repo.common_dir];
     if !dirs.contains(&&repo.git_dir) {
         dirs.push(&repo.git_dir);
@@ -45,7 +45,11 @@ pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
         let logs = dir.join("logs/HEAD");
         let closed = GITS.iter().any(|name| lacks(&dir.join(name), 0o400)) || lacks(&logs, 0o600);
         if closed || lacks(site.dir, 0o400) {
-            opened += open(dir, 0o400) + open(&dir.join("logs"), 0o600) + open(&dir.join("ralph"), 0o600);
+            opened += ["", "logs", "ralph"]
+                .into_iter()
+                .zip([0o400, 0o600, 0o600])
+                .map(|(name, needed)| open(dir, &dir.join(name), needed))
+                .sum::<usize>();
         }
     }
     if opened > 0 {
@@ -60,7 +64,7 @@ pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     for dir in tracked_directories(site.repo, index) {
         let path = site.repo.top.join(OsStr::from_bytes(&dir));
         if below.is_dir(&path) {
-            give(&path, 0o700);
+            below.give(&path, 0o700);
         }
     }
 }
@@ -81,7 +85,7 @@ pub(crate) fn with_permissions<T>(
                 if !dir.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                     break;
                 }
-                give(dir, 0o700);
+                Below::new(top).give(dir, 0o700);
             }
             act()
         }
@@ -95,17 +99,17 @@ fn make_usual(dir: &Path) -> bool {
     lacks(dir, 0)
         && dir.symlink_metadata().is_ok_and(|found| {
             let mode = found.permissions().mode() | usual | 0o700;
-            fs::set_permissions(dir, Permissions::from_mode(mode)).is_ok()
+            Below::new(dir).set_mode(dir, mode & 0o7777).is_ok()
         })
 }
 
-/// Gives the owner these permissions for all files below, and all permissions for directories; returns the number of
+/// Gives the owner these permissions for all files below `dir`, which is below `top`, and all permissions for directories; returns the number of
 /// paths that lacked them.
-fn open(dir: &Path, needed: u32) -> usize {
-    let mut opened = 0;
+fn open(top: &Path, dir: &Path, needed: u32) -> usize {
+    let (below, mut opened) = (Below::new(top), 0);
     let mut todo = vec![dir.to_owned()];
     while let Some(path) = todo.pop() {
-        opened += usize::from(give(&path, needed));
+        opened += usize::from(below.give(&path, needed));
         let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
         if is_dir {
             let entries = fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);

@@ -3,7 +3,6 @@
 //! must not carry an ignored secret away.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use super::Site;
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::stat_changes::parents;
-use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular, remove, write_atomically};
+use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular};
 use crate::git::GitError;
 
 /// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
@@ -34,6 +33,8 @@ pub(super) type Paths = BTreeSet<Vec<u8>>;
 pub(super) struct Records {
     pub(super) dir: PathBuf,
     pub(super) top: PathBuf,
+    /// The door to `dir`.
+    pub(super) door: Below,
 }
 
 impl Records {
@@ -42,6 +43,7 @@ impl Records {
         Self {
             dir: site.file("unversioned"),
             top: site.repo.top.clone(),
+            door: site.own_door(),
         }
     }
 
@@ -172,29 +174,30 @@ impl Records {
         if read_regular(&path, Links::Refused, most).is_ok_and(|known| known == bytes) {
             return Ok(());
         }
-        fs::create_dir_all(&self.dir).map_err(|error| file_error("make", &self.dir, error))?;
-        write_atomically(&path, bytes, 0o600, Durability::Atomic)
+        self.door.make_dir(&self.dir, 0o777)?;
+        self.door.write(&path, bytes, 0o600, Durability::Atomic)
     }
 }
 
 /// Removes copies below `dir` that block the place of the copy of the file `path`: a file became a directory, or the
 /// other way round.
-pub(super) fn make_room(dir: &Path, path: &[u8]) -> Result<(), FileError> {
+pub(super) fn make_room(door: &Below, dir: &Path, path: &[u8]) -> Result<(), FileError> {
     for above in parents(path) {
         let above = dir.join(OsStr::from_bytes(above));
         if above.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-            remove(&above, false)?;
+            door.remove_file(&above)?;
         }
     }
     let copy = dir.join(OsStr::from_bytes(path));
     if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        remove(&copy, true)?;
+        door.remove(&copy)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
@@ -205,6 +208,7 @@ mod tests {
         let records = Records {
             dir: dir.path().join("unversioned"),
             top: dir.path().to_owned(),
+            door: Below::new(dir.path()),
         };
         let file = records.dir.join("inventory");
         let write = |bytes: &[u8]| {
@@ -231,6 +235,7 @@ mod tests {
         let records = Records {
             dir: dir.path().join("unversioned"),
             top,
+            door: Below::new(dir.path()),
         };
         let before = out.join("file").metadata().unwrap().mode();
         let modes = [(b"link/file".to_vec(), 0o4711)].into();

@@ -12,6 +12,7 @@ use super::moment::Moment;
 use super::records::Records;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
+use crate::fs::Below;
 use crate::paths::first_few;
 
 impl Savepoint {
@@ -34,11 +35,10 @@ impl Savepoint {
         if wanted.is_empty() {
             return Ok(false);
         }
-        let mut back = Vec::new();
+        let (below, mut back) = (Below::new(top), Vec::new());
         for (path, found) in find(top, &known, &wanted) {
             let place = top.join(OsStr::from_bytes(&path));
-            let made = place.parent().map_or(Ok(()), fs::create_dir_all);
-            if made.and_then(|()| fs::rename(&found, &place)).is_ok() {
+            if below.rename(&found, &below, &place).is_ok() {
                 back.push(path);
             }
         }

@@ -2,14 +2,13 @@
 //! repository above, and use its work tree as this one.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{ProtectError, Site, own_directory, permissions, pipes, trash};
 use crate::events::Notices;
-use crate::fs::file_error;
+use crate::fs::{Below, Durability, FileError, umask_now};
 use crate::git::Repo;
 
 /// The directories of a repository and the link to them, as they are at one moment.
@@ -64,14 +63,13 @@ impl RepoLink {
         if self.link == Link::None || Link::at(&path) == self.link {
             return Ok(());
         }
-        fs::create_dir_all(top).map_err(|error| file_error("make", top, error))?;
+        let door = Below::new(top);
+        door.make_dir(top, 0o777)?;
         if path.symlink_metadata().is_ok() {
             let place = trash::free_name(&site.trash().join("dot-git"));
             trash::move_away(site, &path, &place)?;
         }
-        self.link
-            .make(&path)
-            .map_err(|error| file_error("write", &path, error))?;
+        self.link.make(&door, &path)?;
         notices.tell(format!(
             "{} no longer led to the repository; it is put back",
             path.display()
@@ -90,12 +88,12 @@ impl Link {
         }
     }
 
-    /// Makes it again at this path.
-    pub fn make(&self, path: &Path) -> io::Result<()> {
+    /// Makes it again at this path below a directory.
+    pub fn make(&self, door: &Below, path: &Path) -> Result<(), FileError> {
         match self {
             Self::None => Ok(()),
-            Self::File(content) => fs::write(path, content),
-            Self::Symbolic(target) => symlink(target, path),
+            Self::File(content) => door.write(path, content, 0o666 & !umask_now(), Durability::Atomic),
+            Self::Symbolic(target) => door.link(target, path),
         }
     }
 }

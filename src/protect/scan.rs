@@ -12,7 +12,7 @@ use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::records::{IGNORES_MODES, Paths, Records};
 use super::{ProtectError, Site, attribute_sources};
-use crate::fs::{file_error, remove_dir};
+use crate::fs::file_error;
 use crate::git::index::Entries;
 
 /// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
@@ -20,7 +20,7 @@ use crate::git::index::Entries;
 /// for each file, in addition to git's own.
 pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
     let records = Records::of(site);
-    remove_dir(&records.dir)?;
+    records.door.remove(&records.dir)?;
     let (inventory, attributes) = tokio::join!(
         records.take_inventory(site, index),
         site.repo.git.system_attributes()

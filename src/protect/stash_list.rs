@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::ProtectError;
-use crate::fs::{FileError, Links, read_regular_text, remove_file, write_private};
+use crate::fs::{Below, FileError, Links, read_regular_text};
 use crate::git::{GitError, Repo, StashEntry};
 use crate::names::Oid;
 
@@ -37,7 +37,7 @@ impl StashList {
             .0
             .iter()
             .map(|entry| format!("{} {}\n", entry.oid, entry.message));
-        Ok(write_private(&dir.join(RECORD), &lines.collect::<String>())?)
+        Ok(Below::of_loop(dir).write_private(&dir.join(RECORD), &lines.collect::<String>())?)
     }
 
     /// Reads the record of the attempt's beginning; the list is empty if there is none.
@@ -76,7 +76,7 @@ impl StashList {
 /// # Errors
 /// If it cannot be removed.
 pub(super) fn forget(dir: &Path) -> Result<(), FileError> {
-    remove_file(&dir.join(RECORD))
+    Below::of_loop(dir).remove_file(&dir.join(RECORD))
 }
 
 #[cfg(test)]

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, Links, copy_file, file_error, read_regular, remove_file};
+use crate::fs::{Below, FileError, Links, TEMPORARY, file_error, read_regular};
 use crate::paths::is_of_work_tree;
 use crate::stories::Source;
-use crate::stories::file::TEMPORARY;
 
 /// Name of the copy from before an attempt, in the loop's directory; it exists only during an attempt.
 const BEFORE: &str = "stories.copy";
@@ -24,7 +23,9 @@ pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> 
     if source.is_by_command() {
         return Ok(());
     }
-    Ok(copy_file(&site.repo.top.join(&source.path), &site.file(BEFORE))?)
+    Ok(site
+        .own_door()
+        .copy(&site.repo.top.join(&source.path), &site.file(BEFORE))?)
 }
 
 /// Reads the copy from before an attempt; returns `None` if there is none.
@@ -38,10 +39,10 @@ pub(crate) fn before_attempt(site: Site<'_>) -> Option<Vec<u8>> {
 /// # Errors
 /// If it cannot be copied.
 pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
-    remove_file(&site.file(JUDGED))?;
+    site.own_door().remove_file(&site.file(JUDGED))?;
     let from = site.repo.top.join(&source.path);
     if !source.is_by_command() && from.is_file() {
-        copy_file(&from, &site.file(JUDGED))?;
+        site.own_door().copy(&from, &site.file(JUDGED))?;
     }
     Ok(())
 }
@@ -51,8 +52,8 @@ pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), Protect
 /// # Errors
 /// If a copy cannot be removed.
 pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
-    remove_file(&site.file(JUDGED))?;
-    Ok(remove_file(&site.file(BEFORE))?)
+    site.own_door().remove_file(&site.file(JUDGED))?;
+    Ok(site.own_door().remove_file(&site.file(BEFORE))?)
 }
 
 /// The origin of what is known of a list: where it is, and the copy.
@@ -84,7 +85,7 @@ pub(crate) fn put_back(
         put_back_judged(site, source)?;
     }
     put_back_copy(site, source, BEFORE)?;
-    Ok(remove_file(&site.file(JUDGED))?)
+    Ok(site.own_door().remove_file(&site.file(JUDGED))?)
 }
 
 /// Leaves the list as it is, and keeps the copies in the trash.
@@ -134,7 +135,7 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
     };
     let top = &site.repo.top;
     let list = top.join(&source.path);
-    remove_half_written(&list)?;
+    remove_half_written(site, source, &list)?;
     let is_regular = list.metadata().is_ok_and(|metadata| metadata.is_file());
     let target = source.target(top).ok();
     if target.is_none() || !is_regular || fs::read(&list).ok().as_ref() != Some(&was) {
@@ -144,13 +145,9 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
         // A link of the user's stays one. Else the list is where it was, and whoever else has the file keeps it.
         let place = source.target(top).ok().or_else(|| without_links(&list));
         let place = place.unwrap_or(list);
-        let door = match top.canonicalize() {
-            Ok(top) if place.starts_with(&top) => Below::new(&top),
-            _ => site.door(&place),
-        };
-        door.copy(&copy, &place)?;
+        door_to(site, &place).copy(&copy, &place)?;
     }
-    Ok(remove_file(&copy)?)
+    Ok(site.own_door().remove_file(&copy)?)
 }
 
 /// Moves whatever an attempt put in place of the list, or of a directory above it, to the trash.
@@ -183,9 +180,26 @@ fn without_links(list: &Path) -> Option<PathBuf> {
     Some(list.parent()?.canonicalize().ok()?.join(list.file_name()?))
 }
 
-/// Removes git-ralph's own temporary files beside the list that an interrupted mark left.
-fn remove_half_written(list: &Path) -> Result<(), FileError> {
-    let list = list.canonicalize().unwrap_or_else(|_| list.to_owned());
+/// Returns the door to a list, from a path without links: the work tree's, or that of the directory that a person named.
+fn door_to(site: Site<'_>, place: &Path) -> Below {
+    match site.repo.top.canonicalize() {
+        Ok(top) if place.starts_with(&top) => Below::new(&top),
+        _ => site.door(place),
+    }
+}
+
+/// Removes git-ralph's own temporary files beside the list that an interrupted mark left, but none where an attempt's link
+/// leads.
+fn remove_half_written(site: Site<'_>, source: &Source, list: &Path) -> Result<(), FileError> {
+    let place = source.target(&site.repo.top).ok().or_else(|| without_links(list));
+    let Some(list) = place else { return Ok(()) };
+    let is_inside = || {
+        let top = site.repo.top.canonicalize();
+        top.is_ok_and(|top| list.starts_with(top))
+    };
+    if is_of_work_tree(source.path.as_bytes()) && !is_inside() {
+        return Ok(());
+    }
     let entries = list.parent().and_then(|dir| fs::read_dir(dir).ok());
     for entry in entries.into_iter().flatten().filter_map(Result::ok) {
         let is_ours = entry
@@ -193,7 +207,7 @@ fn remove_half_written(list: &Path) -> Result<(), FileError> {
             .as_encoded_bytes()
             .starts_with(TEMPORARY.as_bytes());
         if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            remove_file(&entry.path())?;
+            door_to(site, &list).remove_file(&entry.path())?;
         }
     }
     Ok(())

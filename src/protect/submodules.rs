@@ -14,9 +14,9 @@ use super::moment::Moment;
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
-use crate::fs::{Links, file_error, read_regular_text, remove_file, write_private};
+use crate::fs::{Below, Durability, Links, file_error, read_regular_text, umask_now};
 use crate::git::worktree::{Count, Whose};
-use crate::git::{Head, Repo, clear_operations, discover, index};
+use crate::git::{Head, Repo, clear_operations, discover};
 use crate::names::{Oid, short_branch};
 use crate::paths::{is_of_work_tree, percent_decode, percent_encode};
 use crate::refs::{KeptRef, Update};
@@ -175,7 +175,7 @@ impl Savepoint {
         for left in untracked_beside_ignored(&repo, &work).await? {
             put_away(site, &self.nested, &[&path[..], b"/", &left].concat(), trash)?;
         }
-        index::discard(&work)?;
+        site.repo.discard_index(&work)?;
         let at = was.branch.as_deref().map_or(was.oid.short(), short_branch);
         Ok(Some(format!(
             "the submodule {shown} was changed; it is back at {at}, and what was there is in its {kept}"
@@ -199,9 +199,10 @@ impl Savepoint {
             if dir.symlink_metadata().is_ok() {
                 put_away(site, &self.nested, path, trash)?;
             }
-            fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, error))?;
-            let file = dir.join(".git");
-            fs::write(&file, text).map_err(|error| file_error("write", &file, error))?;
+            let door = Below::new(&site.repo.top);
+            door.make_dir(&dir, 0o777)?;
+            let mode = 0o666 & !umask_now();
+            door.write(&dir.join(".git"), text.as_bytes(), mode, Durability::Atomic)?;
         }
         let Ok((mut repo, head)) = discover(&dir).await else {
             return Ok(None);
@@ -245,14 +246,14 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
 fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), ProtectError> {
     let path = record_file(site, moment);
     if submodules.submodule.is_empty() {
-        return Ok(remove_file(&path)?);
+        return Ok(site.own_door().remove_file(&path)?);
     }
     if load(site, moment) == *submodules {
         return Ok(());
     }
     let text = toml::to_string(submodules).map_err(io::Error::other);
     let text = text.map_err(|error| file_error("write", &path, error))?;
-    Ok(write_private(&path, &text)?)
+    Ok(site.own_door().write_private(&path, &text)?)
 }
 
 fn load(site: Site<'_>, moment: Moment) -> Submodules {

@@ -1,7 +1,6 @@
 //! All refs except the loop's branch, including the stash: an attempt's changes to them are reported, and undone with a
 //! failed attempt. The refs that keep the loop's work are restored after every attempt.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{FileError, Links, file_error, read_regular_text, remove_file};
+use crate::fs::{Below, FileError, Links, file_error, read_regular_text};
 use crate::git::{Git, GitError, RefFile, RefValues, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
@@ -82,8 +81,8 @@ impl UserRefs {
     pub fn record(&self, dir: &Path) -> Result<(), ProtectError> {
         let path = dir.join(RECORD);
         let text = toml::to_string(self).map_err(io::Error::other);
-        let written = text.and_then(|text| fs::write(&path, text));
-        Ok(written.map_err(|source| file_error("write", &path, source))?)
+        let text = text.map_err(|source| file_error("write", &path, source))?;
+        Ok(Below::of_loop(dir).write_private(&path, &text)?)
     }
 
     /// Reads the record of the attempt's beginning, if there is one.
@@ -141,7 +140,7 @@ impl UserRefs {
 /// Forgets the record once the attempt is judged.
 pub(crate) fn forget(dir: &Path) {
     // A record that remains is overwritten by the next attempt.
-    let _ = fs::remove_file(dir.join(RECORD));
+    let _ = Below::of_loop(dir).remove_file(&dir.join(RECORD));
 }
 
 /// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
@@ -276,7 +275,7 @@ impl RefChange {
             _ => false,
         };
         if self.is_broken && is_same {
-            remove_file(&file)?;
+            repo.door(&file).remove_file(&file)?;
         }
         Ok(())
     }

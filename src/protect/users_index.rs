@@ -5,7 +5,6 @@ use std::fs;
 
 use super::own_position::set_aside;
 use super::{ProtectError, Site};
-use crate::git::index;
 
 /// Name of the copy in the loop's directory; it exists only during an attempt.
 const COPY: &str = "users.index";
@@ -14,7 +13,7 @@ const COPY: &str = "users.index";
 pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
     if site.repo.git.own_index().is_some() {
         forget(site)?;
-        index::copy(&site.repo.users_index(), &site.file(COPY))?;
+        site.repo.copy_index(&site.repo.users_index(), &site.file(COPY))?;
     }
     Ok(())
 }
@@ -41,5 +40,5 @@ pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
 /// # Errors
 /// If the copy cannot be removed.
 pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
-    Ok(index::discard(&site.file(COPY))?)
+    Ok(site.repo.discard_index(&site.file(COPY))?)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::fs::{Durability, Links, read_regular_text, write_atomically};
+use crate::fs::{Durability, Links, read_regular_text};
 use crate::git::Repo;
 use crate::names::{Change, Oid};
 use crate::state::Store;
@@ -101,7 +101,9 @@ impl Base {
         }
         let text = toml::to_string(&noted).unwrap_or_default();
         self.store.make_dirs()?;
-        write_atomically(&self.path, text.as_bytes(), 0o600, Durability::Atomic)?;
+        self.store
+            .door()
+            .write(&self.path, text.as_bytes(), 0o600, Durability::Atomic)?;
         self.noted = Some(noted);
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! waits for the loop's lock: a note that cannot be saved still becomes an event.
 
 use crate::events::{Event, What};
-use crate::fs::{Durability, append_private};
+use crate::fs::Durability;
 use crate::git::Git;
 use crate::git::{LayoutHead, RepoLayout};
 use crate::names::Oid;
@@ -47,7 +47,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     }
     for what in events {
         let line = Event::now(current.change.as_str(), what).line();
-        let _ = append_private(&store.file("events.jsonl"), &line);
+        let _ = store.door().append(&store.file("events.jsonl"), line.as_bytes());
     }
     if lock.is_ok() {
         let noted = (after != Noted::default()).then_some(after);

@@ -6,7 +6,7 @@
 //! same name. The git processes of a step hold it too: one that outlives its git-ralph could otherwise write a file
 //! while the next command reads it.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -20,9 +20,8 @@ use nix::unistd::Pid;
 use super::error::StateError;
 use super::{State, VERSION, moved};
 use crate::fs::{
-    Below, Durability, FileError, Links, file_error, has_other_names, is_special, make_private_dir,
-    open_regular, read_regular, read_regular_text, remove_file, remove_specials, write_atomically,
-    write_private,
+    Below, Durability, FileError, Links, file_error, has_other_names, is_special, open_regular, read_regular,
+    read_regular_text,
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
@@ -61,6 +60,12 @@ impl Store {
         }
     }
 
+    /// Returns the door through which the loop's files are changed: that of git's directory.
+    #[must_use]
+    pub fn door(&self) -> Below {
+        door_above(&self.root)
+    }
+
     /// Returns the path of the state file.
     #[must_use]
     pub fn state_file(&self) -> PathBuf {
@@ -92,15 +97,16 @@ impl Store {
     pub fn make_dirs(&self) -> Result<(), StateError> {
         share_root(&self.root)?;
         // An attempt whose git-ralph was killed may have put links or pipes here, which lead elsewhere or block.
+        let door = self.door();
         for path in [self.dir(), self.lock_path()] {
             if is_special(&path) {
-                remove_file(&path)?;
+                door.remove_file(&path)?;
             }
         }
-        make_private_dir(&self.dir())?;
-        remove_specials(&self.dir())?;
+        door.make_dir(&self.dir(), 0o700)?;
+        door.remove_specials(&self.dir())?;
         for dir in [self.file("attempts"), self.file("trash")] {
-            make_private_dir(&dir)?;
+            door.make_dir(&dir, 0o700)?;
         }
         Ok(())
     }
@@ -127,7 +133,6 @@ impl Store {
     pub fn lock_work_tree(&self, git_dir: &Path) -> Result<Lock, StateError> {
         let dir = git_dir.join("ralph");
         share_root(&dir)?;
-        make_private_dir(&dir)?;
         // No change can have the name `.start`.
         self.lock_file(&dir.join(".start.lock"))
     }
@@ -143,8 +148,7 @@ impl Store {
 
     fn lock_file(&self, path: &Path) -> Result<Lock, StateError> {
         // The directory `ralph` is ours too: a link in its place is not followed.
-        let git_dir = path.parent().and_then(Path::parent).unwrap_or(path);
-        let file = Below::new(git_dir)
+        let file = door_above(path.parent().unwrap_or(path))
             .open_or_make(path)
             .map_err(|source| file_error("open", path, source))?;
         let deadline = Instant::now() + OUTLIVED_WAIT;
@@ -218,8 +222,7 @@ impl Store {
     /// Returns whether a process holds the lock now.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        let mut options = OpenOptions::new();
-        let file = open_regular(&self.lock_path(), Links::Refused, options.read(true));
+        let file = open_regular(&self.lock_path(), Links::Refused);
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
@@ -240,7 +243,9 @@ impl Store {
     /// # Errors
     /// If the request cannot be written.
     pub fn ask_to_stop(&self, holder: i32) -> Result<(), StateError> {
-        Ok(write_private(&self.file(STOP), &format!("process {holder}\n"))?)
+        Ok(self
+            .door()
+            .write_private(&self.file(STOP), &format!("process {holder}\n"))?)
     }
 
     /// Returns whether this process was asked to end between two attempts. A request to another process, which has
@@ -271,7 +276,7 @@ impl Store {
             why: format!("the new state cannot be written: {error}"),
         })?;
         clear_root(&self.root)?;
-        Ok(write_atomically(
+        Ok(self.door().write(
             &path,
             text.as_bytes(),
             0o600 | shared_bits(&self.root) & 0o044,
@@ -340,6 +345,11 @@ fn shared_bits(dir: &Path) -> u32 {
     if mode & 0o020 == 0 { 0 } else { mode & 0o077 }
 }
 
+/// Returns the door to git's directory from the directory of all loops, which is right below it.
+fn door_above(root: &Path) -> Below {
+    Below::new(root.parent().unwrap_or(root))
+}
+
 /// Replaces what an attempt put in the place of the directory of all loops, which may lead anywhere. Makes nothing where
 /// nothing is: the repository itself may be gone.
 fn clear_root(root: &Path) -> Result<(), FileError> {
@@ -353,13 +363,14 @@ fn clear_root(root: &Path) -> Result<(), FileError> {
 /// accessible only to them.
 fn share_root(root: &Path) -> Result<(), FileError> {
     // What an attempt put in its place may lead anywhere.
+    let door = door_above(root);
     if is_special(root) {
-        remove_file(root)?;
+        door.remove_file(root)?;
     }
     if root.symlink_metadata().is_ok() {
         return Ok(());
     }
-    make_private_dir(root)?;
+    door.make_dir(root, 0o700)?;
     let shared = root.parent().map_or(0, shared_bits);
     if shared == 0 {
         return Ok(());
@@ -367,8 +378,7 @@ fn share_root(root: &Path) -> Result<(), FileError> {
     let mode = root
         .metadata()
         .map_or(0o700, |found| found.permissions().mode() | shared);
-    fs::set_permissions(root, Permissions::from_mode(mode))
-        .map_err(|source| file_error("change the mode of", root, source))
+    door.set_mode(root, mode & 0o7777)
 }
 
 /// The version alone, which is read first: a newer file may have any other form.

@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use super::SourceError;
+use crate::fs::Below;
 
 /// The largest file that is read, in bytes.
 const LIMIT: u64 = 16 * 1024 * 1024;
@@ -51,15 +52,15 @@ pub(super) fn read_error(shown: &str, cause: io::Error) -> SourceError {
     }
 }
 
-/// Replaces the content of the file at `path`, which must not be a symlink.
+/// Replaces the content of the file at `path`, in which there is no symlink, below a directory.
 ///
 /// The mode stays. The result is read back and compared.
 ///
 /// # Errors
 /// If the new file cannot be written beside the old one or cannot take its place, or if something else wrote the file
 /// in the same moment.
-pub(super) fn replace(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), SourceError> {
-    write_beside_and_rename(path, bytes).map_err(|cause| SourceError::Unwritable {
+pub(super) fn replace(door: &Below, path: &Path, shown: &str, bytes: &[u8]) -> Result<(), SourceError> {
+    write_beside_and_rename(door, path, bytes).map_err(|cause| SourceError::Unwritable {
         path: shown.to_owned(),
         cause,
     })?;
@@ -71,20 +72,14 @@ pub(super) fn replace(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Sour
     Ok(())
 }
 
-/// The beginning of the names of temporary files that are written beside a list.
-pub(crate) const TEMPORARY: &str = ".git-ralph-";
-
-fn write_beside_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
+fn write_beside_and_rename(door: &Below, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let permissions = fs::metadata(path)?.permissions();
-    let mut new = tempfile::Builder::new()
-        .prefix(TEMPORARY)
-        .tempfile_in(directory)?;
-    new.write_all(bytes)?;
-    new.as_file().set_permissions(permissions)?;
-    new.as_file().sync_all()?;
-    new.persist(path)?;
-    Ok(())
+    let written = door.replace(path, |new| {
+        new.write_all(bytes)?;
+        new.set_permissions(permissions)?;
+        new.sync_all()
+    });
+    written.map_err(|error| error.source)
 }
 
 /// Returns the names in a directory, sorted; none when it cannot be read.
@@ -144,7 +139,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let taken = dir.path().join("taken");
         fs::create_dir(&taken).unwrap();
-        let error = replace(&taken, "taken", b"new").unwrap_err();
+        let error = replace(&Below::new(dir.path()), &taken, "taken", b"new").unwrap_err();
         assert!(matches!(error, SourceError::Unwritable { .. }));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }

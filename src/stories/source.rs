@@ -18,6 +18,7 @@ use super::records::Records;
 use super::{
     Adapter, Commands, Grouping, Listing, SourceError, Story, Warning, command, file, lint, openspec, prd,
 };
+use crate::fs::Below;
 
 /// The place of a change's stories, and the way to read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,7 +191,11 @@ impl Source {
         if count == 0 {
             return Ok(Marked::Already);
         }
-        file::replace(&target, &self.path, &new)?;
+        let top = match top.canonicalize() {
+            Ok(top) if target.starts_with(&top) => top,
+            _ => target.parent().unwrap_or(&target).to_owned(),
+        };
+        file::replace(&Below::new(&top), &target, &self.path, &new)?;
         Ok(Marked::Ticked(count))
     }
 }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::env;
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use super::shown::secret;
+use crate::fs::append_named;
 
 /// Ends a [`group`].
 pub const END_GROUP: &str = "::endgroup::\n";
@@ -106,8 +106,7 @@ pub fn summarise(markdown: &str) -> io::Result<()> {
     let Some(path) = page() else {
         return Ok(());
     };
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(markdown.as_bytes())
+    append_named(&path, markdown.as_bytes())
 }
 
 /// Escapes a text for a workflow command, which is one line.

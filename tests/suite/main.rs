@@ -2,6 +2,10 @@
 //! module a verb in `verbs`, what holds for all of them in `properties`; and its documents, held to the code.
 
 #![expect(
+    clippy::disallowed_methods,
+    reason = "tests make and change files as users and attempts do"
+)]
+#![expect(
     clippy::unwrap_used,
     clippy::panic,
     reason = "a harness that cannot go on fails the test"

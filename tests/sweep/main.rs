@@ -3,6 +3,10 @@
 //! minutes on two cores), `GIT_RALPH_SWEEP=every` the whole.
 
 #![expect(
+    clippy::disallowed_methods,
+    reason = "tests make and change files as users and attempts do"
+)]
+#![expect(
     clippy::unwrap_used,
     clippy::panic,
     reason = "a harness that cannot go on fails the test"

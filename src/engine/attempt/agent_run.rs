@@ -15,7 +15,7 @@ use crate::engine::run_command::{plain_job, variable};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream};
-use crate::fs::{Durability, write_private};
+use crate::fs::Durability;
 use crate::guard::GitSettings;
 use crate::processes;
 use crate::prompt::neutral;
@@ -34,7 +34,7 @@ pub(super) async fn run_agent(
     begun: &Begun,
 ) -> Result<Outcome, Error> {
     let prompt_file = open.file("prompt.md");
-    write_private(&prompt_file, text)?;
+    open.store.door().write_private(&prompt_file, text)?;
     let (argv, from_file) = agent.command.argv(&prompt_file);
     let guard = guard_rail::set_up(open, settings.guard).await;
     let mut job = job(open, story, begun, guard);

@@ -1,11 +1,11 @@
 //! The agents' notes for later stories: a file of the loop that attempts and reverts leave alone.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Loop;
+use crate::fs::Below;
 
 /// Name of the file in the loop's directory.
 const FILE: &str = "learnings.md";
@@ -28,7 +28,7 @@ pub(crate) fn learn(open: &mut Loop<'_>, learned: &[String]) {
     if learned.is_empty() {
         return;
     }
-    if let Err(error) = append(&open.file(FILE), learned) {
+    if let Err(error) = append(&open.store.door(), &open.file(FILE), learned) {
         open.tell(format!("what the agent learned cannot be kept: {error}"));
     }
 }
@@ -56,26 +56,15 @@ fn read_end(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&end).into_owned())
 }
 
-fn append(path: &Path, learned: &[String]) -> io::Result<()> {
-    is_ours(path)?;
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .read(true)
-        .mode(0o600)
-        .open(path)?;
+fn append(door: &Below, path: &Path, learned: &[String]) -> io::Result<()> {
+    let known = read_end(path)?;
     let mut text = String::new();
-    if file.metadata()?.len() > 0 {
-        let mut last = [0];
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            text.push('\n');
-        }
+    if !known.is_empty() && !known.ends_with('\n') {
+        text.push('\n');
     }
     for learning in learned {
         text.push_str(learning);
         text.push('\n');
     }
-    file.write_all(text.as_bytes())
+    door.append(path, text.as_bytes())
 }

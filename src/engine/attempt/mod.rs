@@ -18,8 +18,6 @@ pub(crate) mod refusal;
 pub(crate) mod verdict;
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
@@ -266,11 +264,9 @@ pub(crate) fn begin_at(
 ) -> Result<Begun, Error> {
     let number = numbers::next_number(open, &story.id);
     let log_path = numbers::log_of(open, &story.id, number);
-    let log = OpenOptions::new()
-        .append(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&log_path)
+    let door = open.store.door();
+    let log = door
+        .make_file(&log_path, 0o600)
         .map_err(|error| file_error("make", &log_path, error))?;
     let begun = Begun {
         number,

@@ -1,9 +1,7 @@
 //! Runs one hook: finds it, calls it through git, and returns its answer.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::File;
 
 use jiff::Timestamp;
 
@@ -16,7 +14,6 @@ use crate::engine::run_command::{Passed, plain_job, run_command, run_name};
 use crate::engine::watch::{self, Who};
 use crate::error::Error;
 use crate::events::Event;
-use crate::fs::{FileError, file_error, write_private};
 use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
@@ -116,10 +113,12 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
         }
     };
     open.tell(format!("hook: {}", hook.name()));
-    write_private(&open.file(EVENT_FILE), &call.event.line())?;
+    open.store
+        .door()
+        .write_private(&open.file(EVENT_FILE), &call.event.line())?;
     let log = match call.log {
         Some(log) => log.try_clone().map_err(ProcessError::Log)?,
-        None => private_log(&open.file(LOG))?,
+        None => open.store.door().begin_file(&open.file(LOG))?,
     };
     let alone = open.state.running.is_none() && open.state.is_live();
     let running = open.state.running.as_ref().map(|running| running.run.clone());
@@ -183,15 +182,4 @@ async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Erro
         Passed::No(failure) => Said::No(failure.why, failure.tail),
         Passed::Interrupted(signal) => Said::Interrupted(signal),
     })
-}
-
-/// Creates an empty log that only the user can read.
-fn private_log(path: &Path) -> Result<File, FileError> {
-    let _ = fs::remove_file(path);
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| file_error("write", path, error))
 }

@@ -14,7 +14,7 @@ use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, open, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::log::attempts;
-use crate::fs::{Durability, write_atomically};
+use crate::fs::Durability;
 use crate::git::{RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
@@ -265,14 +265,14 @@ fn joined(here: &[u8], travelled: &[u8], came: Vec<u8>) -> Vec<u8> {
 
 /// Replaces the events and the learnings; the events that were here and are not among them go to the trash.
 fn put_files(store: &Store, events: &[u8], learnings: &[u8]) -> Result<(), Error> {
-    let old = store.file("events.jsonl");
+    let (door, old) = (store.door(), store.file("events.jsonl"));
     if let Ok(bytes) = std::fs::read(&old)
         && !events.starts_with(&bytes)
     {
         let name = format!("trash/events-{}.jsonl", jiff::Timestamp::now().as_second());
-        write_atomically(&store.file(&name), &bytes, 0o600, Durability::Atomic)?;
+        door.write(&store.file(&name), &bytes, 0o600, Durability::Atomic)?;
     }
-    write_atomically(&old, events, 0o600, Durability::Atomic)?;
-    write_atomically(&store.file("learnings.md"), learnings, 0o600, Durability::Atomic)?;
+    door.write(&old, events, 0o600, Durability::Atomic)?;
+    door.write(&store.file("learnings.md"), learnings, 0o600, Durability::Atomic)?;
     Ok(())
 }

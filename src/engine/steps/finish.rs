@@ -9,7 +9,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, final_state, original_now, work_tree_now};
 use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::Error;
-use crate::git::{Repo, index, operations_in_progress};
+use crate::git::{Repo, operations_in_progress};
 use crate::names::Oid;
 use crate::names::typed;
 use crate::protect::Site;
@@ -169,14 +169,14 @@ async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &
     let mut staged = git.staged_between(&was, &was_staged).await?;
     staged.retain(|entry| !changed.iter().any(|(_, path)| *path == entry.path));
     let scratch = site.file("staged.index");
-    index::discard(&scratch)?;
+    site.repo.discard_index(&scratch)?;
     git.cmd("read-tree", [original.as_str()])
         .index(&scratch)
         .done()
         .await?;
     site.repo.set_entries(&scratch, &staged).await?;
     let tree = git.write_tree(&scratch).await?;
-    index::discard(&scratch)?;
+    site.repo.discard_index(&scratch)?;
     Ok(tree)
 }
 

@@ -1,9 +1,6 @@
 //! Runs the gates when a loop begins: one that cannot be run, or fails before any work, would fail every story. So the
 //! loop does not begin with it, unless the user asked for that.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
-
 use jiff::Timestamp;
 
 use super::abort::{abort_in_place, abort_untold};
@@ -15,7 +12,7 @@ use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::fs::{file_error, remove_dir, remove_file};
+use crate::fs::file_error;
 use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::Running;
@@ -73,21 +70,16 @@ async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
         .collect();
     git.update_refs(&deletions, &format!("ralph: refused start {change}"))
         .await?;
-    remove_file(&open.store.state_file())?;
-    remove_dir(&open.store.dir())?;
+    let door = open.store.door();
+    door.remove_file(&open.store.state_file())?;
+    door.remove(&open.store.dir())?;
     Ok(())
 }
 
 /// Runs all gates and returns the first that fails.
 async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<StartRefusal>, Error> {
     let path = open.file(LOG);
-    let log = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(|error| file_error("write", &path, error))?;
+    let log = open.store.door().begin_file(&path)?;
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends the processes that the gates have started.
     open.state.running = Some(Running::gates(&run));

@@ -11,7 +11,7 @@ use crate::engine::transition::{self, Known, final_state, lock, target_index, wo
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
 use crate::error::Error;
 use crate::fs::Durability;
-use crate::git::{Git, Head, Repo, WorkTreeInfo, index, locks, operations_in_progress};
+use crate::git::{Git, Head, Repo, WorkTreeInfo, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
 use crate::protect::keep_before_removal;
@@ -165,7 +165,7 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
         "--",
     ];
     let changed = target.git.cmd("diff-index", args).index(&index).fields().await?;
-    index::discard(&index)?;
+    target.discard_index(&index)?;
     Ok(changed)
 }
 
@@ -191,7 +191,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         if top.exists() {
             keep_before_removal(site, &bytes, &mut recorder).await?;
         }
-        remove_final(&outside, &top, &trash).await
+        remove_final(&outside, &top, (&site.own_door(), &trash)).await
     };
     let removed = removed.await;
     if matches!(removed, Ok(Removal::Done(_))) {

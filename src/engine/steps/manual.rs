@@ -9,7 +9,6 @@ use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
 use crate::error::Error;
-use crate::fs::write_private;
 use crate::git::GitError;
 use crate::protect::story_backup;
 use crate::settings::Settings;
@@ -110,7 +109,8 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
         .or_else(|| open.state.progress.story.as_ref().map(|story| story.id.clone()))
         .unwrap_or_else(|| "work".to_owned());
     let attempt = numbers::next_number(open, &story);
-    write_private(&numbers::log_of(open, &story, attempt), "reverted by hand\n")?;
+    let log = numbers::log_of(open, &story, attempt);
+    open.store.door().write_private(&log, "reverted by hand\n")?;
     let undoing = Undoing {
         story,
         attempt,

@@ -9,7 +9,7 @@ use crate::engine::Context;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
 use crate::events::{Event, What};
-use crate::fs::remove;
+use crate::fs::Below;
 use crate::git::{Git, GitError, RefInfo};
 use crate::names::Change;
 use crate::refs::Update;
@@ -80,7 +80,7 @@ fn prune_files(
     dir: &Path,
     age: Duration,
 ) -> Result<usize, Error> {
-    let mut removed = 0;
+    let (mut removed, door) = (0, Below::new(&context.repo.common_dir));
     for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
         let path = entry.path();
         let is_old = path
@@ -91,8 +91,7 @@ fn prune_files(
             continue;
         }
         tell_removed(context, change, &path.display().to_string());
-        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        remove(&path, is_dir)?;
+        door.remove(&path)?;
         removed += 1;
     }
     Ok(removed)

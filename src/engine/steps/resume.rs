@@ -12,7 +12,7 @@ use crate::engine::story_source::wanted;
 use crate::engine::transition::restore_original_index;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
-use crate::git::{Head, RefInfo, Repo, index};
+use crate::git::{Head, RefInfo, Repo};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::{Savepoint, Site};
@@ -93,11 +93,11 @@ pub async fn resume<'o>(
     let anchor = refs.iter().find(|found| found.name == anchor_ref);
     let anchor = anchor.map(|found| found.oid.clone());
     restore_original_index(git, anchor.as_ref(), &store).await?;
-    index::discard(&work)?;
+    repo.discard_index(&work)?;
     // Where the loop's own index is missing, it is made anew from the checkpoint.
     strategy
         .loop_index(&dir)
-        .map_or(Ok(()), |own| index::discard(&own))?;
+        .map_or(Ok(()), |own| repo.discard_index(&own))?;
     // It is not known either whether a command was run for them; those that are listed as done are soon forgotten.
     let unmarked = if source.is_by_command() {
         completed.clone()

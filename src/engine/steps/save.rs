@@ -7,7 +7,7 @@ use crate::engine::Loop;
 use crate::engine::stash::message;
 use crate::engine::transition::{self, Known};
 use crate::error::Error;
-use crate::git::{StagedEntry, index};
+use crate::git::StagedEntry;
 use crate::names::Oid;
 use crate::paths::first_few;
 use crate::settings::Strategy;
@@ -60,7 +60,7 @@ async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
         Some(staged) => staged,
         None => repo.git.write_tree(&scratch).await?,
     };
-    index::discard(&scratch)?;
+    repo.discard_index(&scratch)?;
     Ok(staged)
 }
 
@@ -98,18 +98,18 @@ async fn shape(open: &Loop<'_>, story: &str, staged: &Oid, head: &Oid) -> Result
         })
         .collect();
     let scratch = open.file("stash.index");
-    index::discard(&scratch)?;
+    repo.discard_index(&scratch)?;
     git.cmd("read-tree", ["--empty"]).index(&scratch).done().await?;
     repo.set_entries(&scratch, &files).await?;
     let untracked = git.write_tree(&scratch).await?;
-    index::discard(&scratch)?;
+    repo.discard_index(&scratch)?;
     git.cmd("read-tree", [tree.as_str()])
         .index(&scratch)
         .done()
         .await?;
     repo.set_entries(&scratch, &none).await?;
     let tracked = git.write_tree(&scratch).await?;
-    index::discard(&scratch)?;
+    repo.discard_index(&scratch)?;
     let untracked = repo
         .commit_tree(&untracked, &[], &format!("untracked files on {on}"))
         .await?;

@@ -16,7 +16,6 @@ use crate::engine::{Context, Loop, agent_of, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::git::RefInfo;
-use crate::git::index;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_encode};
@@ -130,8 +129,8 @@ async fn compute(
     };
     // Files that git was told not to look at are the user's work all the same.
     repo.show_paths(&work, &made.entries.hidden()).await?;
-    index::discard(&store.file(ORIGINAL_INDEX))?;
-    index::copy(&repo.index(), &store.file(ORIGINAL_INDEX))?;
+    repo.discard_index(&store.file(ORIGINAL_INDEX))?;
+    repo.copy_index(&repo.index(), &store.file(ORIGINAL_INDEX))?;
     let dir = store.dir();
     let site = Site { repo, dir: &dir };
     // Work that does not need the result of the reading runs in parallel.

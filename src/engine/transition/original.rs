@@ -1,17 +1,16 @@
 //! The original branch, and the user's index from before the loop.
 
-use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::engine::Loop;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::error::Error;
-use crate::fs::{file_error, remove_file};
-use crate::git::{Git, RefFile, RefInfo, Repo, index, last_logged};
+use crate::git::{Git, RefFile, RefInfo, Repo, last_logged};
 use crate::names::Oid;
 use crate::protect::users_index;
 use crate::state::{State, Store};
+use std::io::Write;
 
 /// The user's index file as it was before the loop, in the loop's directory.
 pub(crate) const ORIGINAL_INDEX: &str = "original.index";
@@ -84,9 +83,10 @@ pub(crate) async fn restore_original_index(
         let path = store.file(ORIGINAL_INDEX);
         // With the oldest possible time, git looks at the content of every file in it.
         let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
-        fs::write(&path, bytes)
-            .and_then(|()| File::options().write(true).open(&path)?.set_modified(old))
-            .map_err(|error| file_error("write", &path, error))?;
+        store.door().replace(&path, |file| {
+            file.write_all(&bytes)?;
+            file.set_modified(old)
+        })?;
     }
     Ok(())
 }
@@ -106,10 +106,10 @@ pub(crate) async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Er
         // The loop's directory was lost, but the snapshot still has the staged content.
         let staged = format!("{}^2", open.state.before.snapshot);
         let work = open.site().work_index();
-        index::discard(&work)?;
+        repo.discard_index(&work)?;
         repo.git.cmd("read-tree", [staged]).index(&work).done().await?;
         repo.install_index(&work).await?;
-        return Ok(index::discard(&work)?);
+        return Ok(repo.discard_index(&work)?);
     }
-    Ok(remove_file(&repo.index())?)
+    Ok(repo.door(&repo.index()).remove_file(&repo.index())?)
 }

@@ -25,7 +25,7 @@ use error::{failed, wrong};
 use layout::{Layout, Node};
 use receipt::Receipts;
 
-use crate::fs::{Durability, umask_now, write_atomically};
+use crate::fs::{Durability, make_named_dir, remove_named, remove_named_dir, umask_now, write_named};
 
 /// An agent whose session can be driven by hooks.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ impl Agent {
         }
         let dir = target.parent().unwrap_or(Path::new("/"));
         if !dir.is_dir() {
-            fs::create_dir_all(dir).map_err(|source| failed("make", dir, source))?;
+            make_named_dir(dir, 0o777)?;
             made.directory = true;
         }
         // The receipt is saved first: after any interruption the hooks can be removed again.
@@ -227,10 +227,10 @@ impl Agent {
                 edit::present(&after, self.hooks).map_err(|why| wrong(&target, why))?;
                 changed.whole = made.file && edit::is_bare(&after);
                 if changed.whole {
-                    fs::remove_file(&target).map_err(|source| failed("remove", &target, source))?;
+                    remove_named(&target)?;
                     if let (true, Some(dir)) = (made.directory, target.parent()) {
                         // Succeeds only if the directory is empty.
-                        let _ = fs::remove_dir(dir);
+                        let _ = remove_named_dir(dir);
                     }
                 } else {
                     write(&target, &format!("{mark}{after}"))?;
@@ -314,6 +314,6 @@ fn write(path: &Path, text: &str) -> Result<(), SettingsFileError> {
         return Err(failed("write", path, io::ErrorKind::PermissionDenied.into()));
     }
     let mode = before.map_or(0o666 & !umask_now(), |before| before.mode() & 0o7777);
-    write_atomically(path, text.as_bytes(), mode, Durability::Synced)?;
+    write_named(path, text.as_bytes(), mode, Durability::Synced)?;
     Ok(())
 }

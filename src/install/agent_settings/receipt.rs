@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::edit::Empties;
 use super::error::{SettingsFileError, failed};
-use crate::fs::{Durability, make_private_dir, write_atomically};
+use crate::fs::{Durability, make_named_dir, remove_named, remove_named_dir, write_named};
 
 /// The things created for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,14 +71,14 @@ impl Receipts {
         let Some(path) = &self.path else { return Ok(()) };
         let dir = path.parent().unwrap_or(Path::new("/"));
         if self.files.is_empty() {
-            let _ = fs::remove_file(path);
-            let _ = fs::remove_dir(dir);
+            let _ = remove_named(path);
+            let _ = remove_named_dir(dir);
             return Ok(());
         }
-        make_private_dir(dir)?;
+        make_named_dir(dir, 0o700)?;
         let text =
             serde_json::to_vec_pretty(&self.files).map_err(|source| failed("write", path, source.into()))?;
-        write_atomically(path, &text, 0o600, Durability::Atomic)?;
+        write_named(path, &text, 0o600, Durability::Atomic)?;
         Ok(())
     }
 }

@@ -14,7 +14,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::fs::{Durability, file_error, umask_now, write_atomically};
+use crate::fs::{
+    Durability, file_error, make_named_dir, remove_named, remove_named_dir, umask_now, write_named,
+};
 use receipt::Receipt;
 use serde::Serialize;
 
@@ -142,7 +144,7 @@ pub fn uninstall(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(
     directories.sort();
     for path in directories.iter().rev() {
         // A directory that is in use, or gone, stays as it is.
-        if fs::remove_dir(path).is_ok() {
+        if remove_named_dir(path).is_ok() {
             tell(path, Outcome::Removed);
         }
     }
@@ -150,7 +152,7 @@ pub fn uninstall(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(
 }
 
 fn remove(path: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(), Error> {
-    fs::remove_file(path).map_err(|error| file_error("remove", path, error))?;
+    remove_named(path)?;
     tell(path, Outcome::Removed);
     Ok(())
 }
@@ -197,7 +199,7 @@ fn missing_directories(share: &Path, place: &Path) -> Vec<PathBuf> {
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let dir = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(dir).map_err(|error| file_error("make", dir, error))?;
-    write_atomically(path, bytes, 0o666 & !umask_now(), Durability::Whole)?;
+    make_named_dir(dir, 0o777)?;
+    write_named(path, bytes, 0o666 & !umask_now(), Durability::Whole)?;
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::async_cmd::{self, Command, find_program};
+use crate::fs::remove_named_dir;
 use crate::names::typed_path;
 
 /// Time limit for a program to print its search path.
@@ -199,7 +200,7 @@ async fn ask_fish(script: &str) -> Option<String> {
     let printed = ask("fish", &["-c", script]).await;
     for dir in made {
         // Succeeds only if it is empty.
-        let _ = fs::remove_dir(dir);
+        let _ = remove_named_dir(&dir);
     }
     printed
 }

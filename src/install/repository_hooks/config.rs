@@ -1,13 +1,13 @@
 //! The repository's configuration: finds the value of `core.hooksPath`, and changes the file so that the change can be
 //! undone byte for byte.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::fs::{FileError, file_error};
+use crate::fs::{Below, FileError, file_error};
 use crate::git::Repo;
 
 /// Returns the path of the file, with symlinks resolved.
@@ -17,18 +17,15 @@ pub(super) fn file(common_dir: &Path) -> PathBuf {
 }
 
 /// Replaces the file's bytes, if they are still `expected`, under git's own lock. Returns whether it did.
-pub(super) fn replace(path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool, FileError> {
+pub(super) fn replace(door: &Below, path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool, FileError> {
     let error = |source| file_error("write", path, source);
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     let lock = PathBuf::from(lock);
     let mode = path.metadata().map_or(0o644, |metadata| metadata.mode() & 0o7777);
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&lock);
-    let mut file = made.map_err(|source| file_error("make", &lock, source))?;
+    let mut file = door
+        .make_file(&lock, 0o600)
+        .map_err(|source| file_error("make", &lock, source))?;
     let done = (|| -> io::Result<bool> {
         if fs::read(path)? != expected {
             return Ok(false);
@@ -36,11 +33,11 @@ pub(super) fn replace(path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&lock, path)?;
+        door.rename(&lock, door, path)?;
         Ok(true)
     })();
     if !matches!(done, Ok(true)) {
-        let _ = fs::remove_file(&lock);
+        let _ = door.remove_file(&lock);
     }
     done.map_err(error)
 }

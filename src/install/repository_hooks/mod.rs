@@ -3,10 +3,9 @@
 //! that one; from git 2.54 on the configuration.
 
 use std::env;
-use std::fs::{self, DirBuilder};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 mod config;
@@ -17,7 +16,7 @@ use self::refusal::GitHooksRefused;
 use crate::engine::lifecycle_hooks::TABLE;
 use crate::engine::refuse_inside_attempt;
 use crate::error::Error;
-use crate::fs::{file_error, remove_dir};
+use crate::fs::{Below, Durability, file_error};
 use crate::git::Repo;
 use crate::git::hooks::{self, FORMER, OWN_DIRECTORY};
 use crate::guard::configuration::CONFIGURED_HOOKS;
@@ -126,24 +125,13 @@ fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
 
 fn make_our_directory(repo: &Repo) -> Result<PathBuf, Error> {
     let dir = our_directory(repo);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-    made.map_err(|error| file_error("make", &dir, error))?;
+    repo.door(&dir).make_dir(&dir, 0o700)?;
     Ok(dir)
 }
 
 /// Writes a file as a whole, replacing an existing one.
-fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
-    let error = |source| file_error("write", path, source);
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new()
-        .prefix(".ralph-")
-        .tempfile_in(dir)
-        .map_err(error)?;
-    new.write_all(bytes).map_err(error)?;
-    let permissions = fs::Permissions::from_mode(mode);
-    new.as_file().set_permissions(permissions).map_err(error)?;
-    new.persist(path).map_err(|failed| error(failed.error))?;
-    Ok(())
+fn put(repo: &Repo, path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
+    Ok(repo.door(path).write(path, bytes, mode, Durability::Atomic)?)
 }
 
 /// The present content of a hook's path.
@@ -221,10 +209,10 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
         plan.push((path, kept, found, script(name, program, Before::Beside)));
     }
     let dir = make_our_directory(repo)?;
-    put(&dir.join(FILES), b"", 0o600)?;
+    put(repo, &dir.join(FILES), b"", 0o600)?;
     if !hooks.exists() {
-        put(&dir.join(MADE), b"", 0o600)?;
-        fs::create_dir(&hooks).map_err(|error| file_error("make", &hooks, error))?;
+        put(repo, &dir.join(MADE), b"", 0o600)?;
+        repo.door(&hooks).make_dir(&hooks, 0o777)?;
     }
     let mut outcomes = Vec::new();
     for (path, kept, found, script) in plan {
@@ -236,12 +224,14 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
             }
             There::Others => {
                 // This way the hook exists at every moment.
-                fs::hard_link(&path, &kept).map_err(|error| file_error("keep", &path, error))?;
+                repo.door(&path)
+                    .add_name(&path, &kept)
+                    .map_err(|error| file_error("keep", &path, error))?;
                 words = format!("{words} (what was there: {})", kept.display());
             }
             _ => {}
         }
-        put(&path, &script, 0o755)?;
+        put(repo, &path, &script, 0o755)?;
         outcomes.push(did(words));
     }
     Ok(outcomes)
@@ -268,7 +258,12 @@ async fn install_directory(
     let is_installed = hooks::is_ours(value);
     let dir = make_our_directory(repo)?;
     for name in all_names() {
-        put(&dir.join(name), &script(name, program, Before::Elsewhere), 0o755)?;
+        put(
+            repo,
+            &dir.join(name),
+            &script(name, program, Before::Elsewhere),
+            0o755,
+        )?;
     }
     let outcome = Outcome::Same(dir.display().to_string());
     if is_installed {
@@ -276,9 +271,9 @@ async fn install_directory(
     }
     let former = dir.join(FORMER);
     if scope == "local" {
-        put(&former, format!("{value}\n").as_bytes(), 0o600)?;
+        put(repo, &former, format!("{value}\n").as_bytes(), 0o600)?;
     } else {
-        let _ = fs::remove_file(&former);
+        let _ = repo.door(&former).remove_file(&former);
     }
     let value_of_ours = dir.as_os_str();
     configure(
@@ -298,7 +293,7 @@ async fn install_configured(repo: &Repo, program: &Path) -> Result<Vec<Outcome>,
     let mut settings = Vec::new();
     for name in NAMES {
         let path = dir.join(name);
-        put(&path, &script(name, program, Before::ByGit), 0o755)?;
+        put(repo, &path, &script(name, program, Before::ByGit), 0o755)?;
         settings.push((format!("hook.git-ralph-{name}.command"), quoted(&path)));
         settings.push((format!("hook.git-ralph-{name}.event"), name.as_bytes().to_vec()));
     }
@@ -319,7 +314,7 @@ async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(
     let read = || fs::read(&path).map_err(|error| file_error("read", &path, error));
     let before = read()?;
     if !is_unchanged(&before, dir) {
-        put(&dir.join(CONFIG_BEFORE), &before, 0o600)?;
+        put(repo, &dir.join(CONFIG_BEFORE), &before, 0o600)?;
     }
     for setting in settings {
         let words = setting.iter().map(|word| std::ffi::OsStr::from_bytes(word));
@@ -328,7 +323,7 @@ async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(
             .chain(words);
         repo.git.cmd("config", args).done().await?;
     }
-    put(&dir.join(CONFIG_AFTER), &read()?, 0o600)
+    put(repo, &dir.join(CONFIG_AFTER), &read()?, 0o600)
 }
 
 /// Returns whether the configuration is unchanged since git-ralph wrote it.
@@ -347,14 +342,15 @@ pub async fn uninstall(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     let mut outcomes = Vec::new();
     uninstall_files(repo, &dir, &mut outcomes)?;
     uninstall_settings(repo, &dir, &mut outcomes).await?;
-    remove_dir(&dir)?;
+    let door = repo.door(&dir);
+    door.remove(&dir)?;
     // Succeeds only if there has never been a loop.
-    let _ = fs::remove_dir(repo.common_dir.join("ralph"));
+    let _ = door.remove_empty_dir(Path::new("ralph"));
     Ok(outcomes)
 }
 
 fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Result<(), Error> {
-    let hooks = repo.common_dir.join("hooks");
+    let (door, hooks) = (Below::new(&repo.common_dir), repo.common_dir.join("hooks"));
     for name in NAMES {
         let path = hooks.join(name);
         let kept = beside(&path);
@@ -362,11 +358,12 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
         let is_ours = fs::read(&path).is_ok_and(|bytes| is_ours(&bytes));
         match (is_ours, has_kept) {
             (true, true) => {
-                fs::rename(&kept, &path).map_err(|error| file_error("rename", &kept, error))?;
+                door.rename(&kept, &door, &path)
+                    .map_err(|error| file_error("rename", &kept, error))?;
                 outcomes.push(did(format!("{} is what it was before", path.display())));
             }
             (true, false) => {
-                fs::remove_file(&path).map_err(|error| file_error("remove", &path, error))?;
+                door.remove_file(&path)?;
                 outcomes.push(did(format!("{} is removed", path.display())));
             }
             (false, true) => outcomes.push(Outcome::LeftAlone(format!(
@@ -379,7 +376,7 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
     }
     if dir.join(MADE).exists() {
         // Succeeds only if the directory is empty.
-        let _ = fs::remove_dir(&hooks);
+        let _ = door.remove_empty_dir(&hooks);
     }
     Ok(())
 }
@@ -391,7 +388,7 @@ async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>
     if is_unchanged(&now, dir) {
         let before = dir.join(CONFIG_BEFORE);
         let before = fs::read(&before).map_err(|error| file_error("read", &before, error))?;
-        if config::replace(&path, &now, &before)? {
+        if config::replace(&repo.door(&path), &path, &now, &before)? {
             outcomes.push(did(told));
             return Ok(());
         }

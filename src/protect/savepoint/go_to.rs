@@ -6,8 +6,7 @@ use std::time::SystemTime;
 
 use super::Savepoint;
 use crate::events::Notices;
-use crate::fs::make_accessible;
-use crate::git::index;
+use crate::fs::Below;
 use crate::git::worktree::{Count, Reading};
 use crate::names::Oid;
 use crate::paths::first_few;
@@ -95,7 +94,7 @@ impl Savepoint {
         let distinct = times.make_distinct(&repo.top);
         if !written.is_empty() || !distinct.is_empty() {
             let work = site.work_index();
-            index::copy(&repo.index(), &work)?;
+            repo.copy_index(&repo.index(), &work)?;
             if !written.is_empty() || !repo.note_times(&work, &distinct)? {
                 // Git takes a file of another size for changed until it has read it again.
                 written.extend(distinct);
@@ -175,7 +174,7 @@ impl Savepoint {
                 // The switch names no file; the one that is being written is the one that prevents it.
                 changed = repo.not_as_read(&work, &seen).unwrap_or_default();
                 permissions::open_directories(site, &known);
-                make_accessible(&repo.top);
+                Below::new(&repo.top).make_accessible(&repo.top);
                 continue;
             }
             let before = self.known_before(site)?;

@@ -13,7 +13,6 @@ use jiff::Timestamp;
 
 use super::moment::Moment;
 use super::{ProtectError, Site};
-use crate::git::index;
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
 
@@ -52,7 +51,7 @@ impl Savepoint {
 
     /// Keeps a copy of the present index, to find later changes.
     fn remember_index(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        index::copy(&site.repo.index(), &self.index(site))?;
+        site.repo.copy_index(&site.repo.index(), &self.index(site))?;
         Ok(())
     }
 }

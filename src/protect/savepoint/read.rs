@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::Savepoint;
 use crate::events::Notices;
-use crate::git::index;
 use crate::git::worktree::{Count, Reading, Whose};
 use crate::protect::moment::Moment;
 use crate::protect::records::Records;
@@ -98,7 +97,7 @@ impl Savepoint {
         let work = site.work_index();
         if work.exists() {
             site.repo.install_index(&work).await?;
-            index::discard(&work)?;
+            site.repo.discard_index(&work)?;
         }
         Ok(())
     }

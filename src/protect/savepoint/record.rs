@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::Savepoint;
-use crate::git::index::{self, Entries};
+use crate::git::index::Entries;
 use crate::git::index_file::IndexFile;
 use crate::protect::exact_bytes::ExactBytes;
 use crate::protect::moment::Moment;
@@ -38,7 +38,8 @@ impl Savepoint {
     /// If something cannot be read or written.
     pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
         self.remember_index(site)?;
-        index::copy(&site.repo.index(), &site.file("start.index"))?;
+        site.repo
+            .copy_index(&site.repo.index(), &site.file("start.index"))?;
         submodules::record_start(site).await
     }
 

@@ -12,7 +12,7 @@ fn mode(path: &Path) -> u32 {
 fn the_directory_of_all_loops_is_shared_as_the_repository_is() {
     for (repository, root) in [(0o700, 0o700), (0o755, 0o700), (0o770, 0o770), (0o775, 0o775)] {
         let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), Permissions::from_mode(repository)).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(repository)).unwrap();
         let store = Store::new(dir.path(), &Change::new("c").unwrap());
         store.make_dirs().unwrap();
         assert_eq!(mode(&dir.path().join("ralph")), root, "{repository:o}");

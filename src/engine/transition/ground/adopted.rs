@@ -4,7 +4,6 @@ use super::way::{Left, Records, Way};
 use crate::engine::Loop;
 use crate::engine::transition::original::ORIGINAL_INDEX;
 use crate::error::Error;
-use crate::git::index;
 use crate::git::worktree::Reading;
 use crate::protect::Savepoint;
 
@@ -25,7 +24,7 @@ pub(super) async fn go_to(
         Records::Again => checkpoint.record(site, state.started).await?,
         Records::First => {
             // The user's index here has nothing to do with the loop.
-            index::discard(&site.dir.join(ORIGINAL_INDEX))?;
+            site.repo.discard_index(&site.dir.join(ORIGINAL_INDEX))?;
             let work = site.work_index();
             let made = site
                 .repo
@@ -33,7 +32,7 @@ pub(super) async fn go_to(
                 .await?;
             Savepoint::begin_records(site, &work, &made.entries).await?;
             Savepoint::begin_exact_bytes(site, &work).await?;
-            index::discard(&work)?;
+            site.repo.discard_index(&work)?;
             checkpoint.record_start(site).await?;
         }
     }

@@ -3,7 +3,6 @@
 use super::way::Left;
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::git::index;
 use crate::names::Oid;
 use crate::protect::restore_from_trash;
 
@@ -14,7 +13,7 @@ pub(super) async fn switch(open: &mut Loop<'_>, tree: &Oid, trash: &str) -> Resu
     let work = site.work_index();
     // Git checks every file before it writes the first: after a refusal nothing has changed.
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
-    index::discard(&work)?;
+    site.repo.discard_index(&work)?;
     if switched.is_ok() && !trash.is_empty() {
         restore_from_trash(site, &site.trash().join(trash))?;
     }

@@ -7,7 +7,7 @@ use crate::engine::Loop;
 use crate::engine::transition::final_state::work_tree_now;
 use crate::engine::transition::original::ORIGINAL_INDEX;
 use crate::error::Error;
-use crate::git::{Git, GitError, Head, Repo, StagedEntry, index};
+use crate::git::{Git, GitError, Head, Repo, StagedEntry};
 use crate::names::Oid;
 use crate::protect::{hide_again, keep_before_switch};
 
@@ -117,7 +117,7 @@ async fn to_original_index(open: &mut Loop<'_>, has_staged: bool) -> Result<(), 
     }
     hide_again(open.site(), &work).await?;
     repo.install_index(&work).await?;
-    Ok(index::discard(&work)?)
+    Ok(repo.discard_index(&work)?)
 }
 
 /// Lists the paths that were staged only as an intent to add before the loop.

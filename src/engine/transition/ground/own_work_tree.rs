@@ -6,7 +6,7 @@ use crate::engine::Loop;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::other_work_tree::{lock, target_index, work_tree_at};
 use crate::error::Error;
-use crate::git::{GitError, Head, Repo, index};
+use crate::git::{GitError, Head, Repo};
 use crate::names::Oid;
 use crate::protect::{Site, keep_before_switch};
 use crate::state::IntoPlan;
@@ -48,7 +48,7 @@ pub(super) async fn leave(
     repo.git.cmd("read-tree", reset).index(&work).done().await?;
     repo.refresh(&work).await?;
     repo.install_index(&work).await?;
-    index::discard(&work)?;
+    repo.discard_index(&work)?;
     if let Some(linked) = &mut open.state.linked {
         linked.leaving = true;
     }
@@ -83,7 +83,7 @@ async fn write_files(open: &mut Loop<'_>, into: &IntoPlan, target: &Repo) -> Res
         keep_before_switch(there, &index, trees, &trash, &mut recorder).await?;
         written = target.switch_work_tree(&index, &into.from, &into.merged).await;
     }
-    index::discard(&index)?;
+    target.discard_index(&index)?;
     match written {
         Err(GitError::Failed { words, .. }) => Err(FinishRefusal::NotWritten {
             change: open.change().to_string(),

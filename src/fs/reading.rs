@@ -1,0 +1,83 @@
+//! Reading: only regular files are opened, and only so much of them is read.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+
+use super::error::not_regular;
+
+/// Returns whether a path is neither a regular file nor a directory: a link, a pipe, a socket or a device.
+#[must_use]
+pub fn is_special(path: &Path) -> bool {
+    let found = path.symlink_metadata();
+    found.is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Returns whether a file has several names: another may be outside, and somebody else's.
+#[must_use]
+pub fn has_other_names(found: &fs::Metadata) -> bool {
+    found.is_file() && found.nlink() > 1
+}
+
+/// The treatment of a link in the place of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// It is refused: the file is git-ralph's, which makes no links.
+    Refused,
+    /// It is followed: other programs may have a reason for it.
+    Followed,
+}
+
+/// Opens a regular file to read it, and nothing else: a pipe could block, a device never ends, and a link may lead anywhere.
+///
+/// # Errors
+/// If it cannot be opened, or is no regular file.
+pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
+    let no_links = match links {
+        Links::Refused => OFlag::O_NOFOLLOW,
+        Links::Followed => OFlag::empty(),
+    };
+    // Without O_NONBLOCK a pipe nobody writes to is waited for; a regular file does not care.
+    let flags = no_links | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits())
+        .open(path);
+    let is_special = |error: &io::Error| {
+        let code = error.raw_os_error().map(Errno::from_raw);
+        matches!(code, Some(Errno::ELOOP | Errno::ENXIO | Errno::EMLINK))
+    };
+    match opened {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Ok(_) => Err(not_regular()),
+        Err(error) if is_special(&error) => Err(not_regular()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// As [`open_regular`], and if it is longer.
+pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path, links)?;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > limit) {
+        return Err(io::Error::other(format!("it is longer than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Reads a regular file of at most `limit` bytes as text.
+///
+/// # Errors
+/// As [`read_regular`], and if it is not UTF-8.
+pub fn read_regular_text(path: &Path, links: Links, limit: u64) -> io::Result<String> {
+    let bytes = read_regular(path, links, limit)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
