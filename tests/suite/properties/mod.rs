@@ -9,6 +9,7 @@ mod cost;
 mod crash;
 mod damaged;
 mod driver;
+mod earlier_version;
 mod events;
 mod gates;
 mod guard;
