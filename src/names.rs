@@ -209,9 +209,15 @@ pub fn ref_component(text: &str) -> String {
 /// Returns a story in one line: its title, preceded by its id unless the title begins with it.
 #[must_use]
 pub fn heading(id: &str, title: &str) -> String {
+    id_and_title(id, ": ", title)
+}
+
+/// Returns the title of a story, preceded by its id and a separator unless the title begins with the id.
+#[must_use]
+pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
     match title.strip_prefix(id) {
         Some(rest) if !rest.starts_with(char::is_alphanumeric) => title.to_owned(),
-        _ => format!("{id}: {title}"),
+        _ => format!("{id}{separator}{title}"),
     }
 }
 

@@ -13,6 +13,7 @@
 //! Nothing here knows the command line or prints: everything is reported to an [`Observer`](crate::events::Observer).
 
 pub(crate) mod attempt;
+mod checkpoint_message;
 mod context;
 mod damaged;
 mod guard_rail;

@@ -47,7 +47,7 @@ pub use hooks::Hooks;
 pub use identity::{Identities, Signers};
 pub use layout::{LayoutHead, RepoLayout, git_directories, path_in};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
-pub use objects::StagedEntry;
+pub use objects::{Described, StagedEntry};
 pub use operations::{clear_operations, operations_in_progress};
 pub use own_files::{OwnFiles, PutBack, Runs};
 pub use patches::{DiffSize, FileStat};

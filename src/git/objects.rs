@@ -18,6 +18,17 @@ pub struct StagedEntry {
     pub path: Vec<u8>,
 }
 
+/// A commit of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// The commit.
+    pub oid: Oid,
+    /// Its subject.
+    pub subject: String,
+    /// The value of the trailer that was asked for.
+    pub trailer: Option<String>,
+}
+
 impl Git {
     /// Writes the tree that an index holds.
     ///
@@ -141,22 +152,29 @@ impl Git {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Lists the commits after `base` (or from the beginning) up to `tip` with their subjects, oldest first.
+    /// Lists the commits after `base` (or from the beginning) up to `tip`, oldest first, each with the value of its
+    /// trailer of this name (`git interpret-trailers`), if it has one.
     ///
     /// # Errors
     /// If a commit is missing.
-    pub async fn subjects_since(
+    pub async fn history_since(
         &self,
         base: Option<&Oid>,
         tip: &Oid,
-    ) -> Result<Vec<(Oid, String)>, GitError> {
+        trailer: &str,
+    ) -> Result<Vec<Described>, GitError> {
         let range = base.map_or_else(|| tip.to_string(), |base| format!("{base}..{tip}"));
-        let args = ["--reverse", "--first-parent", "--format=%H %s", &range, "--"];
+        let format = format!("--format=%H%x00%s%x00%(trailers:key={trailer},valueonly,separator=%x00)");
+        let args = ["--reverse", "--first-parent", &format, &range, "--"];
         let bytes = self.cmd("log", args).bytes().await?;
         let text = String::from_utf8_lossy(&bytes);
         let commits = text.lines().filter_map(|line| {
-            let (oid, subject) = line.split_once(' ')?;
-            Some((Oid::parse(oid)?, subject.to_owned()))
+            let mut fields = line.split('\0');
+            Some(Described {
+                oid: Oid::parse(fields.next()?)?,
+                subject: fields.next()?.to_owned(),
+                trailer: fields.next().filter(|value| !value.is_empty()).map(str::to_owned),
+            })
         });
         Ok(commits.collect())
     }

@@ -13,7 +13,7 @@ use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, marks, numbers, shared_stash, unmarked_stories, users_head};
+use crate::engine::{Loop, checkpoint_message, marks, numbers, shared_stash, unmarked_stories, users_head};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::operations_in_progress;
@@ -148,7 +148,7 @@ pub(crate) async fn conclude(
             story: Some(story.id.clone()),
             attempt: Some(begun.number),
             parent: parent.oid,
-            subject: format!("checkpoint: {}", story.id),
+            subject: checkpoint_message::subject(story),
             body: message::body(story, &begun, &outcome, &gates),
             denied: outcome.denied().join(", "),
         };

@@ -2,6 +2,7 @@
 //! attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
+use crate::engine::checkpoint_message::CHECKPOINT;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::{Loop, numbers, users_head};
 use crate::error::Error;
@@ -81,7 +82,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         story: None,
         attempt: None,
         parent: tip,
-        subject: format!("checkpoint: edits before {story}"),
+        subject: format!("{CHECKPOINT}edits before {story}"),
         body: String::new(),
         denied: String::new(),
     };

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, linked_in, names};
+use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, CHECKPOINT};
 use crate::engine::numbers::take_numbers;
 use crate::engine::own_work_tree::go_to_branch;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -12,7 +13,7 @@ use crate::engine::story_source::wanted;
 use crate::engine::transition::restore_original_index;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
-use crate::git::{Head, RefInfo, Repo};
+use crate::git::{Described, Head, RefInfo, Repo};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::{Savepoint, Site};
@@ -60,18 +61,20 @@ pub async fn resume<'o>(
         field("original-branch:").and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned));
     let linked = linked_in(&message);
     let original_head = field("original-head:").and_then(|oid| Oid::parse(&oid));
-    let history = git.subjects_since(original_head.as_ref(), &tip).await?;
+    let history = git
+        .history_since(original_head.as_ref(), &tip, ATTEMPT_TRAILER)
+        .await?;
     let initial = history
         .iter()
-        .find(|(_, subject)| subject == "initial state")
-        .map(|(oid, _)| oid.clone())
+        .find(|commit| commit.subject == "initial state")
+        .map(|commit| commit.oid.clone())
         .ok_or_else(|| StartRefusal::NothingToResume(change.to_string()))?;
     let wanted = wanted(&options.settings, change, &context.below_top);
     let source = stories::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     let completed: Vec<Completed> = history
         .iter()
-        .filter_map(|(_, subject)| subject.strip_prefix("checkpoint: "))
+        .filter_map(completed_story)
         .filter_map(|id| listing.stories.iter().find(|story| story.id == id))
         .map(Completed::of)
         .collect();
@@ -146,6 +149,13 @@ pub async fn resume<'o>(
     let mut open = Loop::new(context, state, store, lock);
     open.tell("the loop's state is rebuilt from its branch and refs");
     Ok(open)
+}
+
+/// Returns the id of the story whose checkpoint this commit is. An agent's own commits may have any subject.
+fn completed_story(commit: &Described) -> Option<&str> {
+    let attempt = commit.trailer.as_deref()?;
+    let (id, _) = attempt.rsplit_once('@')?;
+    commit.subject.starts_with(CHECKPOINT).then_some(id)
 }
 
 /// Returns the short name of the branch of HEAD.

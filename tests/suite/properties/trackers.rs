@@ -59,7 +59,7 @@ fn commands_list_and_mark_the_stories_of_a_tracker() {
     assert_eq!(told.lines().count(), 3);
     assert!(told.contains(r#""body":"Do this\nwell""#), "{told}");
     assert!(
-        sandbox.noted("closed").starts_with("checkpoint: 1\n{"),
+        sandbox.noted("closed").starts_with("checkpoint: 1 First\n{"),
         "{}",
         sandbox.noted("closed")
     );
@@ -153,7 +153,11 @@ fn a_story_that_stays_open_after_its_mark_is_never_run_again() {
         }
         assert_eq!(sandbox.noted("ran"), "1\n", "{broken}");
         let subjects = sandbox.subjects("ralph/work");
-        assert_eq!(subjects[..2], ["checkpoint: 1", "initial state"], "{broken}");
+        assert_eq!(
+            subjects[..2],
+            ["checkpoint: 1 First", "initial state"],
+            "{broken}"
+        );
     }
 }
 
@@ -193,7 +197,9 @@ fn a_mended_mark_is_made_before_the_next_story() {
         let marks = sandbox.read("marks.txt");
         assert!(marks.starts_with("work/1/1\nwork/2/1\n"), "{marks}");
         let subjects = sandbox.subjects("ralph/work");
-        let checkpoints = subjects.iter().filter(|subject| *subject == "checkpoint: 1");
+        let checkpoints = subjects
+            .iter()
+            .filter(|subject| *subject == "checkpoint: 1 First");
         assert_eq!(checkpoints.count(), 1, "{subjects:?}");
         // What the command line names holds for its step, what is set from then on.
         if step != "run" {

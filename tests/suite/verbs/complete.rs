@@ -6,10 +6,10 @@ use crate::support::{CHANGE, Sandbox, TASKS};
 fn a_loop_without_any_agent() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
-    for story in ["1", "2", "3"] {
+    for story in ["1. Database", "2. Server", "3. Page"] {
         let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
-        assert!(prompt.contains(&format!("# Story {story}. ")), "{prompt}");
-        sandbox.write(&format!("by-hand/{story}.txt"), story);
+        assert!(prompt.contains(&format!("# Story {story}")), "{prompt}");
+        sandbox.write(&format!("by-hand/{}.txt", &story[..1]), story);
         sandbox.ralph(&["complete"]).exits(0).answers_nothing();
         assert_eq!(sandbox.subjects("HEAD")[0], format!("checkpoint: {story}"));
         sandbox.is_at_checkpoint();
@@ -17,7 +17,7 @@ fn a_loop_without_any_agent() {
     sandbox.ralph(&["complete"]).exits(5);
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
     assert_eq!(sandbox.git(&["diff", "--cached", "--name-only"]), "");
-    assert_eq!(sandbox.read("by-hand/2.txt"), "2");
+    assert_eq!(sandbox.read("by-hand/2.txt"), "2. Server");
     assert_eq!(sandbox.read(TASKS).matches("[x]").count(), 4);
 }
 

@@ -327,6 +327,19 @@ fn a_lost_state_is_rebuilt_from_the_branch_and_the_refs() {
 }
 
 #[test]
+fn a_commit_of_the_agent_s_own_is_no_checkpoint_for_a_rebuilt_loop() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("git commit -q --allow-empty -m 'checkpoint: 2'; echo x > new.txt");
+    sandbox.step("next", &agent).exits(0);
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
+    let state = sandbox.state();
+    let completed = state["completed"].as_array().unwrap();
+    assert_eq!(completed.len(), 1, "{completed:?}");
+    assert_eq!(completed[0]["id"].as_str(), Some("1"));
+}
+
+#[test]
 fn there_must_be_something_to_resume_from() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
