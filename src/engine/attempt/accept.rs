@@ -150,7 +150,6 @@ pub(crate) async fn conclude(
             parent: parent.oid,
             subject: checkpoint_message::subject(story),
             body: message::body(story, &begun, &outcome, &gates),
-            denied: outcome.denied().join(", "),
         };
         checkpoint::save(open, new, &position, left).await?;
         user_refs::forget(open.site().dir);
@@ -225,6 +224,7 @@ async fn accept(
         let reason = format!("the submodule {path} was left with uncommitted changes; commit them in it");
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
+    refuse_denied_work(open, outcome).await?;
     base.gates = gates::run(open, story, settings, begun).await??;
     look_again(open, &mut base, "the gates").await?;
     let ended = begun.ended(story, outcome);
@@ -252,6 +252,20 @@ async fn accept(
     marked.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
     look_again(open, &mut base, "ralph.doneCommand").await?;
     Ok(base)
+}
+
+/// Refuses a promise that nothing stands behind: the agent was not allowed to use its tools, and changed nothing.
+async fn refuse_denied_work(open: &mut Loop<'_>, outcome: &Outcome) -> Result<(), Refused> {
+    let tools = outcome.denied().join(", ");
+    if tools.is_empty() {
+        return Ok(());
+    }
+    let reading = open.read_work_tree().await?;
+    if !checkpoint::changes_only_the_list(open, &reading) {
+        return Ok(());
+    }
+    let reason = format!("no files changed; the agent was not allowed to use {tools}");
+    Err(Judgement::new(Verdict::Failed, reason).into())
 }
 
 /// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them.

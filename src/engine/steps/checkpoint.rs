@@ -21,8 +21,6 @@ pub(crate) struct NewCheckpoint {
     pub subject: String,
     /// The body of its message; may be empty.
     pub body: String,
-    /// The names of the tools that the agent was not allowed to use.
-    pub denied: String,
 }
 
 /// Makes a checkpoint of the work tree that was just read.
@@ -44,26 +42,26 @@ pub(crate) async fn save(
 /// Counts completed stories whose agents changed nothing but the story list.
 fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) {
     let state = &open.state;
-    let list = state.source.path.as_bytes();
-    let only_list = match &reading.changes {
-        Some(changes) => changes.iter().all(|(_, path)| path == list),
-        None => reading.tree == state.checkpoint_tree,
-    };
     let running = state.running.as_ref();
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
-    if !(by_agent && only_list) {
+    if !(by_agent && changes_only_the_list(open, reading)) {
         open.state.unchanged = 0;
         return;
     }
     open.state.unchanged += 1;
     let story = new.story.as_deref().unwrap_or_default();
-    let why = match new.denied.as_str() {
-        "" => String::new(),
-        tools => format!("; the agent was not allowed to use {tools}"),
-    };
     open.tell(format!(
-        "warning: story {story} was reported complete, but no files changed{why}"
+        "warning: story {story} was reported complete, but no files changed"
     ));
+}
+
+/// Returns whether nothing but the story list has changed since the last checkpoint.
+pub(crate) fn changes_only_the_list(open: &Loop<'_>, reading: &Reading) -> bool {
+    let list = open.state.source.path.as_bytes();
+    match &reading.changes {
+        Some(changes) => changes.iter().all(|(_, path)| path == list),
+        None => reading.tree == open.state.checkpoint_tree,
+    }
 }
 
 /// Makes a checkpoint of a tree that the working index was just read into.

@@ -84,7 +84,6 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         parent: tip,
         subject: format!("{CHECKPOINT}edits before {story}"),
         body: String::new(),
-        denied: String::new(),
     };
     checkpoint::commit(open, new, &position, reading.tree).await
 }

@@ -96,8 +96,11 @@ fn the_final_message_of_claude_decides() {
     let green = sandbox.agent(&print(&[&begin, &talk, &done]));
     sandbox
         .step("retry", &green)
-        .exits(0)
+        .exits(3)
         .says("no files changed; the agent was not allowed to use Write");
+    // What it did without that tool is for the gates to judge.
+    let work = format!("echo x >x\n{}", print(&[&begin, &talk, &done]));
+    sandbox.step("retry", &sandbox.agent(&work)).exits(0);
 }
 
 #[test]
