@@ -43,7 +43,12 @@ impl Below {
     /// Returns the path of something, which is relative to the directory or begins with it.
     #[must_use]
     pub fn path(&self, path: &Path) -> PathBuf {
-        self.top.join(path)
+        // The directory itself may be a relative path.
+        if path.starts_with(&self.top) {
+            path.to_owned()
+        } else {
+            self.top.join(path)
+        }
     }
 
     /// Returns whether something is at this path, and all above it are directories.
@@ -93,7 +98,7 @@ impl Below {
             }
             Ok(())
         });
-        written.map_err(|source| file_error("write", &self.top.join(path), source))
+        written.map_err(|source| file_error("write", &self.path(path), source))
     }
 
     /// Copies the file `from` to a path, with its permissions and time; makes the directories above it.
@@ -125,7 +130,7 @@ impl Below {
         let replaced = self
             .place(path, Missing::Fail)
             .and_then(|place| place.replace(fill));
-        replaced.map_err(|source| file_error("write", &self.top.join(path), source))
+        replaced.map_err(|source| file_error("write", &self.path(path), source))
     }
 
     /// Writes a text for the user alone in place of any other file.
@@ -182,7 +187,7 @@ impl Below {
             .remove_file(path)
             .map_err(|error| error.source)
             .and_then(|()| self.make_file(path, 0o600));
-        made.map_err(|source| file_error("write", &self.top.join(path), source))
+        made.map_err(|source| file_error("write", &self.path(path), source))
     }
 
     /// Gives a regular file that is there the present time; returns `false` for one that has another name too.
@@ -207,7 +212,7 @@ impl Below {
             .parts(path)
             .and_then(|parts| walk(&self.top, &parts, Missing::Make(mode)));
         made.map(drop)
-            .map_err(|source| file_error("make", &self.top.join(path), source))
+            .map_err(|source| file_error("make", &self.path(path), source))
     }
 
     /// Makes a symlink in place of any file; makes the directories above it.
@@ -219,7 +224,7 @@ impl Below {
             place.remove_file()?;
             Ok(symlinkat(target, &place.dir, place.name)?)
         });
-        made.map_err(|source| file_error("write", &self.top.join(path), source))
+        made.map_err(|source| file_error("write", &self.path(path), source))
     }
 
     /// Removes a file, if it is there. What a link leads to stays.
@@ -291,7 +296,7 @@ impl Below {
                 Ok(())
             })
         };
-        set.map_err(|source| file_error("change the mode of", &self.top.join(path), source))
+        set.map_err(|source| file_error("change the mode of", &self.path(path), source))
     }
 
     fn is_top(&self, path: &Path) -> bool {
@@ -306,7 +311,7 @@ impl Below {
     fn gone(&self, what: &'static str, path: &Path, done: io::Result<()>) -> Result<(), FileError> {
         match done {
             Err(error) if is_absent(&error) => Ok(()),
-            done => done.map_err(|source| file_error(what, &self.top.join(path), source)),
+            done => done.map_err(|source| file_error(what, &self.path(path), source)),
         }
     }
 

@@ -46,6 +46,13 @@ fn nothing_is_changed_behind_a_link_or_out_of_the_directory() {
             below.link(&own, &path).unwrap_err();
             below.set_mode(&path, 0o777).unwrap_err();
             below.open_or_make(&path).unwrap_err();
+            below.make_file(&path, 0o666).unwrap_err();
+            below.begin_file(&path).unwrap_err();
+            below.touch(&path).unwrap_err();
+            below.add_name(Path::new("own"), &path).unwrap_err();
+            below.add_name(&path, Path::new("stolen")).unwrap_err();
+            below.move_to(&path, &below, Path::new("stolen")).unwrap_err();
+            assert!(!below.give(&path, 0o7777));
             below.remove_empty_dir(&path).unwrap_err();
             below.rename(&path, &below, Path::new("stolen")).unwrap_err();
             below.rename(Path::new("own"), &below, &path).unwrap_err();
@@ -106,4 +113,39 @@ fn directories_are_made_and_removed_with_all_that_is_in_them() {
     later.make_dir(Path::new("x/y"), 0o700).unwrap();
     assert!(later.is_dir(Path::new("x/y")));
     assert_eq!(print(&out), before);
+}
+
+#[test]
+fn files_begin_empty_and_only_an_own_one_gets_a_new_time() {
+    let (dir, below, out) = laid_out();
+    let before = print(&out);
+    let at = |name: &str| dir.path().join("top").join(name);
+    fs::hard_link(out.join("file"), at("same")).unwrap();
+    symlink(out.join("file"), at("led")).unwrap();
+    below.make_file(Path::new("own"), 0o600).unwrap_err();
+    below.make_file(Path::new("led"), 0o600).unwrap_err();
+    below.touch(Path::new("led")).unwrap_err();
+    assert!(!below.touch(Path::new("same")).unwrap() && below.touch(Path::new("own")).unwrap());
+    for name in ["same", "led", "own", "new"] {
+        let mut file = below.begin_file(Path::new(name)).unwrap();
+        file.write_all(b"text").unwrap();
+        assert_eq!(fs::read(at(name)).unwrap(), b"text");
+        assert_eq!(at(name).symlink_metadata().unwrap().mode() & 0o7777, 0o600);
+    }
+    below.add_name(Path::new("own"), Path::new("also")).unwrap();
+    assert!(!below.give(Path::new("also"), 0o7777));
+    symlink("none", at("in/dangling")).unwrap();
+    assert_eq!(below.remove_specials(Path::new("in")).unwrap().len(), 2);
+    assert_eq!(print(&out), before);
+}
+
+#[test]
+fn the_directory_may_be_a_relative_path() {
+    let below = Below::new(Path::new("a"));
+    assert_eq!(below.path(Path::new("a/b")), Path::new("a/b"));
+    assert_eq!(below.path(Path::new("b")), Path::new("a/b"));
+    assert_eq!(
+        Below::of_loop(Path::new("a/ralph/x")).path(Path::new("a/b")),
+        Path::new("a/b")
+    );
 }
