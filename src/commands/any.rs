@@ -1,20 +1,24 @@
-//! `git ralph run --any`: works on one change after another that nobody else holds on a remote.
+//! `git ralph run --any`: works on one change after another that nobody else holds on a remote. One with which nobody can
+//! go on before a person has looked is named once, and passed over.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::sleep;
 
 use super::choose::by_flag;
-use super::run::{Args, one};
+use super::run::{Args, Ended, one};
 use super::setup::context;
+use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::{self, Context, Finish, refuse_inside_attempt};
+use crate::engine::{self, Context, refuse_inside_attempt};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Head;
-use crate::names::{Change, short_branch};
-use crate::remote::queue::{Queue, UNREADABLE, read};
+use crate::names::{Change, counted, short_branch};
+use crate::remote::handover::set_aside;
+use crate::remote::queue::{Queue, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
 use crate::settings::{FinishChoice, Settings};
@@ -31,50 +35,114 @@ enum Turn {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    let mut watch = Watch::default();
-    let mut passed = Passed::default();
-    let mut base = None;
-    let mut exit = None;
-    loop {
-        match Box::pin(next(screen, &args, &mut watch, &mut passed, &mut base)).await {
-            Ok(Turn::Wait(pause)) => {
-                sleep(pause).await;
-                // Whoever was faster may be gone by now.
-                passed.tried.clear();
-            }
-            Ok(Turn::Work(change)) => {
-                screen.say(&format!("change {change}\n"));
-                match Box::pin(one(screen, &args, Some(change.as_str()), &mut watch)).await {
-                    Ok(ended) if ended.may_go_on => {
-                        passed.tried.clear();
-                        exit = exit.filter(|exit| *exit != Exit::Done).or(Some(ended.exit));
-                    }
-                    Ok(ended) => return Ok(ended.exit),
-                    // Another run was faster, or this one was too slow.
-                    Err(Error::Remote(
-                        refusal @ (RemoteRefusal::Held { .. }
-                        | RemoteRefusal::Lost { .. }
-                        | RemoteRefusal::Over { .. }),
-                    )) => {
-                        screen.say(&format!("{refusal}\n"));
-                        passed.tried.insert(change);
-                    }
-                    Err(error) if is_about_one(&error) && has_no_loop(screen).await? => {
-                        passed.over(screen, change, &error.to_string());
-                    }
-                    Err(error) => return Err(error),
+    let mut worker = Worker::default();
+    let ended = Box::pin(worker.work(screen, &args)).await;
+    worker.passed.tell(screen);
+    ended
+}
+
+/// What a worker knows of the changes, from one to the next.
+#[derive(Default)]
+struct Worker {
+    watch: Watch,
+    passed: Passed,
+    /// The place of HEAD before the first change.
+    base: Option<Head>,
+    /// The worst exit code of the changes that it has finished; `None` if there were none.
+    exit: Option<Exit>,
+}
+
+impl Worker {
+    /// Works until no change is left, or something is wrong that is not about one change alone.
+    async fn work(&mut self, screen: Screen, args: &Args) -> Result<Exit, Error> {
+        loop {
+            let next = next(screen, args, &mut self.watch, &mut self.passed, &mut self.base);
+            match Box::pin(next).await {
+                Ok(Turn::Wait(pause)) => {
+                    sleep(pause).await;
+                    // Whoever was faster may be gone by now.
+                    self.passed.tried.clear();
                 }
+                Ok(Turn::Work(change)) => {
+                    screen.say(&format!("change {change}\n"));
+                    let ended = Box::pin(one(screen, args, Some(change.as_str()), &mut self.watch)).await;
+                    if let Some(ended) = Box::pin(self.note(screen, args, change, ended)).await {
+                        return ended;
+                    }
+                }
+                Err(Error::Remote(RemoteRefusal::NothingLeft | RemoteRefusal::AllHeld))
+                    if !self.passed.sick.is_empty() =>
+                {
+                    let of_sick = self.passed.sick.values().copied();
+                    return Ok(of_sick
+                        .chain(self.exit)
+                        .max_by_key(|exit| badness(*exit))
+                        .unwrap_or(Exit::Person));
+                }
+                Err(Error::Remote(RemoteRefusal::NothingLeft)) if self.exit.is_some() => {
+                    return Ok(self.exit.unwrap_or(Exit::Done));
+                }
+                Err(error) => return Err(error),
             }
-            Err(Error::Remote(RemoteRefusal::NothingLeft | RemoteRefusal::AllHeld))
-                if !passed.sick.is_empty() =>
-            {
-                return Ok(Exit::Person);
-            }
-            Err(Error::Remote(RemoteRefusal::NothingLeft)) if exit.is_some() => {
-                return Ok(exit.unwrap_or(Exit::Done));
-            }
-            Err(error) => return Err(error),
         }
+    }
+
+    /// Takes the end of one change; returns the result of the whole run if it ends with it.
+    async fn note(
+        &mut self,
+        screen: Screen,
+        args: &Args,
+        change: Change,
+        ended: Result<Ended, Error>,
+    ) -> Option<Result<Exit, Error>> {
+        let (why, exit) = match &ended {
+            Ok(ended) if ended.may_go_on => {
+                self.passed.tried.clear();
+                let both = self.exit.into_iter().chain([ended.exit]);
+                self.exit = both.max_by_key(|exit| badness(*exit));
+                return None;
+            }
+            // On a terminal a person was asked, and has left it so.
+            Ok(ended) if ended.exit == Exit::RetriesSpent && !screen.can_ask() => {
+                ("a story has no retries left".to_owned(), ended.exit)
+            }
+            Ok(ended) => return Some(Ok(ended.exit)),
+            // Another run was faster, or this one was too slow.
+            Err(Error::Remote(
+                refusal @ (RemoteRefusal::Held { .. }
+                | RemoteRefusal::Lost { .. }
+                | RemoteRefusal::Over { .. }),
+            )) => {
+                screen.say(&format!("{refusal}\n"));
+                self.passed.tried.insert(change);
+                return None;
+            }
+            Err(error) if is_about_one(error) => {
+                let exit = Some(error.exit()).filter(|exit| *exit == Exit::RetriesSpent);
+                (error.to_string(), exit.unwrap_or(Exit::Person))
+            }
+            Err(_) => return Some(ended.map(|ended| ended.exit)),
+        };
+        match Box::pin(make_room(screen, args, &change)).await {
+            Ok(true) => {
+                self.passed.over(screen, change, &why, exit);
+                None
+            }
+            Ok(false) => Some(ended.map(|ended| ended.exit)),
+            Err(error) => {
+                screen.say(&format!("{change} stays active here: {error}\n"));
+                Some(ended.map(|ended| ended.exit))
+            }
+        }
+    }
+}
+
+/// Returns how bad an exit code of one change is among others: the worst is that of the run.
+fn badness(exit: Exit) -> u8 {
+    match exit {
+        Exit::Done => 0,
+        Exit::RetriesSpent => 1,
+        _ => 2,
     }
 }
 
@@ -83,39 +151,85 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 struct Passed {
     /// Another run was faster.
     tried: BTreeSet<Change>,
-    /// Nobody can go on with them until a person has looked.
-    sick: BTreeSet<Change>,
+    /// Nobody can go on with them until a person has looked, with the exit codes that say so.
+    sick: BTreeMap<Change, Exit>,
 }
 
 impl Passed {
     fn has(&self, change: &Change) -> bool {
-        self.tried.contains(change) || self.sick.contains(change)
+        self.tried.contains(change) || self.sick.contains_key(change)
     }
 
-    /// Passes over a change from now on; says why, once.
-    fn over(&mut self, screen: Screen, change: Change, why: &str) {
-        if !self.sick.contains(&change) {
-            screen.say(&format!("passed over {change}: {why}\n"));
-            self.sick.insert(change);
+    /// Passes over a change from now on; says why, once and on one line.
+    fn over(&mut self, screen: Screen, change: Change, why: &str, exit: Exit) {
+        let Entry::Vacant(new) = self.sick.entry(change) else {
+            return;
+        };
+        let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+        screen.say(&format!("passed over {}: {why}\n", new.key()));
+        new.insert(exit);
+    }
+
+    /// Says how many there are that need a person.
+    fn tell(&self, screen: Screen) {
+        let number = self.sick.len() as u64;
+        if number > 0 {
+            let what = counted(number, "change needs", "changes need");
+            screen.say(&format!("{what} a person: git ralph queue\n"));
         }
     }
 }
 
 /// Returns whether an error is about the loop of one change: the others can go on.
 fn is_about_one(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Remote(
-            RemoteRefusal::Unintelligible { .. } | RemoteRefusal::Another(_) | RemoteRefusal::Behind { .. }
-        ) | Error::Start(_)
-            | Error::Story(_)
-    )
+    match error {
+        Error::Remote(refusal) => matches!(
+            refusal,
+            RemoteRefusal::Unintelligible { .. }
+                | RemoteRefusal::Another(_)
+                | RemoteRefusal::Behind { .. }
+                | RemoteRefusal::OwnWorkTree { .. }
+                | RemoteRefusal::NoBranch { .. }
+                | RemoteRefusal::Refused { .. }
+        ),
+        // A missing agent or one without credit is missing for all of them.
+        Error::Attempt(refusal) => matches!(
+            refusal,
+            AttemptRefusal::NothingChanged { .. }
+                | AttemptRefusal::UnprovenGates { .. }
+                | AttemptRefusal::SessionAtWork { .. }
+        ),
+        Error::Start(_)
+        | Error::Story(_)
+        | Error::Step(_)
+        | Error::Source(_)
+        | Error::Finish(_)
+        | Error::Hook(_) => true,
+        _ => false,
+    }
 }
 
-/// Returns whether no loop is active in this work tree.
-async fn has_no_loop(screen: Screen) -> Result<bool, Error> {
+/// Makes room for another change in this work tree: a loop that is active here is set aside if the remote has all of it.
+/// Returns false if it has not.
+async fn make_room(screen: Screen, args: &Args, change: &Change) -> Result<bool, Error> {
     let mut narrator = Narrator::new(screen);
-    Ok(live_here(&context(&mut narrator).await?)?.is_none())
+    let context = context(&mut narrator).await?;
+    match live_here(&context)? {
+        None => return Ok(true),
+        Some(live) if live != *change => return Ok(false),
+        Some(_) => {}
+    }
+    let settings = context.configuration.settings.clone();
+    let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
+    let mut open = engine::open(context, change).await?;
+    let is_aside = set_aside(&mut open, &server).await?;
+    if !is_aside {
+        screen.say(&format!(
+            "{change} stays active here: {} does not have all of it\n",
+            server.name()
+        ));
+    }
+    Ok(is_aside)
 }
 
 /// Finds what to do next. The work tree is first put back to where it was before the changes so far.
@@ -143,8 +257,12 @@ async fn next(
     };
     return_to(&context, &base).await?;
     let queue = read(&context, &settings, Some(&server), watch).await?;
-    for entry in queue.changes.iter().filter(|entry| entry.phase == UNREADABLE) {
-        passed.over(screen, entry.change.clone(), &entry.why);
+    for entry in queue.changes.iter().filter(|entry| entry.needs_person()) {
+        let exit = match entry.phase {
+            "exhausted" => Exit::RetriesSpent,
+            _ => Exit::Person,
+        };
+        passed.over(screen, entry.change.clone(), &entry.why, exit);
     }
     let free: Vec<_> = queue.free().filter(|entry| !passed.has(&entry.change)).collect();
     if let Some(first) = free.first() {
@@ -155,7 +273,7 @@ async fn next(
         let alike = alike.count();
         return Ok(Turn::Work(free[fastrand::usize(..alike)].change.clone()));
     }
-    if queue.free().any(|entry| !passed.sick.contains(&entry.change)) {
+    if queue.free().any(|entry| !passed.sick.contains_key(&entry.change)) {
         return Ok(Turn::Wait(pause));
     }
     wait_for(&queue, watch, pause)
@@ -211,7 +329,7 @@ async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>,
     let mut open = engine::open(context, change).await?;
     // A step that was cut off may have closed it.
     if open.state.is_live() {
-        engine::finish(&mut open, Finish::Keep).await?;
+        engine::set_aside(&mut open).await?;
     }
     Ok(open.context)
 }

@@ -57,7 +57,7 @@ pub use progress::Step;
 pub use recover::{look, open};
 pub use steps::abort::abort;
 pub use steps::adopt::{Portable, adopt};
-pub use steps::finish::{Finish, can_clean_up, finish, finish_into};
+pub use steps::finish::{Finish, can_clean_up, finish, finish_into, set_aside};
 pub use steps::manual::{complete, fail, revert, skip};
 pub use steps::preflight::{Found, StartOptions};
 pub(crate) use steps::prune::outdated;

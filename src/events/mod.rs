@@ -259,7 +259,7 @@ pub enum What {
     },
     /// The loop was closed.
     Finished {
-        /// cleanup, keep or abort.
+        /// cleanup, keep, abort, or aside: `run --any` leaves the rest to a person.
         how: String,
         /// The branch that HEAD is on now; null when detached.
         branch: Option<String>,

@@ -28,7 +28,7 @@ pub struct Status {
     pub change: Change,
     /// The phase of the loop.
     pub phase: Phase,
-    /// The way in which it was closed (cleanup, keep or abort); null while it is open.
+    /// The way in which it was closed (cleanup, keep, abort or aside); null while it is open.
     pub closed: Option<String>,
     /// Short name of the branch on which HEAD is during the loop; `HEAD` if it is detached.
     pub branch: String,
@@ -227,7 +227,7 @@ async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Erro
     Some(gone.into())
 }
 
-/// Returns how a loop was closed: cleanup, keep or abort. If an earlier version closed it, its events say so; `None` if
+/// Returns how a loop was closed: cleanup, keep, abort or aside. If an earlier version closed it, its events say so; `None` if
 /// they do not.
 fn closed(repo: &Repo, state: &State) -> Option<String> {
     if let Some(closed) = state.closed {

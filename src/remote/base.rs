@@ -95,6 +95,19 @@ impl Base {
         self.write(noted)
     }
 
+    /// Forgets that the loop was on the remote: what is here is not what goes on from there.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn forget(&mut self) -> Result<(), Error> {
+        let noted = Noted {
+            remote: self.remote.clone(),
+            state: None,
+            token: None,
+        };
+        self.write(noted)
+    }
+
     fn write(&mut self, noted: Noted) -> Result<(), Error> {
         if self.noted.as_ref() == Some(&noted) {
             return Ok(());

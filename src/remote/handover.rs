@@ -12,7 +12,7 @@ use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::require_branch;
 use super::server::{Answer, SHORT_PATIENCE, Server, There};
-use crate::engine::{Context, Loop, Portable};
+use crate::engine::{self, Context, Loop, Portable};
 use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Store};
@@ -226,6 +226,27 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
         }
         .into()),
     }
+}
+
+/// Closes a loop here that nobody holds on the remote and that the remote has as it is here: it goes on from there, and
+/// another loop can begin in this work tree. Returns false, and changes nothing, if the remote has not all of it.
+///
+/// # Errors
+/// If the remote cannot be read, or the work tree has changes that no checkpoint has.
+pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Error> {
+    let change = open.change().clone();
+    let mut base = Base::new(&open.context.repo, &change, server.name());
+    let (there, _) = server.find(&change).await?;
+    let Some(there) = there.filter(|there| base.is_at(&there.oid) && there.record.holder.is_none()) else {
+        return Ok(false);
+    };
+    let packed = portable::pack(open, Tells::All).await?;
+    if open.context.repo.git.tree_of(&there.oid).await? != packed.tree {
+        return Ok(false);
+    }
+    engine::set_aside(open).await?;
+    base.forget()?;
+    Ok(true)
 }
 
 /// Notes that the loop here is the one on the remote.

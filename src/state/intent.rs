@@ -83,7 +83,7 @@ impl Intent {
             Self::Leave(plan) if plan.into.is_none() => Some(Effect::Aborted),
             Self::Abort(_) => Some(Effect::Aborted),
             Self::Close(plan) if plan.keep => Some(Effect::Kept),
-            Self::Keep(_) => Some(Effect::Kept),
+            Self::Keep(plan) if !plan.aside => Some(Effect::Kept),
             Self::Cleanup(_) | Self::Close(_) | Self::Leave(_) => Some(Effect::CleanedUp),
             _ => None,
         }
@@ -220,6 +220,9 @@ pub struct KeepPlan {
     /// The branch of HEAD; absent if it is detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
+    /// True if the loop has not come to its end: it goes on from a remote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
 }
 
 /// Plan of `finish --cleanup`: HEAD moves back; the files stay as the loop left them.

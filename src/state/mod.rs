@@ -157,6 +157,8 @@ pub enum Ending {
     Keep,
     /// `abort`.
     Abort,
+    /// `run --any`, which leaves the rest to a person: a remote has the loop.
+    Aside,
 }
 
 impl Ending {
@@ -167,6 +169,7 @@ impl Ending {
             Self::Cleanup => "cleanup",
             Self::Keep => "keep",
             Self::Abort => "abort",
+            Self::Aside => "aside",
         }
     }
 }

@@ -156,6 +156,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                     "abort" => format!(
                         "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"
                     ),
+                    "aside" => "set aside".to_owned(),
                     _ if on == format!("ralph/{change}") => format!("finished: on {on}, with its commits"),
                     _ => format!("finished: HEAD stays on {on}"),
                 },

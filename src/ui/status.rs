@@ -61,6 +61,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         }
         (None, Phase::Finished) => text.push_str(match status.closed.as_deref() {
             Some("abort") => "aborted: its work is on no branch\n",
+            Some("aside") => "set aside: it goes on from the remote\n",
             _ => "finished\n",
         }),
         // Why none can be told is said above.

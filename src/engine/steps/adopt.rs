@@ -133,7 +133,7 @@ pub async fn adopt<'o>(
 }
 
 /// Refuses to take anything along that is not committed.
-async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Error> {
+pub(super) async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Error> {
     if let Some(operation) = operations_in_progress(&context.repo).first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }

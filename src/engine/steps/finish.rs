@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::adopt::refuse_uncommitted;
 use super::leave;
 use super::prune::prune;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -57,7 +58,7 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
         _ if in_place => close(open, how == Finish::Keep).await?,
         Finish::Cleanup { .. } if has_own => Box::pin(leave::bring(open, into)).await?,
         Finish::Cleanup { index } => cleanup(open, index).await?,
-        Finish::Keep => keep(open).await?,
+        Finish::Keep => keep(open, false).await?,
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
     // The loop is closed; anything that could not be pruned now is pruned with a later loop.
@@ -67,7 +68,18 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
     Box::pin(leave::take_away(open)).await
 }
 
-async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
+/// Closes a loop here that a remote has, so that another can begin in this work tree. Its commits stay on its branch, and
+/// no hook runs: the loop has not come to its end.
+///
+/// # Errors
+/// If the work tree has changes that no checkpoint has.
+pub async fn set_aside(open: &mut Loop<'_>) -> Result<(), Error> {
+    open.require_live()?;
+    refuse_uncommitted(&open.context).await?;
+    keep(open, true).await
+}
+
+async fn keep(open: &mut Loop<'_>, aside: bool) -> Result<(), Error> {
     let position = open.position().await?;
     if position.tip.is_none() {
         open.tell(format!(
@@ -80,6 +92,7 @@ async fn keep(open: &mut Loop<'_>) -> Result<(), Error> {
     let plan = KeepPlan {
         finished: position.tip.unwrap_or_else(|| open.state.checkpoint.clone()),
         head: position.head.branch,
+        aside,
     };
     transition::take(open, Intent::Keep(plan), Known::fresh()).await
 }

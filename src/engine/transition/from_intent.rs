@@ -56,7 +56,7 @@ impl Transition {
             Intent::Restore(plan) => return Ok(restore(open, plan)),
             Intent::Adopt(plan) => return adopt(open, plan, position, known).await,
             Intent::Keep(plan) => End {
-                how: Ending::Keep,
+                how: if plan.aside { Ending::Aside } else { Ending::Keep },
                 finished: plan.finished,
                 tip: None,
                 advise_on: Some(HeadOn(plan.head)),
@@ -280,6 +280,7 @@ fn close(open: &Loop<'_>, end: End, position: &Position) -> Transition {
         Ending::Cleanup => "finish",
         Ending::Keep => "finish --keep",
         Ending::Abort => "abort",
+        Ending::Aside => "run --any",
     };
     let kept = open.change().ralph_ref("finished");
     let keep = Update::Set {

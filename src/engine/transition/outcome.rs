@@ -174,7 +174,7 @@ fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
 /// Closes the loop. Its stash entries, and its tip, go last.
 async fn close(open: &mut Loop<'_>, closing: Closing, left: Left, why: &str) -> Result<What, Error> {
     open.view.drop_all();
-    if closing.how != Ending::Keep {
+    if !matches!(closing.how, Ending::Keep | Ending::Aside) {
         stash::drop_all(open).await?;
     }
     if let Some(delete) = closing.delete {

@@ -23,6 +23,7 @@ mod restore;
 mod retry;
 mod revert;
 mod run;
+mod run_any;
 mod run_remote;
 mod run_several;
 mod skip;

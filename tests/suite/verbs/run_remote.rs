@@ -82,7 +82,10 @@ fn a_host_that_refuses_the_work_says_so_to_everybody() {
             .unwrap()
             .contains("workflows permission")
     );
-    other.ralph(&["run", "--any", "--keep", "--", &agent]).exits(5);
+    other
+        .ralph(&["run", "--any", "--keep", "--", &agent])
+        .exits(7)
+        .says("passed over add-login: ");
     fs::remove_file(remote.bare.join("hooks/update")).unwrap();
     one.ralph(&["push", CHANGE]).exits(0);
     one.ralph(&run).exits(0);

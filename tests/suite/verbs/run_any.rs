@@ -1,0 +1,106 @@
+//! `git ralph run --any`: what needs a person is passed over, and the rest is done.
+
+use std::fs;
+
+use crate::support::remote::{Clone, Remote};
+
+/// A clone with the lists of these changes, of one story each, and no other.
+fn clone_with<'r>(remote: &'r Remote, changes: &[&str]) -> Clone<'r> {
+    let clone = remote.clone("one", &[]);
+    fs::remove_dir_all(clone.dir.join("openspec/changes/add-login")).unwrap();
+    for change in changes {
+        let dir = clone.dir.join(format!("openspec/changes/{change}"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("tasks.md"), "## 1. One\n- [ ] 1.1 do it\n").unwrap();
+    }
+    clone.git(&["add", "-A"]);
+    clone.git(&["commit", "-q", "-m", "changes"]);
+    clone.git(&["push", "-q", "origin", "main"]);
+    clone
+}
+
+/// The phase of a change in the queue.
+fn phase(clone: &Clone<'_>, change: &str) -> String {
+    let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
+    let entries = queue["changes"].as_array().unwrap();
+    let entry = entries.iter().find(|entry| entry["change"] == change).unwrap();
+    entry["phase"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_story_without_retries_left_is_passed_over_and_can_be_gone_on_with() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a", "b", "c"]);
+    let agent = remote
+        .sandbox
+        .agent("echo x >\"f-$RALPH_CHANGE\"; test $RALPH_CHANGE = b && failed no || complete");
+    let any = ["run", "--any", "--keep", "--max-retries", "0", "--", &agent];
+    let run = clone.ralph(&any).exits(4).says("1 change needs a person");
+    let said = "passed over b: a story has no retries left\n";
+    assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
+    assert!(!run.stderr.contains("finished: HEAD"), "{}", run.stderr);
+    assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+    for change in ["a", "c"] {
+        assert_eq!(
+            remote.git(&["show", &format!("ralph/{change}:f-{change}")]),
+            "x\n"
+        );
+    }
+    assert_eq!(phase(&clone, "b"), "exhausted");
+    // Another worker does not take it either, and says so.
+    let other = remote.clone("other", &[]);
+    other.ralph(&any).exits(4).says(said);
+    let good = remote.sandbox.completing("echo y >f-b");
+    // A person goes on with it here, where it was set aside, or elsewhere.
+    other.ralph(&["pull", "b"]).exits(0);
+    clone
+        .ralph(&["run", "b", "--keep", "--max-retries", "3", "--", &good])
+        .exits(0);
+    assert_eq!(remote.git(&["show", "ralph/b:f-b"]), "y\n");
+    clone.ralph(&any).exits(5);
+}
+
+#[test]
+fn the_worst_exit_code_is_that_of_the_run() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a", "b", "c"]);
+    clone.git(&["config", "core.hooksPath", remote.sandbox.notes.to_str().unwrap()]);
+    crate::support::write_program(
+        &remote.sandbox.notes.join("ralph-pre-finish"),
+        "#!/bin/sh\ntest \"$1\" != a\n",
+    );
+    let agent = remote
+        .sandbox
+        .agent("echo x >\"f-$RALPH_CHANGE\"; test $RALPH_CHANGE = b && failed no || complete");
+    let any = ["run", "--any", "--keep", "--max-retries", "0", "--", &agent];
+    clone
+        .ralph(&any)
+        .exits(7)
+        .says("passed over a: ")
+        .says("passed over b: ")
+        .says("2 changes need a person");
+    assert_eq!(remote.git(&["show", "ralph/c:f-c"]), "x\n");
+    assert_eq!(phase(&clone, "a"), "complete");
+    clone
+        .ralph(&any)
+        .exits(7)
+        .says("passed over a: no story is left; finish it\n");
+}
+
+#[test]
+fn work_that_the_remote_does_not_have_stays_where_it_is() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a"]);
+    remote.refuse(
+        "case $ref in *state) git ls-tree -r --name-only \"$3^2\" | grep -q workflow ;; *) false ;; esac",
+    );
+    let agent = remote.sandbox.completing("echo x >workflow.yml");
+    let any = ["run", "--any", "--keep", "--", &agent];
+    clone
+        .ralph(&any)
+        .exits(7)
+        .says("a stays active here: origin does not have all of it");
+    let status = clone.ralph(&["status", "a", "--json"]).exits(0).json();
+    assert_eq!(status["closed"], serde_json::Value::Null);
+    assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "ralph/a\n");
+}
