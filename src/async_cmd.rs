@@ -5,6 +5,8 @@
 //! open cannot hold us. The time limit and the kill of the whole group live inside the blocking
 //! closure, where they really reach the child. Knows nothing of git or of agents.
 
+mod bounds;
+mod error;
 mod readers;
 
 use std::env;
@@ -23,13 +25,12 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::error::advice::{Advice, Advise, hint};
-use crate::exit::Exit;
 use crate::held;
-use crate::names::counted;
 pub use crate::names::quoted;
 use crate::processes::own::OwnChild;
 
+pub use self::bounds::{Bounds, Passed};
+pub use self::error::CommandError;
 use self::readers::Reader;
 pub use self::readers::end_readers;
 
@@ -55,6 +56,7 @@ pub struct Command {
     /// True if it changes nothing, so that it may be ended at any time.
     only_reads: bool,
     examine: Option<(PathBuf, Examine)>,
+    bounds: Option<Bounds>,
     /// The number of arguments that are the same in every call, and left out of the short form for people.
     usual: usize,
 }
@@ -72,75 +74,6 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
-/// The reason why a child gave no result.
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    /// It could not be started.
-    #[error("cannot run {program}: {}", spawn_reason(source))]
-    Spawn {
-        /// The program as named.
-        program: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// It ran longer than its limit and was ended with all its children.
-    #[error("{command} timed out after {}", counted(limit.as_secs(), "second", "seconds"))]
-    TimedOut {
-        /// The command line.
-        command: String,
-        /// The limit it passed.
-        limit: Duration,
-    },
-    /// It waited for something that nobody will ever write.
-    #[error("{command} waits for {}, which is a pipe", path.display())]
-    Waits {
-        /// The command line.
-        command: String,
-        /// The pipe.
-        path: PathBuf,
-    },
-    /// A signal asked us to stop, and it was ended: it only read.
-    #[error("{command} was ended, because git-ralph was asked to stop")]
-    Stopped {
-        /// The command line.
-        command: String,
-        /// The signal.
-        signal: i32,
-    },
-    /// Its files or its end could not be read.
-    #[error("cannot read what {program} printed: {source}")]
-    Read {
-        /// The program as named.
-        program: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-}
-
-/// Returns the reason why a program could not be started. If no directory on PATH has it, the error has no number of
-/// the system's.
-fn spawn_reason(source: &io::Error) -> String {
-    match (source.kind(), source.raw_os_error()) {
-        (io::ErrorKind::NotFound, None) => "it is not on PATH".to_owned(),
-        _ => source.to_string(),
-    }
-}
-
-impl Advise for CommandError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Spawn { .. } => hint("git ralph doctor"),
-            Self::TimedOut { .. } => hint("to allow more time: git config ralph.commandTimeout <time>"),
-            Self::Waits { path, .. } => hint(format!(
-                "rm {}, then run the same command again",
-                quoted(&path.to_string_lossy())
-            )),
-            Self::Stopped { signal, .. } => Advice::default().exit(Exit::Signal(*signal)),
-            Self::Read { .. } => Advice::default(),
-        }
-    }
-}
-
 impl Command {
     /// Makes a command with nothing on standard input, the caller's environment and a limit of 10 minutes.
     pub fn new(program: impl Into<OsString>) -> Self {
@@ -154,6 +87,7 @@ impl Command {
             with_locks: false,
             only_reads: false,
             examine: None,
+            bounds: None,
             usual: 0,
         }
     }
@@ -176,6 +110,13 @@ impl Command {
     #[must_use]
     pub fn examined(mut self, dir: &Path, examine: Examine) -> Self {
         self.examine = Some((dir.to_owned(), examine));
+        self
+    }
+
+    /// Ends the child if it passes these bounds.
+    #[must_use]
+    pub fn within(mut self, bounds: Bounds) -> Self {
+        self.bounds = Some(bounds);
         self
     }
 
@@ -354,7 +295,7 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
         source,
     })?;
     let reader = command.only_reads.then(|| Reader::of(&groups(&handle)));
-    let status = wait(command, &handle)?;
+    let status = wait(command, &handle, [&out, &err])?;
     if let Some(signal) = reader
         .and_then(Reader::ended_by)
         .filter(|_| status.signal().is_some())
@@ -373,22 +314,36 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
 }
 
 /// Waits for the end of a child, as long as it may run and does not wait for something that never comes.
-fn wait(command: &Command, handle: &duct::Handle) -> Result<ExitStatus, CommandError> {
+fn wait(command: &Command, handle: &duct::Handle, printed: [&File; 2]) -> Result<ExitStatus, CommandError> {
     let read_error = |source| CommandError::Read {
         program: command.program_name(),
         source,
     };
+    let too_much = |passed| CommandError::TooMuch {
+        command: command.short(),
+        passed,
+    };
+    let by_output = || command.bounds.and_then(|bounds| bounds.passed_by(printed));
     let begun = Instant::now();
     let mut patience = SUSPICION;
+    let mut look = patience;
     loop {
-        let left = command.limit.saturating_sub(begun.elapsed());
-        let time = if command.examine.is_some() {
-            patience.min(left)
-        } else {
-            left
-        };
+        let mut time = command.limit.saturating_sub(begun.elapsed());
+        if command.examine.is_some() {
+            time = time.min(look.saturating_sub(begun.elapsed()));
+        }
+        if command.bounds.is_some() {
+            time = time.min(bounds::PAUSE);
+        }
         if let Some(output) = handle.wait_timeout(time).map_err(read_error)? {
-            return Ok(output.status);
+            let status = output.status;
+            return by_output().map_or(Ok(status), |passed| Err(too_much(passed)));
+        }
+        if let Some(bounds) = command.bounds
+            && let Some(passed) = by_output().or_else(|| bounds.passed_in(&pids(handle)))
+        {
+            end_group(handle).map_err(read_error)?;
+            return Err(too_much(passed));
         }
         if begun.elapsed() >= command.limit {
             end_group(handle).map_err(read_error)?;
@@ -396,6 +351,9 @@ fn wait(command: &Command, handle: &duct::Handle) -> Result<ExitStatus, CommandE
                 command: command.to_string(),
                 limit: command.limit,
             });
+        }
+        if begun.elapsed() < look {
+            continue;
         }
         if let Some(path) = examine(command, handle) {
             end_group(handle).map_err(read_error)?;
@@ -405,6 +363,7 @@ fn wait(command: &Command, handle: &duct::Handle) -> Result<ExitStatus, CommandE
             });
         }
         patience *= 2;
+        look = begun.elapsed() + patience;
     }
 }
 
@@ -436,11 +395,14 @@ fn end_group(handle: &duct::Handle) -> io::Result<()> {
     Ok(())
 }
 
+fn pids(handle: &duct::Handle) -> Vec<i32> {
+    let pids = handle.pids().into_iter();
+    pids.filter_map(|pid| i32::try_from(pid).ok()).collect()
+}
+
 /// Returns the process groups of a child.
 fn groups(handle: &duct::Handle) -> Vec<Pid> {
-    let pids = handle.pids().into_iter();
-    let pids = pids.filter_map(|pid| i32::try_from(pid).ok());
-    pids.map(Pid::from_raw).collect()
+    pids(handle).into_iter().map(Pid::from_raw).collect()
 }
 
 fn signal_groups(handle: &duct::Handle, signal: Signal) {

@@ -59,3 +59,24 @@ fn the_display_can_be_pasted() {
     let command = Command::new("git").arg("-m").arg("it's").env("X", "a b");
     assert_eq!(command.to_string(), r"X='a b' git -m 'it'\''s'");
 }
+
+#[test]
+fn a_child_that_passes_a_bound_is_ended() {
+    let bounds = Bounds {
+        output: 1 << 20,
+        memory: 64 << 20,
+    };
+    let end = |script: &str| block_on(run(sh(script).within(bounds))).map_err(|error| error.to_string());
+    assert_eq!(end("printf x").unwrap().stdout, b"x");
+    let printed = "printed more than 1 MiB, and was ended";
+    // It ends at once, or never.
+    for script in ["head -c 2000000 /dev/zero", "yes", "yes >&2"] {
+        let error = end(script).unwrap_err();
+        assert!(error.ends_with(printed), "{error}");
+    }
+    let error = end("sh -c 'x=0123456789abcdef; while :; do x=$x$x; done' & wait").unwrap_err();
+    assert!(
+        error.ends_with("took more than 64 MiB of memory, and was ended"),
+        "{error}"
+    );
+}

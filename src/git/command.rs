@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::filters::{Filters, alone};
 use super::waits::{READS, waited_for};
-use crate::async_cmd::{self, Command, CommandError, Output};
+use crate::async_cmd::{self, Bounds, Command, CommandError, Output};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
 use crate::fs::FileError;
@@ -373,6 +373,13 @@ impl GitCommand {
     #[must_use]
     pub fn index(mut self, index: &Path) -> Self {
         self.command = self.command.env("GIT_INDEX_FILE", index);
+        self
+    }
+
+    /// Ends it if it passes these bounds.
+    #[must_use]
+    pub fn within(mut self, bounds: Bounds) -> Self {
+        self.command = self.command.within(bounds);
         self
     }
 

@@ -2,6 +2,7 @@
 
 use super::command::{Git, GitError};
 use super::discover::Repo;
+use crate::async_cmd::{Bounds, CommandError};
 use crate::names::Oid;
 
 /// The longest name of a file that every file system takes, in bytes.
@@ -9,6 +10,13 @@ const MOST_NAME: usize = 255;
 
 /// The longest path below a work tree that can be opened, in bytes.
 const MOST_PATH: usize = 3000;
+
+/// The bounds of a git that reads what somebody else made: a few small trees that name each other can have more paths than
+/// any memory.
+pub(super) const FOREIGN: Bounds = Bounds {
+    output: 512 << 20,
+    memory: 2 << 30,
+};
 
 /// The kind of an object, and its size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +49,12 @@ impl Git {
         }
         let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
         let args = ["--batch-check=%(objecttype) %(objectsize)"];
-        let told = self.cmd("cat-file", args).stdin(input).bytes().await?;
+        let told = self
+            .cmd("cat-file", args)
+            .stdin(input)
+            .within(FOREIGN)
+            .bytes()
+            .await?;
         let kind = |line: &str| {
             let (kind, size) = line.split_once(' ')?;
             Some(Kind {
@@ -60,7 +73,7 @@ impl Git {
     pub async fn top_files(&self, commit: &Oid, names: &[&str]) -> Result<Vec<TopFile>, GitError> {
         let args = ["-z", "-l", "--full-tree", commit.as_str(), "--"];
         let args = args.iter().chain(names);
-        let fields = self.cmd("ls-tree", args).fields().await?;
+        let fields = self.cmd("ls-tree", args).within(FOREIGN).fields().await?;
         let files = fields.iter().filter_map(|field| {
             let text = String::from_utf8_lossy(field);
             let (meta, name) = text.split_once('\t')?;
@@ -100,11 +113,23 @@ impl Repo {
             .tempdir_in(&self.git_dir)
             .map_err(|source| crate::fs::file_error("make a directory in", &self.git_dir, source))?;
         let index = dir.path().join("index");
-        let read = self.git.cmd("read-tree", [tree.as_str()]).index(&index);
-        if read.any_exit().await?.code != Some(0) {
-            return Ok(false);
+        let read = self
+            .git
+            .cmd("read-tree", [tree.as_str()])
+            .index(&index)
+            .within(FOREIGN);
+        match read.any_exit().await {
+            Ok(output) if output.code == Some(0) => {}
+            Ok(_) | Err(GitError::Run(CommandError::TooMuch { .. })) => return Ok(false),
+            Err(error) => return Err(error),
         }
-        let paths = self.git.cmd("ls-files", ["-z"]).index(&index).fields().await?;
+        let paths = self
+            .git
+            .cmd("ls-files", ["-z"])
+            .index(&index)
+            .within(FOREIGN)
+            .fields()
+            .await?;
         let is_short = |path: &Vec<u8>| {
             let mut names = path.split(|byte| *byte == b'/');
             path.len() <= MOST_PATH && names.all(|name| name.len() <= MOST_NAME)

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::command::{Git, GitError, failure, split_z};
 use super::discover::Repo;
+use super::foreign::FOREIGN;
 use crate::names::Oid;
 
 /// An index entry that differs from a tree; mode `000000` means that it is not there.
@@ -122,7 +123,7 @@ impl Git {
             "-z",
             "--format=%H%n%B",
         ];
-        let bytes = self.cmd("log", args).stdin(input).bytes().await?;
+        let bytes = self.cmd("log", args).stdin(input).within(FOREIGN).bytes().await?;
         let entries = split_z(&bytes).into_iter().filter_map(|entry| {
             let text = String::from_utf8_lossy(&entry).into_owned();
             let (oid, message) = text.split_once('\n')?;
@@ -148,8 +149,8 @@ impl Git {
     /// If the commit is missing.
     pub async fn bodies_of_first_parents(&self, commit: &Oid) -> Result<String, GitError> {
         let args = ["--first-parent", "--format=%B", commit.as_str(), "--"];
-        let bytes = self.cmd("log", args).bytes().await?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        let log = self.cmd("log", args).within(FOREIGN);
+        Ok(String::from_utf8_lossy(&log.bytes().await?).into_owned())
     }
 
     /// Lists the commits after `base` (or from the beginning) up to `tip`, oldest first, each with the value of its

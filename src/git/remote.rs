@@ -4,7 +4,20 @@
 use std::time::Duration;
 
 use super::command::{Git, GitCommand, GitError, failure};
+use crate::async_cmd::Bounds;
 use crate::names::Oid;
+
+/// The bounds of a git that lists or moves refs: it keeps what the remote lists in memory, and that can have no end.
+const MOST: Bounds = Bounds {
+    output: 32 << 20,
+    memory: 512 << 20,
+};
+
+/// The bounds of a git that fetches.
+const MOST_OF_FETCH: Bounds = Bounds {
+    output: 32 << 20,
+    memory: 2 << 30,
+};
 
 /// The answer to a push of one ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +91,11 @@ impl RemoteGit {
         ];
         args.extend(["--", &self.name]);
         args.extend(names.iter().map(String::as_str));
-        self.cmd("fetch", &args).done().await
+        // An object of this size is not read into memory.
+        let settings = ["core.bigFileThreshold=32m"];
+        self.cmd_with(&settings, "fetch", &args, MOST_OF_FETCH)
+            .done()
+            .await
     }
 
     /// Moves one ref of the remote from `old` (`None`: it must not exist there) to `new` (`None`: it is deleted), or does
@@ -112,8 +129,13 @@ impl RemoteGit {
     }
 
     fn cmd(&self, verb: &'static str, args: &[&str]) -> GitCommand {
+        self.cmd_with(&[], verb, args, MOST)
+    }
+
+    fn cmd_with(&self, settings: &[&str], verb: &'static str, args: &[&str], most: Bounds) -> GitCommand {
         // ssh must not ask either.
-        self.git.cmd(verb, args).env("SSH_ASKPASS_REQUIRE", "never")
+        let command = self.git.cmd_with(settings, verb, args);
+        command.env("SSH_ASKPASS_REQUIRE", "never").within(most)
     }
 }
 

@@ -10,5 +10,7 @@ mod process_list;
 mod table;
 
 pub(crate) use entry::{Program, Stat};
-pub(crate) use table::{Table, booted, children, directory, has_variable, have_children, ourselves, program};
+pub(crate) use table::{
+    Table, booted, children, directory, has_variable, have_children, memory, ourselves, program,
+};
 pub use table::{is_same, started_at};

@@ -97,6 +97,16 @@ pub(crate) fn program(pid: i32) -> Option<Program> {
     })
 }
 
+/// Returns the memory that a process and its children have for themselves, in bytes.
+pub(crate) fn memory(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let own: u64 = own.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    Some(own * 1024 + children.filter_map(memory).sum::<u64>())
+}
+
 /// Returns the time when the system was started, in seconds since 1970.
 pub(crate) fn booted() -> Option<i64> {
     let text = fs::read_to_string("/proc/stat").ok()?;

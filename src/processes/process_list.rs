@@ -57,6 +57,16 @@ pub(crate) fn directory(_pid: i32) -> Option<PathBuf> {
     None
 }
 
+/// Returns the memory that a process has, in bytes.
+pub(crate) fn memory(pid: i32) -> Option<u64> {
+    let pid = known(pid)?;
+    let system = listed(
+        ProcessesToUpdate::Some(&[pid]),
+        ProcessRefreshKind::nothing().with_memory(),
+    );
+    system.process(pid).map(sysinfo::Process::memory)
+}
+
 /// Returns the program of a process; `None` if it has ended.
 pub(crate) fn program(pid: i32) -> Option<Program> {
     let number = known(pid)?;

@@ -7,7 +7,7 @@ use super::entry::Stat;
 use super::proc_files as source;
 #[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
 use super::process_list as source;
-pub(crate) use source::{booted, directory, has_variable, program};
+pub(crate) use source::{booted, directory, has_variable, memory, program};
 
 /// All processes at about one moment: those that come and go while the table is read may be missing.
 #[derive(Debug)]

@@ -10,10 +10,11 @@ use super::base::Base;
 use super::lease::{Holding, Watch};
 use super::record::Record;
 use super::refusal::RemoteRefusal;
+use crate::async_cmd::CommandError;
 use crate::error::Error;
 use crate::git::remote::{Pushed, RemoteGit};
 use crate::git::{GitError, Kind, Repo};
-use crate::names::{Change, Oid};
+use crate::names::{Change, Oid, counted};
 use crate::settings::{Settings, to_std};
 
 /// The pauses between two attempts to push, or to hear whether a push was taken: each is twice as long as the one before.
@@ -26,8 +27,14 @@ pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 /// The most loops that one fetch names.
 const MOST_AT_ONCE: usize = 500;
 
+/// The most refs that a remote may list.
+const MOST_REFS: usize = 100_000;
+
 /// The most bytes of a state commit: it has a line for each attempt.
 const MOST_MESSAGE: u64 = 4 << 20;
+
+/// The most bytes of state commits that are read at once.
+const MOST_MESSAGES: u64 = 64 << 20;
 
 /// The answer to the attempt to move a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +49,20 @@ pub(super) enum Answer {
     Unknown(String),
 }
 
+/// Returns the words about a remote that takes too long.
+fn unanswered(limit: Duration) -> String {
+    let limit = counted(limit.as_secs(), "second", "seconds");
+    format!("it did not answer within {limit}")
+}
+
 /// A remote that keeps loops.
 #[derive(Clone, Debug)]
 pub struct Server {
     git: RemoteGit,
     /// The same, with the time that much history takes: nothing is held meanwhile.
     fetching: RemoteGit,
+    /// That time.
+    fetch_limit: Duration,
     /// The repository here.
     pub(super) repo: Repo,
     /// The beginning of the refs, with a slash at its end.
@@ -76,10 +91,11 @@ impl Server {
         let lease = to_std(settings.lease);
         // A holder may have to ask a few times before its patience ends.
         let limit = (lease / 6).max(Duration::from_secs(5));
-        let limit = limit.min(to_std(settings.command_timeout));
+        let fetch_limit = to_std(settings.command_timeout);
         Ok(Self {
-            git: repo.git.remote(name, limit),
-            fetching: repo.git.remote(name, to_std(settings.command_timeout)),
+            git: repo.git.remote(name, limit.min(fetch_limit)),
+            fetching: repo.git.remote(name, fetch_limit),
+            fetch_limit,
             repo: repo.clone(),
             prefix: settings.remote_refs.clone(),
             lease,
@@ -110,8 +126,7 @@ impl Server {
 
     /// Returns the place of any ref there.
     pub(super) async fn at(&self, name: &str) -> Result<Option<Oid>, RemoteRefusal> {
-        let refs = self.git.refs(&[name.to_owned()]).await;
-        let refs = refs.map_err(|error| self.unreadable(&error))?;
+        let refs = self.refs(&[name.to_owned()]).await?;
         Ok(refs
             .into_iter()
             .find(|(found, _)| found == name)
@@ -124,15 +139,27 @@ impl Server {
         format!("{}{change}/state", self.prefix)
     }
 
-    fn unreadable(&self, error: &GitError) -> RemoteRefusal {
-        let words = match error {
-            GitError::Failed { words, .. } => words.clone(),
-            other => other.to_string(),
-        };
-        RemoteRefusal::Unreadable {
-            remote: self.name().to_owned(),
-            words,
+    /// Lists refs there, by patterns of git-ls-remote(1).
+    async fn refs(&self, patterns: &[String]) -> Result<Vec<(String, Oid)>, RemoteRefusal> {
+        let refs = self.git.refs(patterns).await;
+        let refs = refs.map_err(|error| self.unreadable(&error))?;
+        if refs.len() > MOST_REFS {
+            return Err(self.unreadable_for(format!("it lists more than {MOST_REFS} refs")));
         }
+        Ok(refs)
+    }
+
+    fn unreadable(&self, error: &GitError) -> RemoteRefusal {
+        self.unreadable_for(match error {
+            GitError::Failed { words, .. } => words.clone(),
+            GitError::Run(CommandError::TimedOut { limit, .. }) => unanswered(*limit),
+            other => other.to_string(),
+        })
+    }
+
+    fn unreadable_for(&self, words: String) -> RemoteRefusal {
+        let remote = self.name().to_owned();
+        RemoteRefusal::Unreadable { remote, words }
     }
 
     /// Returns the error about a state on the remote that is none.
@@ -150,8 +177,7 @@ impl Server {
     /// # Errors
     /// If it cannot be read.
     pub async fn all(&self) -> Result<BTreeMap<Change, Oid>, RemoteRefusal> {
-        let refs = self.git.refs(&[format!("{}*/state", self.prefix)]).await;
-        let refs = refs.map_err(|error| self.unreadable(&error))?;
+        let refs = self.refs(&[format!("{}*/state", self.prefix)]).await?;
         let loops = refs.into_iter().filter_map(|(name, oid)| {
             let change = name.strip_prefix(&self.prefix)?.strip_suffix("/state")?;
             Some((Change::new(change).ok()?, oid))
@@ -165,8 +191,7 @@ impl Server {
     /// If it cannot be read.
     pub async fn places(&self, change: &Change) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
         let wanted = [self.state_ref(change), change.branch_ref()];
-        let refs = self.git.refs(&wanted).await;
-        let refs = refs.map_err(|error| self.unreadable(&error))?;
+        let refs = self.refs(&wanted).await?;
         let at = |wanted: &String| {
             let found = refs.iter().find(|(name, _)| name == wanted);
             found.map(|(_, oid)| oid.clone())
@@ -190,7 +215,13 @@ impl Server {
         let mut parts: Vec<&[&Change]> = wanted.chunks(MOST_AT_ONCE).collect();
         let mut failed = BTreeMap::new();
         let mut is_there = false;
+        let begun = Instant::now();
         while let Some(part) = parts.pop() {
+            if begun.elapsed() >= self.fetch_limit {
+                let late = || self.unreadable_for(unanswered(self.fetch_limit));
+                failed.extend(part.iter().map(|change| ((*change).clone(), late())));
+                continue;
+            }
             let names: Vec<String> = part.iter().map(|change| self.state_ref(change)).collect();
             let Err(error) = self.fetching.fetch(&names).await else {
                 continue;
@@ -224,16 +255,36 @@ impl Server {
         let readable = oids
             .iter()
             .filter(|oid| kinds.get(oid).and_then(Option::as_ref).is_some_and(is_readable));
-        let messages = self
-            .repo
-            .git
-            .messages(&readable.cloned().collect::<Vec<_>>())
-            .await?;
-        let read = |(change, oid): (&Change, &Oid)| {
-            let record = match (kinds.get(oid).and_then(Option::as_ref), messages.get(oid)) {
-                (_, Some(message)) => {
-                    Record::parse(change, message).ok_or("its message is not that of a state")
+        // Several refs can name one commit.
+        let mut changes: BTreeMap<&Oid, Vec<&Change>> = BTreeMap::new();
+        for oid in readable {
+            changes.entry(oid).or_default();
+        }
+        for (change, oid) in &loops {
+            changes.entry(oid).and_modify(|known| known.push(change));
+        }
+        let mut records = BTreeMap::new();
+        let mut rest: Vec<&Oid> = changes.keys().copied().collect();
+        while !rest.is_empty() {
+            let mut sum = 0;
+            let fits = rest.iter().take_while(|oid| {
+                sum += kinds
+                    .get(**oid)
+                    .and_then(Option::as_ref)
+                    .map_or(0, |kind| kind.size);
+                sum <= MOST_MESSAGES
+            });
+            let number = fits.count().max(1);
+            let part: Vec<Oid> = rest.drain(..number.min(rest.len())).cloned().collect();
+            for (oid, message) in self.repo.git.messages(&part).await? {
+                for change in changes.get(&oid).into_iter().flatten() {
+                    records.insert(*change, Record::parse(change, &message));
                 }
+            }
+        }
+        let read = |(change, oid): (&Change, &Oid)| {
+            let record = match (kinds.get(oid).and_then(Option::as_ref), records.remove(change)) {
+                (_, Some(record)) => record.ok_or("its message is not that of a state"),
                 (Some(kind), None) if kind.is_commit => Err("it is too large"),
                 (Some(_), None) => Err("it is no commit"),
                 // It moved between the look and the fetch, which is no error of the one who looks.

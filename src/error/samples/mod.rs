@@ -15,7 +15,7 @@ use super::{
     BadChange, Error, FileError, GitError, GitHooksRefused, GuardError, HookRefused, ProcessError,
     ProtectError, SettingsError, SettingsFileError, SourceError, StateError, TemplateError, WorkTreeError,
 };
-use crate::async_cmd::CommandError;
+use crate::async_cmd::{CommandError, Passed};
 use crate::fs::file_error;
 use crate::remote::refusal::RemoteRefusal;
 
@@ -142,6 +142,10 @@ fn command() -> Vec<CommandError> {
         CommandError::TimedOut {
             command: "git add -A".to_owned(),
             limit: Duration::from_secs(600),
+        },
+        CommandError::TooMuch {
+            command: "git ls-remote origin".to_owned(),
+            passed: Passed::sample(),
         },
         CommandError::Read {
             program: program(),

@@ -377,3 +377,50 @@ fn a_worker_passes_over_what_is_no_state_and_does_the_rest() {
         assert!(!clone.dir.join(".git/ralph/add-login.toml").exists());
     }
 }
+
+#[test]
+fn a_remote_that_lists_refs_without_end_is_told() {
+    let remote = Remote::new();
+    let clone = remote.clone("other", &[]);
+    let oid = "0123456789012345678901234567890123456789";
+    // As a host would say it that speaks version 0: the length of the line, an object and a ref.
+    let line = |name: &str| format!("{:04x}{oid} {name}\n", 4 + 40 + 1 + name.len() + 1);
+    let (plain, list) = (line("refs/ralph/add-login/state"), remote.sandbox.outside("list"));
+    let many: String = (0..100_001)
+        .map(|at| line(&format!("refs/ralph/c{at}/state")))
+        .collect();
+    fs::write(&list, many).unwrap();
+    let endless = format!("yes '{}'", plain.trim());
+    let many = format!("cat '{}'; printf 0000; cat >/dev/null", list.display());
+    let program = remote.sandbox.outside("upload-pack");
+    for (script, says) in [
+        (endless, "took more than 512 MiB of memory, and was ended"),
+        (many, "it lists more than 100000 refs"),
+        ("sleep 600".to_owned(), "it did not answer within 1 second"),
+    ] {
+        crate::support::write_program(&program, &format!("#!/bin/sh\n{script}\n"));
+        clone.git(&["config", "remote.origin.uploadpack", program.to_str().unwrap()]);
+        clone.git(&[
+            "config",
+            "ralph.commandTimeout",
+            if says.contains("second") { "1s" } else { "10m" },
+        ]);
+        for args in [
+            &["queue"][..],
+            &["pull", CHANGE],
+            &["run", "--any", "--keep", "--", "false"],
+        ] {
+            let told = clone.ralph(args).exits(1);
+            assert!(
+                told.stderr.contains("cannot read the remote origin\n"),
+                "{}",
+                told.stderr
+            );
+            assert!(told.stderr.contains(says), "{args:?}: {}", told.stderr);
+            // Git selects the refs of one loop itself.
+            if !says.contains("second") {
+                break;
+            }
+        }
+    }
+}
