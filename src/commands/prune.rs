@@ -2,9 +2,13 @@
 
 use super::setup::{context, resolve};
 use crate::cli::complete::loops;
-use crate::engine;
+use crate::engine::{self, Context};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::names::Change;
+use crate::remote::Server;
+use crate::remote::prune::{Pruned, prune};
+use crate::settings::to_std;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
@@ -15,6 +19,12 @@ pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = ArgValueCandidates::new(loops))]
     pub change: Option<String>,
+    /// Remove finished loops from this git remote instead; without a name from ralph.remote
+    #[arg(long, value_name = "REMOTE", num_args = 0..=1, default_missing_value = "")]
+    pub remote: Option<String>,
+    /// Only show what would be removed from the remote
+    #[arg(long, requires = "remote")]
+    pub dry_run: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -23,6 +33,10 @@ pub struct Args {
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut context = context(&mut narrator).await?;
+    if let Some(remote) = &args.remote {
+        let name = Some(remote.as_str()).filter(|name| !name.is_empty());
+        return Box::pin(on_remote(screen, &context, &args, name)).await;
+    }
     let change = match &args.change {
         Some(name) => Some(resolve(&context, Some(name))?),
         None => None,
@@ -31,6 +45,35 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if args.json {
         screen.document(&json!({ "removed": removed }));
     } else if removed == 0 {
+        screen.say("nothing is old enough to be removed\n");
+    }
+    Ok(Exit::Done)
+}
+
+/// Removes finished loops from a remote.
+async fn on_remote(
+    screen: Screen,
+    context: &Context<'_>,
+    args: &Args,
+    remote: Option<&str>,
+) -> Result<Exit, Error> {
+    let settings = &context.configuration.settings;
+    let server = Server::new(&context.repo, settings, remote)?;
+    let change = args.change.as_deref().map(Change::new).transpose()?;
+    let pruned = match settings.keep_attempts.map(to_std) {
+        Some(age) => prune(context, &server, change.as_ref(), age, args.dry_run).await?,
+        None => Pruned::default(),
+    };
+    let verb = if args.dry_run { "would remove" } else { "removed" };
+    for gone in &pruned.refs {
+        screen.say(&format!("{verb} {} {}\n", gone.name, gone.oid));
+    }
+    for kept in &pruned.kept {
+        screen.say(&format!("{} stays: {}\n", kept.change, kept.why));
+    }
+    if args.json {
+        screen.document(&pruned);
+    } else if pruned.refs.is_empty() {
         screen.say("nothing is old enough to be removed\n");
     }
     Ok(Exit::Done)

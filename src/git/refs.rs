@@ -174,6 +174,27 @@ impl Git {
             _ => Err(super::command::failure("merge-base", &output)),
         }
     }
+
+    /// Returns whether a commit is reachable from a branch here, or from one of these commits. Branches below
+    /// `except` do not count, nor do commits that are not here.
+    ///
+    /// # Errors
+    /// If git cannot be run, or the commit is missing.
+    pub async fn is_on_branch(&self, commit: &Oid, also: &[Oid], except: &str) -> Result<bool, GitError> {
+        let except = format!("--exclude={except}*");
+        let args = [
+            "--ignore-missing",
+            "--max-count=1",
+            "--stdin",
+            commit.as_str(),
+            "--not",
+            &except,
+            "--branches",
+        ];
+        let also: String = also.iter().map(|oid| format!("^{oid}\n")).collect();
+        let rest = self.cmd("rev-list", args).stdin(also).bytes().await?;
+        Ok(rest.is_empty())
+    }
 }
 
 impl Git {

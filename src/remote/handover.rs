@@ -7,7 +7,7 @@ use super::branch::{BranchCopy, Stand};
 use super::held_loop::run_name;
 use super::lease::{Holding, Watch};
 use super::portable::{self, Tells};
-use super::received::receive;
+use super::received::{is_before, receive};
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::require_branch;
@@ -46,6 +46,9 @@ pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error>
             return Err(server.held(found).into());
         }
         if !base.is_at(&found.oid) {
+            if is_before(server, found, &open.state).await? {
+                return Err(server.over(found).into());
+            }
             let change = change.to_string();
             return Err(RemoteRefusal::Behind { change }.into());
         }

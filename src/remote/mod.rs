@@ -5,8 +5,8 @@
 //! - `server` reads and moves refs on the remote; `portable` makes objects of a loop, and `received` a loop of objects,
 //!   which `sane` finds possible.
 //! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
-//!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `probe` tries out what a remote
-//!   accepts.
+//!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `prune` removes what is finished;
+//!   `probe` tries out what a remote accepts.
 
 mod base;
 mod branch;
@@ -15,6 +15,7 @@ mod held_loop;
 pub mod lease;
 mod portable;
 pub mod probe;
+pub mod prune;
 pub mod queue;
 mod received;
 pub mod record;

@@ -81,6 +81,9 @@ pub enum RemoteRefusal {
         remote: String,
         phase: &'static str,
     },
+    /// `prune` was called for a loop that somebody can go on with.
+    #[error("loop '{change}' on {remote} is not finished: nothing was removed")]
+    NotFinished { change: String, remote: String },
     #[error("no change is left to do")]
     NothingLeft,
     #[error("every change that is left is held by another run")]
@@ -140,7 +143,7 @@ impl Advise for RemoteRefusal {
                 change = typed(change)
             ))
             .exit(Exit::Person),
-            Self::Unknown { remote, .. } => hint(format!(
+            Self::Unknown { remote, .. } | Self::NotFinished { remote, .. } => hint(format!(
                 "git ralph queue --remote {remote}",
                 remote = typed(remote)
             )),
@@ -157,6 +160,16 @@ impl Advise for RemoteRefusal {
                 "git worktree add --detach ../{change}, then there: git ralph run {change}",
                 change = typed(change)
             )),
+            Self::Over {
+                change,
+                remote,
+                phase: "finished",
+            } => hint(format!(
+                "to do it again: git -c ralph.keepAttempts=1s ralph prune {change} --remote {remote}, then: git ralph start {change}",
+                change = typed(change),
+                remote = typed(remote)
+            ))
+            .exit(Exit::NoStory),
             Self::Over { .. } | Self::NothingLeft => {
                 hint("git ralph queue shows all changes").exit(Exit::NoStory)
             }

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::base::Base;
 use super::lease::{Holding, Watch};
-use super::record::Record;
+use super::record::{Record, phase_name};
 use super::refusal::RemoteRefusal;
 use crate::async_cmd::CommandError;
 use crate::error::Error;
@@ -185,6 +185,21 @@ impl Server {
         Ok(loops.collect())
     }
 
+    /// Lists the commits of the branches there, except those that keep loops, and fetches those that are not here.
+    pub(super) async fn heads(&self) -> Result<Vec<Oid>, Error> {
+        let mut refs = self.refs(&["refs/heads/*".to_owned()]).await?;
+        refs.retain(|(name, _)| !name.starts_with(&self.prefix));
+        let (names, oids): (Vec<String>, Vec<Oid>) = refs.into_iter().unzip();
+        let here = self.repo.git.kinds_of(&oids).await?;
+        let missing = names.into_iter().zip(here).filter(|(_, kind)| kind.is_none());
+        let missing: Vec<String> = missing.map(|(name, _)| name).collect();
+        for part in missing.chunks(MOST_AT_ONCE) {
+            // One that cannot be fetched is not known.
+            let _ = self.fetching.fetch(part).await;
+        }
+        Ok(oids)
+    }
+
     /// Returns the present places of a loop's state and of its branch on the remote. One round trip.
     ///
     /// # Errors
@@ -340,6 +355,15 @@ impl Server {
             remote: self.name().to_owned(),
             holder: holder.map_or_else(|| "another run".to_owned(), |holder| holder.name.clone()),
             renewed: found.record.renewed.strftime("%F %T UTC").to_string(),
+        }
+    }
+
+    /// Returns the error about a loop with which nothing is left to do.
+    pub(super) fn over(&self, found: &There) -> RemoteRefusal {
+        RemoteRefusal::Over {
+            change: found.record.change.to_string(),
+            remote: self.name().to_owned(),
+            phase: phase_name(found.record.phase),
         }
     }
 

@@ -16,7 +16,6 @@ use super::lease::{Holding, Watch, patience, renewal};
 use super::portable::require_same;
 use super::received::{is_before, receive};
 use super::record::{Holder, Record, random};
-use super::refusal::RemoteRefusal;
 use super::server::{SHORT_PATIENCE, Server, There};
 use crate::engine::{AttemptOptions, Context, Driver, Loop, Portable, Stopped};
 use crate::error::Error;
@@ -68,7 +67,7 @@ impl Tenure {
             };
             if !is_on_top && found.record.phase == Phase::Finished && found.record.blocked.is_none() {
                 mend_branch(context, &server, found, branch).await?;
-                return Err(over(&server, found).into());
+                return Err(server.over(found).into());
             }
             let is_alone = !Store::new(&repo.common_dir, change).is_held();
             match server.holding(found, &base, is_alone, watch) {
@@ -248,12 +247,4 @@ async fn mend_branch(
     let mut branch = BranchCopy::new(server, branch, Some(found)).await;
     branch.put(server, &found.record.change, checkpoint).await?.ok();
     Ok(())
-}
-
-fn over(server: &Server, found: &There) -> RemoteRefusal {
-    RemoteRefusal::Over {
-        change: found.record.change.to_string(),
-        remote: server.name().to_owned(),
-        phase: super::record::phase_name(found.record.phase),
-    }
 }

@@ -390,6 +390,10 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             phase: "finished",
         },
+        RemoteRefusal::NotFinished {
+            change: change(),
+            remote: remote(),
+        },
         RemoteRefusal::NothingLeft,
         RemoteRefusal::AllHeld,
         RemoteRefusal::TakeUnconfirmed(change()),

@@ -14,6 +14,7 @@ mod log;
 mod next;
 mod prompt;
 mod prune;
+mod prune_remote;
 mod pull;
 mod push;
 mod queue;
