@@ -257,7 +257,7 @@ async fn next(
     };
     return_to(&context, &base).await?;
     let queue = read(&context, &settings, Some(&server), watch).await?;
-    for entry in queue.changes.iter().filter(|entry| entry.needs_person()) {
+    for entry in queue.need_person() {
         let exit = match entry.phase {
             "exhausted" => Exit::RetriesSpent,
             _ => Exit::Person,

@@ -31,9 +31,15 @@ pub struct Queue {
     pub v: u32,
     /// The remote; null if only this work tree was looked at.
     pub remote: Option<String>,
+    /// The number of changes on which somebody works.
+    pub run: usize,
+    /// The number of changes that a run can take.
+    pub wait: usize,
     /// The number of changes with which nobody can go on before a person has looked.
     pub need_person: usize,
-    /// The changes: those with a loop that can go on first, then new ones.
+    /// The number of changes of which nothing is left to do.
+    pub finished: usize,
+    /// The changes: those that need a person first, then those with a loop that can go on, then new ones.
     pub changes: Vec<Entry>,
 }
 
@@ -106,25 +112,55 @@ pub async fn read(
         }
     }
     let mut changes: Vec<Entry> = entries.into_values().collect();
-    changes.sort_by_key(|entry| (!entry.free, entry.phase == "new", entry.phase == "finished"));
+    changes.sort_by_key(|entry| {
+        let needs_person = entry.standing() == Standing::NeedsPerson;
+        let (is_new, is_finished) = (entry.phase == "new", entry.phase == "finished");
+        (!needs_person, !entry.free, is_new, is_finished)
+    });
+    let number = |standing| {
+        changes
+            .iter()
+            .filter(|entry| entry.standing() == standing)
+            .count()
+    };
     Ok(Queue {
         v: 1,
         remote: server.map(|server| server.name().to_owned()),
-        need_person: changes.iter().filter(|entry| entry.needs_person()).count(),
+        run: number(Standing::Runs),
+        wait: number(Standing::Waits),
+        need_person: number(Standing::NeedsPerson),
+        finished: number(Standing::Finished),
         changes,
     })
 }
 
+/// What has to happen with a change next, and by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Somebody works on it.
+    Runs,
+    /// A run can take it.
+    Waits,
+    /// Nobody can go on with it before a person has looked.
+    NeedsPerson,
+    /// Nothing is left to do.
+    Finished,
+}
+
 impl Entry {
-    /// Returns whether nobody can go on with the change before a person has looked. A loop that is complete waits for the
-    /// choice how to finish it.
+    /// Returns what has to happen with it next. A loop that is complete waits for the choice how to finish it.
     #[must_use]
-    pub fn needs_person(&self) -> bool {
+    pub fn standing(&self) -> Standing {
         let has_loop = self.checkpoint.is_some();
         match self.phase {
-            "blocked" | UNREADABLE => true,
-            "exhausted" | "complete" => has_loop && self.holder.is_none(),
-            _ => false,
+            "blocked" | UNREADABLE => Standing::NeedsPerson,
+            "exhausted" | "complete" if has_loop && self.holder.is_none() && !self.free => {
+                Standing::NeedsPerson
+            }
+            "finished" => Standing::Finished,
+            "complete" if !has_loop => Standing::Finished,
+            _ if self.free => Standing::Waits,
+            _ => Standing::Runs,
         }
     }
 }
@@ -261,6 +297,12 @@ impl Queue {
     /// Returns the changes that a run can take.
     pub fn free(&self) -> impl Iterator<Item = &Entry> {
         self.changes.iter().filter(|entry| entry.free)
+    }
+
+    /// Returns the changes that need a person.
+    pub fn need_person(&self) -> impl Iterator<Item = &Entry> {
+        let needs = |entry: &&Entry| entry.standing() == Standing::NeedsPerson;
+        self.changes.iter().filter(needs)
     }
 
     /// Returns the changes that another run holds.

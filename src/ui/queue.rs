@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::narration::bold;
+use crate::names::counted;
 use crate::remote::queue::{Entry, Queue};
 
 /// Formats `git ralph queue` for a terminal.
@@ -40,14 +41,24 @@ pub fn of(queue: &Queue) -> String {
         let line = format!("  {}", notes.join("; "));
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    match queue.need_person {
-        0 => {}
-        1 => text.push_str("1 change needs a person\n"),
-        several => {
-            let _ = writeln!(text, "{several} changes need a person");
-        }
-    }
+    let _ = writeln!(text, "{}", sums(queue));
     text
+}
+
+/// Returns the numbers of changes by what has to happen with them next, in one line.
+fn sums(queue: &Queue) -> String {
+    let parts = [
+        (queue.run, "runs", "run"),
+        (queue.wait, "waits", "wait"),
+        (queue.need_person, "needs a person", "need a person"),
+        (queue.finished, "finished", "finished"),
+    ];
+    let parts = parts.into_iter().filter(|(number, ..)| *number > 0);
+    let parts: Vec<String> = parts
+        .map(|(number, one, several)| counted(number as u64, one, several))
+        .collect();
+    let all = counted(queue.changes.len() as u64, "change", "changes");
+    format!("{all}: {}", parts.join(", "))
 }
 
 fn name(entry: &Entry) -> String {

@@ -65,10 +65,75 @@ fn without_a_remote_the_loops_of_this_repository_are_listed() {
     assert_eq!(entry(), "\"ready\" 1 3 true");
     sandbox.ralph(&["run", CHANGE, "--", &slow]).exits(0);
     let shown = sandbox.ralph(&["queue"]).exits(0).stdout;
-    assert!(shown.ends_with("\n1 change needs a person\n"), "{shown}");
+    assert!(shown.ends_with("\n1 change: 1 needs a person\n"), "{shown}");
     sandbox.ralph(&["finish", CHANGE, "--keep"]).exits(0);
     assert_eq!(entry(), "\"finished\" 3 3 false");
     assert!(!sandbox.ralph(&["queue"]).exits(0).stdout.contains("person"));
+}
+
+#[test]
+fn what_needs_a_person_comes_first_and_a_line_has_the_sums() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let list = |change: &str| {
+        let dir = clone.dir.join(format!("openspec/changes/{change}"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("tasks.md"), "## 1. One\n- [ ] 1.1 do it\n").unwrap();
+    };
+    fs::remove_dir_all(clone.dir.join("openspec/changes/add-login")).unwrap();
+    for change in ["a-new", "b-held", "c-done", "d-failed", "e-broken", "f-complete"] {
+        list(change);
+    }
+    clone.git(&["add", "-A"]);
+    clone.git(&["commit", "-q", "-m", "changes"]);
+    let sums = |wanted: &str| {
+        let shown = clone.ralph(&["queue"]).exits(0).stdout;
+        assert_eq!(shown.lines().next_back().unwrap(), wanted);
+    };
+    sums("6 changes: 6 wait");
+    let sandbox = &remote.sandbox;
+    let (good, bad) = (sandbox.completing("echo x >f"), sandbox.failing("true"));
+    let run = |change: &str, args: &[&str], agent: &str, code: i32| {
+        let all = [&["run", change], args, &["--", agent]].concat();
+        clone.ralph(&all).exits(code);
+        if clone.ralph(&["status", change, "--json"]).json()["closed"].is_null() {
+            clone.ralph(&["push", change]).exits(0);
+            clone.ralph(&["finish", change, "--keep"]).exits(0);
+        }
+        clone.git(&["checkout", "-q", "main"]);
+    };
+    run("c-done", &["--keep"], &good, 0);
+    run("d-failed", &["--max-retries", "0"], &bad, 4);
+    run("f-complete", &[], &good, 0);
+    remote.git(&["update-ref", "refs/ralph/e-broken/state", "main"]);
+    let slow = sandbox
+        .completing("touch \"$notes/there\"; until test -e \"$notes/go\"; do sleep 0.05; done; echo x >f");
+    let other = remote.clone("other", &[]);
+    other.git(&["pull", "-q", clone.dir.to_str().unwrap(), "main"]);
+    let args = ["ralph", "run", "b-held", "--keep", "--", &slow];
+    let running = other.cmd(&args).start();
+    wait_for(&sandbox.notes.join("there"));
+    sums("6 changes: 1 runs, 1 waits, 3 need a person, 1 finished");
+    let shown = clone.ralph(&["queue"]).exits(0).stdout;
+    let order: Vec<&str> = shown.lines().filter_map(|line| line.split(' ').next()).collect();
+    let wanted = [
+        "d-failed",
+        "e-broken",
+        "f-complete",
+        "a-new",
+        "b-held",
+        "c-done",
+        "6",
+    ];
+    assert_eq!(order, wanted, "{shown}");
+    let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
+    let number = |key: &str| queue[key].as_u64().unwrap();
+    assert_eq!(
+        ["run", "wait", "need_person", "finished"].map(number),
+        [1, 1, 3, 1]
+    );
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    running.end().exits(0);
 }
 
 #[test]
