@@ -6,11 +6,13 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
 static HELD: Mutex<Vec<Weak<File>>> = Mutex::new(Vec::new());
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// A file whose lock we hold, until this is dropped.
 #[derive(Debug)]
@@ -30,9 +32,31 @@ impl Held {
     }
 }
 
+/// Something that is not to be cut off without need, although we hold no lock meanwhile.
+#[derive(Debug)]
+pub struct UnderWay(());
+
+impl UnderWay {
+    /// Notes that it has begun, until this is dropped.
+    #[must_use]
+    pub fn begin() -> Self {
+        UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+        Self(())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Returns whether we hold a lock: a step is under way, and is not to be cut off without need.
 #[must_use]
 pub fn any() -> bool {
+    if UNDER_WAY.load(Ordering::SeqCst) > 0 {
+        return true;
+    }
     // Who is just starting a child holds one.
     HELD.try_lock()
         .map_or(true, |held| held.iter().any(|file| file.strong_count() > 0))

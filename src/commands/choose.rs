@@ -1,12 +1,12 @@
 //! Asks a person at the end of a loop. The question says what each answer will do, and whether it can.
 
-use std::path::PathBuf;
-
 use crate::cli;
+use crate::engine::question::{self, Answered, Over};
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::events::log::{Log, attempts, range_of};
+use crate::git::Git;
 use crate::names::counted;
 use crate::signal::Stop;
 use crate::ui::choice::{Choice, ask};
@@ -19,39 +19,42 @@ const QUESTION: &str = "what should happen to the work?";
 pub(super) const AT_THE_END: [Choice; 4] = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
 
 /// Says what closing the loop would do, and asks; an answer that only shows something is followed by the same question.
-/// With the summary of the loop, asks on the whole screen.
+/// With the summary of the loop, asks on the whole screen. Meanwhile other commands can go on with the loop.
 pub(super) async fn choose(
     screen: Screen,
     open: &mut Loop<'_>,
     possible: &[Choice],
     summary: Option<String>,
-) -> Result<Choice, Error> {
+) -> Result<Answered<Choice>, Error> {
     let loud = Screen {
         quiet: false,
         ..screen
     };
     let offers = offers(open).await?;
-    if let Some(summary) = summary {
-        let question = Question::with(open, possible, summary, &offers)?;
-        if let Some(chosen) = question.ask(&open.context.stop).await? {
+    let asked = Question::with(open, possible, summary.clone().unwrap_or_default(), &offers)?;
+    let shown_log = log_of(open, loud)?;
+    let stop = open.context.stop.clone();
+    let options = possible.iter().map(|choice| choice.name().to_owned()).collect();
+    let asking = |over: Over| async move {
+        if summary.is_some()
+            && let Some(chosen) = asked.ask(&stop, &over).await?
+        {
             return Ok(chosen);
         }
-    }
-    loud.say(&format!(
-        "\n  c  cleanup: {}\n  k  keep: {}\n",
-        offers.cleanup, offers.keep
-    ));
-    loop {
-        let stop = open.context.stop.clone();
-        match ask(screen, QUESTION, possible, &stop).await {
-            Choice::Diff => {
-                let (from, to) = shown_range(open)?;
-                open.context.repo.git.show(&["diff", &from, &to, "--"]).await?;
+        loud.say(&format!(
+            "\n  c  cleanup: {}\n  k  keep: {}\n",
+            offers.cleanup, offers.keep
+        ));
+        loop {
+            let is_over = over.clone();
+            match ask(screen, QUESTION, possible, &stop, move || is_over.is_over()).await {
+                Choice::Diff => asked.show_diff().await?,
+                Choice::Log => loud.say(&shown_log),
+                chosen => return Ok(chosen),
             }
-            Choice::Log => loud.say(&log_of(open, loud)?),
-            chosen => return Ok(chosen),
         }
-    }
+    };
+    Box::pin(question::ask(open, QUESTION, options, asking)).await
 }
 
 /// A question for the whole screen, with all that it shows: the loop need not be held while somebody thinks.
@@ -60,7 +63,7 @@ pub(super) struct Question {
     /// The two states around the work.
     range: (String, String),
     log: String,
-    top: PathBuf,
+    git: Git,
 }
 
 impl Question {
@@ -90,20 +93,27 @@ impl Question {
             },
             range: shown_range(open)?,
             log: log_of(open, Screen::default())?,
-            top: open.context.repo.top.clone(),
+            git: open.context.repo.git.clone(),
         })
     }
 
+    /// Shows what was changed, with git's pager.
+    async fn show_diff(&self) -> Result<(), Error> {
+        let (from, to) = (&self.range.0, &self.range.1);
+        Ok(self.git.show(&["diff", from, to, "--"]).await?)
+    }
+
     /// Asks; returns `None` if the terminal cannot be used.
-    pub(super) async fn ask(&self, stop: &Stop) -> Result<Option<Choice>, Error> {
+    pub(super) async fn ask(&self, stop: &Stop, over: &Over) -> Result<Option<Choice>, Error> {
         loop {
-            let (page, stop) = (self.page.clone(), stop.from_now());
-            let asked = tokio::task::spawn_blocking(move || completion::ask(&page, || stop.times() > 0));
+            let (page, stop, over) = (self.page.clone(), stop.from_now(), over.clone());
+            let is_closed = move || stop.times() > 0 || over.is_over();
+            let asked = tokio::task::spawn_blocking(move || completion::ask(&page, is_closed));
             let shown = match asked.await {
                 Ok(Ok(Choice::Diff)) => {
-                    pager::show_diff_and_return(&self.top, &self.range.0, &self.range.1).await
+                    pager::show_diff_and_return(self.git.top(), &self.range.0, &self.range.1).await
                 }
-                Ok(Ok(Choice::Log)) => pager::show_and_return(&self.top, &self.log).await,
+                Ok(Ok(Choice::Log)) => pager::show_and_return(self.git.top(), &self.log).await,
                 Ok(Ok(chosen)) => return Ok(Some(chosen)),
                 Ok(Err(_)) | Err(_) => return Ok(None),
             };

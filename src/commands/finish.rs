@@ -5,6 +5,7 @@ use super::job_page::summarise;
 use super::setup::{here, open_loop};
 use crate::cli;
 use crate::cli::complete::choices_and_loops;
+use crate::engine::question::Answered;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish};
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::state::Effect;
+use crate::ui::choice::Choice;
 use crate::ui::{self, Narrator, Screen};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCandidates;
@@ -70,7 +72,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 ..Summary::of(&open, Driver::Steps).await?
             };
             screen.say(&ui::summary::of(&summary, None));
-            match choose(screen, &mut open, &AT_THE_END, None).await.map(closes)? {
+            let answered = Box::pin(choose(screen, &mut open, &AT_THE_END, None)).await?;
+            let choice = match answered {
+                Answered::Here(choice) => choice,
+                Answered::ToStop => Choice::Quit,
+                Answered::Elsewhere | Answered::Lost => {
+                    return Err(StepRefusal::AnsweredElsewhere(open.change().to_string()).into());
+                }
+            };
+            match closes(choice) {
                 Some(choice) => choice,
                 None => return Ok(open.context.stop.signal().map_or(Exit::Done, Exit::Signal)),
             }

@@ -9,6 +9,7 @@ use super::view;
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::question::Answered;
 use crate::engine::story_source::wanted;
 use crate::engine::{
     self, AttemptOptions, Context, Finish, Loop, StartOptions, Step, Stopped, adopt, agent_of,
@@ -216,6 +217,13 @@ pub(super) async fn one(
             Err(error) => break Err(error),
         }
     };
+    if !open.is_held() {
+        // It is for another process to say where the loop stands.
+        return exit.map(|exit| Ended {
+            exit,
+            may_go_on: false,
+        });
+    }
     let code = exit.as_ref().map_or_else(Error::exit, |exit| *exit).code();
     open.emit(What::RunEnded { exit: code });
     summarise(&mut open).await;
@@ -368,7 +376,18 @@ async fn conclude(
             Stopped::RetriesSpent => &AFTER_A_FAILURE,
             _ => &AT_THE_END,
         };
-        match choose(screen, open, possible, has_view.then_some(text)).await? {
+        let answered = Box::pin(choose(screen, open, possible, has_view.then_some(text))).await?;
+        let choice = match answered {
+            Answered::Here(choice) => choice,
+            Answered::ToStop => Choice::Quit,
+            Answered::Elsewhere if open.state.is_live() => return Ok(None),
+            // It has ended by another command, or by a signal.
+            Answered::Elsewhere | Answered::Lost => {
+                let signal = open.context.stop.signal();
+                return Ok(Some(signal.map_or_else(|| stopped.exit(), Exit::Signal)));
+            }
+        };
+        match choice {
             Choice::Retry => {
                 retry_once(open, step).await?;
                 return Ok(None);
@@ -386,7 +405,8 @@ async fn conclude(
     }
     match close {
         Some(close) => engine::finish(open, close).await?,
-        None if at_its_end => open.emit(What::AwaitingChoice {
+        // Whoever is asked is waited for.
+        None if at_its_end && !asks => open.emit(What::AwaitingChoice {
             options: vec!["cleanup".to_owned(), "keep".to_owned()],
         }),
         None => {}

@@ -4,7 +4,7 @@ use super::setup::{context, resolve};
 use crate::cli::complete::loops;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::inspect::follow::is_driven;
+use crate::inspect::follow::{asked, driver, is_driven};
 use crate::names::typed;
 use crate::state::Store;
 use crate::ui::{Narrator, Screen};
@@ -28,11 +28,18 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let context = context(&mut narrator).await?;
     let change = resolve(&context, args.change.as_deref())?;
     let store = Store::new(&context.repo.common_dir, &change);
-    let Some(holder) = store.holder().filter(|_| is_driven(&store)) else {
+    let question = asked(&store).filter(|_| !is_driven(&store));
+    let Some(holder) = driver(&store) else {
         screen.say(&format!("no git-ralph is working on {change}\n"));
         return Ok(Exit::Done);
     };
-    if args.now {
+    if let Some(question) = question {
+        store.ask_to_stop(question.pid)?;
+        screen.say(&format!(
+            "git-ralph ({}) leaves its question unanswered and ends\n",
+            question.process()
+        ));
+    } else if args.now {
         // The background jobs of a script ignore SIGINT.
         kill(Pid::from_raw(holder), Signal::SIGTERM).map_err(|error| Error::System {
             what: "send a signal",

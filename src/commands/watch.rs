@@ -7,6 +7,7 @@ use super::choose::{AT_THE_END, Question, closes};
 use super::setup::{context, open_loop, resolve};
 use super::view;
 use crate::cli::complete::loops;
+use crate::engine::question::Over;
 use crate::engine::{self, Context};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -132,7 +133,7 @@ async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(C
     let question = Question::of(&mut open, possible, text).await?;
     let stop = open.context.stop.clone();
     drop(open);
-    let chosen = question.ask(&stop).await?;
+    let chosen = question.ask(&stop, &Over::default()).await?;
     Ok((chosen.unwrap_or(Choice::Quit), summary))
 }
 

@@ -27,7 +27,7 @@ use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::{Effect, Lock, Progress, State, Store};
 
-/// A loop that this process may change.
+/// A loop that this process may change. It holds the lock, but while it asks a person (`question`).
 pub struct Loop<'o> {
     /// The repository, its configuration and the observer.
     pub context: Context<'o>,
@@ -51,7 +51,7 @@ pub struct Loop<'o> {
     /// The moves of refs that the guard saw the attempt make.
     pub(super) own_moves: Vec<OwnMove>,
     dir: PathBuf,
-    _lock: Lock,
+    lock: Option<Lock>,
 }
 
 impl<'o> Loop<'o> {
@@ -73,8 +73,27 @@ impl<'o> Loop<'o> {
             held: None,
             is_recovering: false,
             own_moves: Vec::new(),
-            _lock: lock,
+            lock: Some(lock),
         }
+    }
+
+    /// Lets other commands have the loop.
+    pub(super) fn let_go(&mut self) {
+        self.lock = None;
+    }
+
+    /// Holds the loop again as another command may have left it: forgets what was known of the repository.
+    pub(super) fn hold_again(&mut self, lock: Lock, mut state: State) {
+        take_commands(&mut state, &self.context.configuration.settings);
+        self.lock = Some(lock);
+        self.state = state;
+        self.view.drop_all();
+    }
+
+    /// Returns whether this process holds the loop: another one may have taken it while a question was asked.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// Returns the change.

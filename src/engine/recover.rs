@@ -37,18 +37,29 @@ pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<
         .into());
     };
     let mut open = Loop::new(context, state, store, lock);
+    make_ready(&mut open).await?;
+    Ok(open)
+}
+
+/// Prepares a loop that was just read for a step: completes what was cut off.
+///
+/// # Errors
+/// If the loop is in another work tree, or cannot be completed.
+pub(super) async fn make_ready(open: &mut Loop<'_>) -> Result<(), Error> {
+    // Whoever changes the loop answers what somebody else was asked.
+    open.state.awaiting_choice = None;
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
     // After an attempt, no git runs before its own files are restored.
     if open.state.progress.phase != Phase::Running || open.state.intent.is_some() {
-        mend_position(&mut open).await?;
+        mend_position(open).await?;
     }
     // After an attempt, git's own files are restored first.
     if open.state.progress.phase != Phase::Running {
         open.switch_off_foreign_filters().await?;
     }
     open.is_recovering = true;
-    Box::pin(recover(&mut open)).await?;
+    Box::pin(recover(open)).await?;
     open.is_recovering = false;
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
@@ -59,8 +70,8 @@ pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<
         open.view = View::of_head(&open.context.head);
     }
     allow_retries(&open.context, &mut open.state);
-    Box::pin(leave::take_away(&mut open)).await?;
-    Ok(open)
+    Box::pin(leave::take_away(open)).await?;
+    Ok(())
 }
 
 /// Recomputes the remaining retries from the present settings.

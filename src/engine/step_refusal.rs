@@ -22,6 +22,9 @@ pub enum StepRefusal {
     NothingFailed(String),
     #[error("loop '{0}' is already finished")]
     LoopFinished(String),
+    /// Another command has gone on with the loop while a person was asked how to finish it.
+    #[error("loop '{0}' has changed while the question was asked: nothing was done")]
+    AnsweredElsewhere(String),
     /// `prune` was called for a loop that is not closed.
     #[error("loop '{0}' is still active: nothing was removed")]
     LoopLive(String),
@@ -66,6 +69,9 @@ impl Advise for StepRefusal {
                     "mv {file} {file}.damaged && git ralph start {change} --resume",
                     change = typed(change)
                 ))
+            }
+            Self::AnsweredElsewhere(change) => {
+                hint(format!("git ralph status {change}", change = typed(change))).exit(Exit::Busy)
             }
             Self::WrongPhase(change) => hint(format!("git ralph status {change}", change = typed(change))),
         }

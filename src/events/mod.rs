@@ -240,9 +240,10 @@ pub enum What {
         /// The exit code.
         exit: u8,
     },
-    /// The loop has come to its end, and nobody has chosen yet how to finish it.
+    /// The loop has come to its end, and nobody has chosen yet how to go on: a person is asked, or `git ralph finish` is
+    /// left for later.
     AwaitingChoice {
-        /// The possible choices.
+        /// The possible choices, by their names.
         options: Vec<String>,
     },
     /// `git ralph run` ends.

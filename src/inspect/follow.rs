@@ -15,7 +15,7 @@ use crate::engine::stories::listing_of;
 use crate::events::Event;
 use crate::fs::{Links, open_regular};
 use crate::names::Change;
-use crate::state::{Phase, State, Store};
+use crate::state::{AwaitingChoice, Phase, State, Store};
 
 /// Number of bytes that are read in one step.
 const PIECE: u64 = 256 * 1024;
@@ -118,6 +118,8 @@ pub struct LoopFollower {
     /// The file of the state that was read last: its inode and time of change.
     seen: Option<(u64, i64, i64)>,
     driver: Option<(Instant, bool)>,
+    /// The question in the state that was read last.
+    asks: Option<AwaitingChoice>,
     /// The pace of a replay, and the state that is shown at its end.
     replay: Option<(Pace, Option<Box<State>>)>,
 }
@@ -135,8 +137,10 @@ pub struct News {
     pub state: Option<Box<State>>,
     /// True if the loop's files are gone.
     pub is_gone: bool,
-    /// True if a process drives the loop now.
+    /// True if a process drives the loop now, or asks a person.
     pub is_driven: bool,
+    /// The question that it asks.
+    pub asks: Option<AwaitingChoice>,
 }
 
 impl LoopFollower {
@@ -149,6 +153,7 @@ impl LoopFollower {
             store,
             seen: None,
             driver: None,
+            asks: None,
             replay: None,
         }
     }
@@ -202,11 +207,14 @@ impl LoopFollower {
                     && let Ok(Some(state)) = self.store.load()
                 {
                     self.seen = Some(stamp);
+                    self.asks.clone_from(&state.awaiting_choice);
                     news.state = Some(Box::new(state));
                 }
             }
             Err(gone) => news.is_gone = gone.kind() == io::ErrorKind::NotFound,
         }
+        news.asks = self.asks.clone().filter(AwaitingChoice::is_asked);
+        news.is_driven |= news.asks.is_some();
         news
     }
 
@@ -230,6 +238,20 @@ impl LoopFollower {
 pub fn is_driven(store: &Store) -> bool {
     let is_alive = |pid: i32| kill(Pid::from_raw(pid), None).is_ok();
     store.holder().is_none_or(is_alive) && store.is_held()
+}
+
+/// Returns the question that a process asks about the loop while nobody holds it.
+#[must_use]
+pub fn asked(store: &Store) -> Option<AwaitingChoice> {
+    let state = store.load_live().ok().flatten()?;
+    state.asked().cloned()
+}
+
+/// Returns the process that drives the loop, or asks a person how to go on.
+#[must_use]
+pub fn driver(store: &Store) -> Option<i32> {
+    let holder = store.holder().filter(|_| is_driven(store));
+    holder.or_else(|| Some(asked(store)?.pid))
 }
 
 /// Returns the ids and titles of a loop's stories, and whether each is complete. A list that a command prints is not

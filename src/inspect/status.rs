@@ -18,7 +18,7 @@ use crate::git::{Head, Repo};
 use crate::names::typed;
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
-use crate::state::{Given, Phase, State, Store, noted};
+use crate::state::{AwaitingChoice, Given, Phase, State, Store, noted};
 use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
@@ -58,6 +58,8 @@ pub struct Status {
     pub running: Option<RunningAttempt>,
     /// The wait for the agent's service that goes on now; null if there is none.
     pub waiting: Option<Waiting>,
+    /// The question that a run asks a person; null if none does.
+    pub awaiting_choice: Option<Asked>,
     /// The reason why the last step or run ended before its time; null if its story is the reason, or an attempt or a
     /// wait goes on.
     pub stopped: Option<String>,
@@ -163,6 +165,37 @@ impl Waiting {
             until,
             reason: state.waits_for.clone(),
         })
+    }
+}
+
+/// A question to a person in a status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// The process id of the git-ralph that asks.
+    pub pid: i32,
+    /// The name of its machine; null if it has none.
+    pub host: Option<String>,
+    /// Time since which it asks.
+    pub since: Timestamp,
+    /// The question.
+    pub question: String,
+    /// The possible answers.
+    pub options: Vec<String>,
+    /// The process, for people.
+    #[serde(skip)]
+    pub process: String,
+}
+
+impl Asked {
+    fn of(asked: &AwaitingChoice) -> Self {
+        Self {
+            pid: asked.pid,
+            host: asked.host.clone(),
+            since: asked.since,
+            question: asked.question.clone(),
+            options: asked.options.clone(),
+            process: asked.process(),
+        }
     }
 }
 
@@ -394,6 +427,7 @@ impl Status {
             closed: None,
             running: None,
             waiting: None,
+            awaiting_choice: state.asked().map(Asked::of),
             stopped: state.stopped.clone().filter(|_| {
                 let is_at_rest = matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted);
                 is_at_rest && !nothing_left

@@ -88,6 +88,9 @@ pub fn of(state: &State) -> String {
             _ => "",
         });
     }
+    if state.asked().is_some() {
+        words.push_str(", asks what to do");
+    }
     words.push_str(&by_hand(state));
     words
         .chars()

@@ -13,4 +13,4 @@ pub(crate) use entry::{Program, Stat};
 pub(crate) use table::{
     Table, booted, children, directory, has_variable, have_children, memory, ourselves, program,
 };
-pub use table::{is_same, started_at};
+pub use table::{host, is_same, started_at};

@@ -76,6 +76,13 @@ pub(crate) fn ourselves() -> i32 {
     i32::try_from(std::process::id()).unwrap_or_default()
 }
 
+/// Returns the name of this machine, if it has one.
+#[must_use]
+pub fn host() -> Option<String> {
+    let name = nix::unistd::gethostname().ok()?;
+    name.into_string().ok().filter(|name| !name.is_empty())
+}
+
 /// Returns the start of a process, in ticks of the system's own: with its number it identifies one process for ever.
 #[must_use]
 pub fn started_at(pid: i32) -> Option<u64> {

@@ -291,9 +291,7 @@ impl HeldLoop {
 /// Returns a description of this run for people: its CI job if it has one, else its process.
 pub(super) fn run_name() -> String {
     let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let host = nix::unistd::gethostname()
-        .ok()
-        .and_then(|name| name.into_string().ok());
+    let host = crate::processes::host();
     let process = format!(
         "process {} on {}",
         std::process::id(),

@@ -2,6 +2,7 @@
 //! module knows nothing of git processes, agents or output.
 
 mod agent_session;
+mod awaiting_choice;
 mod error;
 mod intent;
 mod linked;
@@ -21,6 +22,7 @@ use crate::settings::{LoopSettings, Strategy};
 use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
+pub use awaiting_choice::AwaitingChoice;
 pub use error::StateError;
 pub use intent::{
     AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Effect, Intent, IntoPlan, KeepPlan,
@@ -170,6 +172,16 @@ impl Ending {
             Self::Keep => "keep",
             Self::Abort => "abort",
             Self::Aside => "aside",
+        }
+    }
+
+    /// Returns the command.
+    #[must_use]
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Cleanup => "git ralph finish --cleanup",
+            Self::Keep => "git ralph finish --keep",
+            Self::Abort => "git ralph abort",
         }
     }
 }
@@ -346,6 +358,9 @@ pub struct State {
     /// its story is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// The question that a run asks a person, or asked when it died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaiting_choice: Option<AwaitingChoice>,
     /// The facts noted by git's hooks since the last checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Noted>,
@@ -371,6 +386,14 @@ impl State {
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.progress.phase != Phase::Finished
+    }
+
+    /// Returns the question that a living process asks a person.
+    #[must_use]
+    pub fn asked(&self) -> Option<&AwaitingChoice> {
+        self.awaiting_choice
+            .as_ref()
+            .filter(|asked| self.is_live() && asked.is_asked())
     }
 
     /// Returns a name of the loop's origin for messages: the branch, or the commit if HEAD was detached.

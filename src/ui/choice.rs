@@ -2,11 +2,18 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{FlushArg, tcflush};
 
 use super::Screen;
 use crate::signal::Stop;
+
+/// Time between two looks for the end of a question, in milliseconds.
+const POLL: u8 = 100;
 
 /// Something that a person can choose by its first letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +35,9 @@ pub enum Choice {
 }
 
 impl Choice {
-    pub(super) fn name(self) -> &'static str {
+    /// Returns the word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Retry => "retry",
             Self::Skip => "skip",
@@ -57,8 +66,15 @@ fn forget_typed() {
     let _ = tcflush(io::stdin().as_fd(), FlushArg::TCIFLUSH);
 }
 
-/// Asks on the terminal; no answer means quit. Call only if somebody can answer.
-pub async fn ask(screen: Screen, question: &str, possible: &[Choice], stop: &Stop) -> Choice {
+/// Asks on the terminal; no answer means quit, and so does the end of the question, which `is_over` reports. Call only if
+/// somebody can answer.
+pub async fn ask(
+    screen: Screen,
+    question: &str,
+    possible: &[Choice],
+    stop: &Stop,
+    is_over: impl Fn() -> bool + Clone + Send + 'static,
+) -> Choice {
     let screen = Screen {
         quiet: false,
         ..screen
@@ -77,7 +93,7 @@ pub async fn ask(screen: Screen, question: &str, possible: &[Choice], stop: &Sto
         screen.say(&format!("{question} {}: ", words.join("  ")));
         let mut interrupted = stop.clone();
         let answer = tokio::select! {
-            answer = tokio::task::spawn_blocking(read_line) => answer.ok().flatten(),
+            answer = read_line(is_over.clone()) => answer,
             _ = interrupted.asked(already + 1) => None,
         };
         let Some(answer) = answer else {
@@ -103,7 +119,7 @@ pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop)
     screen.say(&format!("{question} [1-{}]: ", names.len()));
     let mut interrupted = stop.from_now();
     let answer = tokio::select! {
-        answer = tokio::task::spawn_blocking(read_line) => answer.ok().flatten(),
+        answer = read_line(|| false) => answer,
         _ = interrupted.asked(1) => None,
     };
     let answer = answer.unwrap_or_default();
@@ -118,8 +134,37 @@ pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop)
     })
 }
 
-/// Reads one line of standard input; `None` at its end.
-fn read_line() -> Option<String> {
+/// Ends a thread that waits for a line, when this is dropped: what is typed later is meant for somebody else.
+struct Reading(Arc<AtomicBool>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Reads one line of standard input; returns `None` at its end, and once `is_over` holds.
+async fn read_line(is_over: impl Fn() -> bool + Send + 'static) -> Option<String> {
+    let reading = Reading(Arc::default());
+    let left = Arc::clone(&reading.0);
+    let line =
+        tokio::task::spawn_blocking(move || wait_for_line(|| left.load(Ordering::SeqCst) || is_over()));
+    line.await.ok().flatten()
+}
+
+fn wait_for_line(is_over: impl Fn() -> bool) -> Option<String> {
+    loop {
+        if is_over() {
+            return None;
+        }
+        let stdin = io::stdin();
+        let mut typed = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut typed, PollTimeout::from(POLL)) {
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) => break,
+            Err(_) => return None,
+        }
+    }
     let mut line = String::new();
     match io::stdin().read_line(&mut line) {
         Ok(0) | Err(_) => None,

@@ -9,7 +9,7 @@ use super::narration::{self, bold, green, red, time};
 use super::summary;
 use super::width::{hang, wrap};
 use crate::inspect::next_steps::Driver;
-use crate::inspect::status::{CurrentStory, SessionStatus, Status, Waiting};
+use crate::inspect::status::{Asked, CurrentStory, SessionStatus, Status, Waiting};
 use crate::names::typed;
 use crate::names::{counted, heading};
 use crate::settings::Strategy;
@@ -73,6 +73,12 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
             let _ = writeln!(text, "{}", hang(&format!("    {reason}"), 4, columns));
         }
     }
+    if let Some(asked) = &status.awaiting_choice {
+        let _ = writeln!(text, "  {}", of_question(asked, TimeZone::system()));
+        let options = asked.options.join(", ");
+        let line = format!("    {} {options}", asked.question);
+        let _ = writeln!(text, "{}", hang(&line, 4, columns));
+    }
     if let Some(stopped) = &status.stopped {
         let _ = writeln!(text, "  {}", red(&format!("last run: {stopped}")));
     }
@@ -127,24 +133,30 @@ fn running(status: &Status) -> String {
     )
 }
 
-/// Describes a wait for the agent's service, with the time on the clock at which it ends.
-fn of_wait(waiting: &Waiting, zone: TimeZone) -> String {
-    let (until, now) = (
-        waiting.until.to_zoned(zone.clone()),
-        Timestamp::now().to_zoned(zone),
-    );
-    let form = if until.date() == now.date() {
+/// Returns a time on the clock, with its date if that is not today's.
+fn on_the_clock(time: Timestamp, zone: TimeZone) -> String {
+    let (time, now) = (time.to_zoned(zone.clone()), Timestamp::now().to_zoned(zone));
+    let form = if time.date() == now.date() {
         "%H:%M"
     } else {
         "%Y-%m-%d %H:%M"
     };
+    time.strftime(form).to_string()
+}
+
+/// Describes a question to a person, with the time on the clock at which it was asked.
+fn of_question(asked: &Asked, zone: TimeZone) -> String {
+    let since = on_the_clock(asked.since, zone);
+    format!("git-ralph ({}) asks since {since}:", asked.process)
+}
+
+/// Describes a wait for the agent's service, with the time on the clock at which it ends.
+fn of_wait(waiting: &Waiting, zone: TimeZone) -> String {
+    let until = on_the_clock(waiting.until, zone);
     let process = waiting
         .pid
         .map_or_else(String::new, |pid| format!(" (process {pid})"));
-    format!(
-        "waiting for the agent's service until {}{process}",
-        until.strftime(form)
-    )
+    format!("waiting for the agent's service until {until}{process}")
 }
 
 /// Describes an agent's own session, if there is anything to say.

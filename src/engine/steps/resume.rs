@@ -138,6 +138,7 @@ pub async fn resume<'o>(
         listed: None,
         waits_until: None,
         waits_for: None,
+        awaiting_choice: None,
         stopped: None,
         closed: None,
         noted: None,

@@ -195,6 +195,7 @@ async fn compute(
         listed: Some(listed(&found.listing, &[], None)),
         waits_until: None,
         waits_for: None,
+        awaiting_choice: None,
         stopped: None,
         closed: None,
         noted: None,

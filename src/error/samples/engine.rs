@@ -189,6 +189,7 @@ pub(super) fn step() -> Vec<StepRefusal> {
         StepRefusal::LoopFinished(change()),
         StepRefusal::WrongPhase(change()),
         StepRefusal::LoopLive(change()),
+        StepRefusal::AnsweredElsewhere(change()),
         StepRefusal::Unfit {
             change: change(),
             checkpoint: "0123456789".to_owned(),

@@ -195,6 +195,7 @@ impl Scene<'_> {
         match (model.is_gone, model.is_driven, model.phase) {
             (true, ..) => "its files are gone",
             (_, _, Some(Phase::Finished)) => "finished",
+            (_, true, _) if model.asks.is_some() => "asks what to do (f: answer)",
             (_, true, _) => "running",
             (_, false, Some(Phase::Complete)) => "complete (f: finish)",
             (_, false, Some(Phase::Exhausted)) => "no retries left (f: finish)",
@@ -207,6 +208,10 @@ impl Scene<'_> {
 
     fn told(&self) -> String {
         let model = self.model;
+        if let Some(asked) = &model.asks {
+            let line = format!("git-ralph ({}) asks: {}", asked.process(), asked.question);
+            return plain(&line).into_owned();
+        }
         match &model.reason {
             Some(reason) if model.running().is_some() => format!("the attempt before: {reason}"),
             _ => model.told.clone(),

@@ -31,7 +31,7 @@ use self::keys::{Action, action};
 use self::model::Model;
 use self::showing::Showing;
 use self::terminal::Screen;
-use crate::inspect::follow::LoopFollower;
+use crate::inspect::follow::{LoopFollower, driver};
 
 /// Time between two looks at the files, and that once nothing was new for a while.
 const POLL: Duration = Duration::from_millis(100);
@@ -280,7 +280,7 @@ impl View {
     /// Returns the only loop if it has come to its end while it was watched, and nobody has worked on it since, so that
     /// it can be finished.
     fn at_its_end(&mut self) -> Option<usize> {
-        let ends = |model: &Model| model.was_driven && model.is_at_its_end();
+        let ends = |model: &Model| model.was_driven && !model.is_driven && model.is_at_its_end();
         let is_alone = self.models.len() == 1 && !self.setup.is_owner;
         if !is_alone || !self.models.first().is_some_and(ends) {
             self.rests_since = None;
@@ -391,7 +391,7 @@ impl View {
 
     fn stop(&mut self) {
         let store = self.store();
-        let asked = match store.holder() {
+        let asked = match driver(store) {
             Some(holder) => store.ask_to_stop(holder).map_err(|error| error.to_string()),
             None => Err("no git-ralph is working on it".to_owned()),
         };

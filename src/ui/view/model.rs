@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::events::{Event, What};
 use crate::inspect::follow::News;
-use crate::state::{AgentSession, Phase, State, Verdict};
+use crate::state::{AgentSession, AwaitingChoice, Phase, State, Verdict};
 use crate::ui::narration;
 use crate::ui::shown::plain;
 
@@ -83,6 +83,8 @@ pub(super) struct Model {
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
     pub is_driven: bool,
+    /// The question that the process asks a person that drives it.
+    pub asks: Option<AwaitingChoice>,
     pub is_gone: bool,
     /// True once an attempt of a process that was seen at work has begun or gone on.
     pub was_driven: bool,
@@ -116,6 +118,7 @@ impl Model {
             self.state(state);
         }
         self.is_driven = news.is_driven;
+        self.asks.clone_from(&news.asks);
         self.was_driven |= news.is_driven;
         self.is_gone = news.is_gone;
     }
@@ -263,10 +266,11 @@ impl Model {
         stories.filter_map(latest).max().map_or(0, |(_, at)| at)
     }
 
-    /// Returns whether no story is left, or the current one has no retries left, and no process is at work.
+    /// Returns whether no story is left, or the current one has no retries left, and no process is at work; one that asks a
+    /// person leaves the loop to everybody.
     pub fn is_at_its_end(&self) -> bool {
         let phase = self.phase;
-        !self.is_driven
+        (!self.is_driven || self.asks.is_some())
             && (matches!(phase, Some(Phase::Complete | Phase::Exhausted))
                 || phase == Some(Phase::Ready)
                     && self

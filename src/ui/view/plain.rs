@@ -9,7 +9,7 @@ use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::inspect::attempt_output::AttemptOutput;
 use crate::inspect::follow::{LoopFollower, News};
-use crate::state::{Phase, State};
+use crate::state::{AwaitingChoice, Phase, State};
 use crate::ui::narration;
 use crate::ui::shown::plain;
 
@@ -65,7 +65,16 @@ impl PlainLoop {
     pub fn poll(&mut self) -> Told {
         let mut news = self.follower.poll();
         let mut told = Told::default();
+        let mut asks = None;
         if let Some(state) = news.state.take() {
+            let known = self
+                .state
+                .as_ref()
+                .and_then(|state| state.awaiting_choice.clone());
+            asks = state
+                .asked()
+                .filter(|asked| known.as_ref() != Some(*asked))
+                .map(asked_by);
             self.state = Some(state);
         }
         let is_at_work = news.is_driven || self.has_session();
@@ -82,6 +91,7 @@ impl PlainLoop {
             self.event(event, is_at_work, &mut told.words);
         }
         self.output_into(&mut told.words);
+        told.words.push_str(&asks.unwrap_or_default());
         if !is_first {
             for line in &news.lines {
                 told.json.push_str(&String::from_utf8_lossy(line));
@@ -172,6 +182,17 @@ impl PlainLoop {
             Some(Phase::Running) | None => Exit::Error,
         })
     }
+}
+
+/// Says who asks a person, and what.
+fn asked_by(asked: &AwaitingChoice) -> String {
+    let options = asked.options.join(", ");
+    let line = format!(
+        "git-ralph ({}) asks: {} {options}",
+        asked.process(),
+        asked.question
+    );
+    format!("{}\n", plain(&line))
 }
 
 /// Appends the lines that end in a piece.

@@ -40,6 +40,7 @@ mod pipes;
 mod planted;
 mod presets;
 mod processes;
+mod questions;
 mod remote_answers;
 mod remote_history;
 mod repository;

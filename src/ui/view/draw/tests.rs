@@ -4,6 +4,7 @@ use ratatui::buffer::Cell;
 use super::*;
 use crate::events::What;
 use crate::inspect::follow::News;
+use crate::state::AwaitingChoice;
 use crate::ui::view::model::tests::{attempt_ended, event, events, listed};
 
 fn model(events: Vec<crate::events::Event>) -> Model {
@@ -179,4 +180,22 @@ proptest! {
             prop_assert!(!row.contains(char::is_control));
         }
     }
+}
+
+#[test]
+fn a_question_is_shown_and_can_be_answered() {
+    let mut model = model(events());
+    model.phase = Some(Phase::Exhausted);
+    model.asks = Some(AwaitingChoice {
+        pid: 12,
+        started: None,
+        host: Some("box".to_owned()),
+        since: Timestamp::UNIX_EPOCH,
+        question: "what now?".to_owned(),
+        options: Vec::new(),
+    });
+    let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
+    assert!(rows[0].ends_with("  asks what to do (f: answer)"), "{rows:#?}");
+    assert_eq!(rows[14], "git-ralph (process 12 on box) asks: what now?");
+    assert!(model.is_at_its_end());
 }

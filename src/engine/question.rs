@@ -1,0 +1,192 @@
+//! Asks a person. While somebody thinks, nobody holds the loop: every other command can go on with it, which answers the
+//! question too.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::recover::make_ready;
+use super::{BY_REQUEST, Loop};
+use crate::error::Error;
+use crate::events::{Event, What};
+use crate::held::UnderWay;
+use crate::state::{AwaitingChoice, Ending, State, StateError, Store};
+
+/// Time between two looks at the state while a question is asked.
+const POLL: Duration = Duration::from_millis(100);
+/// The looks after which a person is told that another process has the loop.
+const SHORT: u32 = 10;
+
+/// The end of a question that nobody has answered here.
+#[derive(Clone, Debug, Default)]
+pub struct Over(Arc<AtomicBool>);
+
+impl Over {
+    /// Returns whether the question is to be asked no longer.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The way in which a question has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered<T> {
+    /// The person has answered, and the loop is as it was.
+    Here(T),
+    /// `git ralph stop` has asked this process to end; the loop is as it was.
+    ToStop,
+    /// Another command has gone on with the loop, which is open as that has left it.
+    Elsewhere,
+    /// Another process has the loop, which is not open here any more.
+    Lost,
+}
+
+/// Asks a person, and lets other commands have the loop meanwhile. `asking` ends early if another one has taken it.
+///
+/// # Errors
+/// If the question cannot be asked, or the loop cannot be opened again.
+pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
+    open: &mut Loop<'_>,
+    question: &str,
+    options: Vec<String>,
+    asking: impl FnOnce(Over) -> A,
+) -> Result<Answered<T>, Error> {
+    let asked = AwaitingChoice::ours(question, options.clone());
+    open.state.awaiting_choice = Some(asked.clone());
+    open.save()?;
+    open.emit(What::AwaitingChoice { options });
+    let _under_way = UnderWay::begin();
+    open.let_go();
+    let over = Over::default();
+    let asking = asking(over.clone());
+    tokio::pin!(asking);
+    let answer = tokio::select! {
+        answer = &mut asking => answer,
+        () = ended(&open.store, &asked) => {
+            over.0.store(true, Ordering::SeqCst);
+            asking.await
+        }
+    };
+    let (before, by) = (open.state.clone(), open.store.holder());
+    if !take_again(open).await? {
+        return Ok(Answered::Lost);
+    }
+    if open.state.awaiting_choice.as_ref() == Some(&asked) {
+        open.state.awaiting_choice = None;
+        open.save()?;
+        if open.store.is_asked_to_stop() {
+            open.tell(BY_REQUEST);
+            return Ok(Answered::ToStop);
+        }
+        return Ok(Answered::Here(answer?));
+    }
+    go_on(open, &before, by).await
+}
+
+/// Waits until a question is answered by another command, or this process is asked to end.
+async fn ended(store: &Store, asked: &AwaitingChoice) {
+    loop {
+        sleep(POLL).await;
+        let is_asked = match store.load() {
+            Ok(state) => state.is_some_and(|state| state.awaiting_choice.as_ref() == Some(asked)),
+            // It is looked at again after the question.
+            Err(_) => false,
+        };
+        if !is_asked || store.is_asked_to_stop() {
+            return;
+        }
+    }
+}
+
+/// Takes the lock again, and reads the state; waits while another process works on the loop. Returns false if a signal
+/// ends that wait, or the loop is another one now.
+async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
+    let mut stop = open.context.stop.from_now();
+    let mut looks = 0;
+    loop {
+        let is_there = |state: &State| state.is_same_loop(&open.state);
+        if !open.store.load()?.as_ref().is_some_and(is_there) {
+            show(open, "the loop is gone; another one may have begun".to_owned());
+            return Ok(false);
+        }
+        let holder = match open.store.lock() {
+            Ok(lock) => {
+                // It may have changed until now.
+                if let Some(state) = open.store.load()?.filter(|state| state.is_same_loop(&open.state)) {
+                    open.hold_again(lock, state);
+                    // Its own work tree may be gone with a closed loop.
+                    if open.state.is_live() {
+                        open.context.head = open.context.repo.head().await?;
+                    }
+                    return Ok(true);
+                }
+                continue;
+            }
+            Err(StateError::Busy { holder, .. }) => holder,
+            Err(error) => return Err(error.into()),
+        };
+        looks += 1;
+        if looks == SHORT {
+            let holder = holder.unwrap_or_else(|| "another process".to_owned());
+            let words = format!("git-ralph ({holder}) works on the loop now; this run waits for its end");
+            show(open, words);
+        }
+        tokio::select! {
+            () = sleep(POLL) => {}
+            _ = stop.asked(1) => return Ok(false),
+        }
+    }
+}
+
+/// Goes on with the loop as the process `by` has left it.
+async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Result<Answered<T>, Error> {
+    let by = by.map_or_else(String::new, |by| format!(" (process {by})"));
+    if open.state.asked().is_some() {
+        show(open, format!("another git-ralph{by} asks about the loop now"));
+        open.let_go();
+        return Ok(Answered::Lost);
+    }
+    let what = difference(before, &open.state);
+    open.tell(format!("answered elsewhere{by}: {what}"));
+    if open.state.is_live() {
+        make_ready(open).await?;
+        open.save()?;
+    }
+    Ok(Answered::Elsewhere)
+}
+
+/// Says what another command has done with the loop.
+fn difference(before: &State, after: &State) -> String {
+    let (was, is) = (&before.progress, &after.progress);
+    if !after.is_live() {
+        let closed = after.closed.map_or("another command", Ending::command);
+        return format!("the loop was closed by {closed}");
+    }
+    if let Some(id) = is.skipped.iter().find(|id| !was.skipped.contains(id)) {
+        return format!("story {id} was skipped");
+    }
+    if let Some(id) = was.skipped.iter().find(|id| !is.skipped.contains(id)) {
+        return format!("story {id} is no longer skipped");
+    }
+    if let Some(done) = is.completed.get(was.completed.len()..).and_then(<[_]>::last) {
+        return format!("story {} was completed", done.id);
+    }
+    match &is.story {
+        Some(story) if Some(story) != was.story.as_ref() => {
+            format!(
+                "story {} was attempted ({}@{})",
+                story.id, story.id, story.attempt
+            )
+        }
+        _ => "the loop was opened by another command".to_owned(),
+    }
+}
+
+/// Shows words that are no event of the loop: this process does not hold it.
+fn show(open: &mut Loop<'_>, message: String) {
+    let event = Event::now(open.change().as_str(), What::Notice { message });
+    open.context.observer.event(&event);
+}

@@ -1,0 +1,72 @@
+//! The question that a run asks a person. Nobody holds the loop meanwhile: the state says who asks, so that everybody can
+//! see it and any other command can go on with the loop in place of an answer.
+
+use jiff::Timestamp;
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::processes::{host, is_same, ourselves, started_at};
+
+/// A question that a process asks a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitingChoice {
+    /// The process id of the git-ralph that asks.
+    pub pid: i32,
+    /// That process's start time, so that another process with the same number is not mistaken for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
+    /// The name of its machine, where that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Time since which it asks.
+    pub since: Timestamp,
+    /// The question.
+    pub question: String,
+    /// The possible answers.
+    pub options: Vec<String>,
+}
+
+impl AwaitingChoice {
+    /// Returns a question of this process.
+    #[must_use]
+    pub fn ours(question: &str, options: Vec<String>) -> Self {
+        let pid = ourselves();
+        Self {
+            pid,
+            started: started_at(pid),
+            host: host(),
+            since: Timestamp::now(),
+            question: question.to_owned(),
+            options,
+        }
+    }
+
+    /// Returns whether the process that asks is one of this machine.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.host == host()
+    }
+
+    /// Returns whether the process still asks: it is alive, or on another machine, where that cannot be seen.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        if !self.is_here() {
+            return true;
+        }
+        match self.started {
+            Some(_) => is_same(self.pid, self.started),
+            None => kill(Pid::from_raw(self.pid), None) != Err(Errno::ESRCH),
+        }
+    }
+
+    /// Returns the process that asks, for people.
+    #[must_use]
+    pub fn process(&self) -> String {
+        match &self.host {
+            Some(host) => format!("process {} on {host}", self.pid),
+            None => format!("process {}", self.pid),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A run that asks a person: everybody sees it, and every other command may answer in its place.
+
+use nix::sys::signal::Signal;
+
+use serde_json::Value;
+
+use crate::support::{CHANGE, Running, Sandbox, wait_until};
+
+const QUESTION: &str = "[q]uit: ";
+
+/// A run that asks on a terminal what should happen to the work, once every story is complete.
+fn asks_at_the_end(sandbox: &Sandbox) -> Running {
+    let agent = sandbox.completing("echo x >>work");
+    asks(sandbox, &["run", CHANGE, "--", &agent])
+}
+
+/// A run that asks about a story without retries; a third attempt completes it.
+fn asks_about_a_failure(sandbox: &Sandbox) -> (Running, String) {
+    let agent = sandbox.agent("count; echo x >>work; test $n = 1 && failed no || complete");
+    let running = asks(sandbox, &["run", CHANGE, "--max-retries", "0", "--", &agent]);
+    (running, agent)
+}
+
+fn asks(sandbox: &Sandbox, args: &[&str]) -> Running {
+    let running = sandbox.direct(args).on_terminal(100).typing("").start();
+    wait_until("the question", || running.seen().contains(QUESTION));
+    running
+}
+
+/// Waits for the next question of a run that has asked one before.
+fn asks_again(running: &Running) {
+    let questions = || running.seen().matches(QUESTION).count();
+    wait_until("another question", || questions() == 2);
+}
+
+#[test]
+fn a_question_is_in_the_status_and_ends_with_its_answer() {
+    let sandbox = Sandbox::new();
+    let running = asks_at_the_end(&sandbox);
+    let status = sandbox.status();
+    assert_eq!(status["phase"], "complete");
+    let asked = &status["awaiting_choice"];
+    assert_eq!(asked["pid"], running.pid.as_raw());
+    assert!(!asked["host"].as_str().unwrap().is_empty());
+    assert!(asked["since"].as_str().unwrap().ends_with('Z'), "{asked}");
+    assert_eq!(asked["question"], "what should happen to the work?");
+    assert_eq!(asked["options"].as_array().unwrap().len(), 4);
+    let pid = running.pid;
+    let table = sandbox.ralph(&["status"]).exits(0);
+    assert!(
+        table.stdout.contains(&format!("git-ralph (process {pid} on "))
+            && table.stdout.contains("asks since "),
+        "{}",
+        table.stdout
+    );
+    let short = sandbox.ralph(&["status", "--short"]).stdout;
+    assert_eq!(short, "ralph: add-login 3/3 complete, asks what to do\n");
+    running.types("q\n");
+    running.end().exits(0);
+    assert_eq!(sandbox.status()["awaiting_choice"], Value::Null);
+    assert!(sandbox.state().get("awaiting_choice").is_none());
+}
+
+#[test]
+fn finish_elsewhere_answers_it() {
+    for (how, words) in [("--cleanup", "finish --cleanup"), ("--keep", "finish --keep")] {
+        let sandbox = Sandbox::new();
+        let running = asks_at_the_end(&sandbox);
+        sandbox.ralph(&["finish", how]).exits(0);
+        let seen = running.end().exits(0).stdout;
+        assert!(
+            seen.contains(&format!("git ralph {words}")) && seen.contains("(process "),
+            "{seen}"
+        );
+        assert_eq!(sandbox.status()["phase"], "finished");
+    }
+}
+
+#[test]
+fn abort_elsewhere_after_a_failure_ends_it_with_its_own_code() {
+    let sandbox = Sandbox::new();
+    let (running, _) = asks_about_a_failure(&sandbox);
+    sandbox.ralph(&["abort"]).exits(0);
+    let seen = running.end().exits(4).stdout;
+    assert!(seen.contains("git ralph abort"), "{seen}");
+}
+
+#[test]
+fn after_skip_and_retry_elsewhere_the_run_goes_on() {
+    for verb in ["skip", "retry"] {
+        let sandbox = Sandbox::new();
+        let (running, agent) = asks_about_a_failure(&sandbox);
+        match verb {
+            "skip" => sandbox.ralph(&["skip"]).exits(0),
+            _ => sandbox
+                .ralph(&["retry", "--max-retries", "1", "--", &agent])
+                .exits(0),
+        };
+        asks_again(&running);
+        running.types("k\n");
+        let seen = running.end().exits(0).stdout;
+        let words = match verb {
+            "skip" => "story 1 was skipped",
+            _ => "story 1 was completed",
+        };
+        assert!(seen.contains(words), "{seen}");
+        assert_eq!(
+            sandbox.state()["completed"].as_array().unwrap().len(),
+            if verb == "skip" { 2 } else { 3 }
+        );
+    }
+}
+
+#[test]
+fn stop_leaves_it_unanswered() {
+    let sandbox = Sandbox::new();
+    let (running, _) = asks_about_a_failure(&sandbox);
+    sandbox
+        .ralph(&["stop"])
+        .exits(0)
+        .says("leaves its question unanswered");
+    let seen = running.end().exits(4).stdout;
+    assert!(seen.contains("stopped by git ralph stop"), "{seen}");
+    assert_eq!(sandbox.status()["phase"], "exhausted");
+    assert_eq!(sandbox.status()["awaiting_choice"], Value::Null);
+}
+
+#[test]
+fn whoever_watches_waits_for_the_answer_too() {
+    let sandbox = Sandbox::new();
+    let running = asks_at_the_end(&sandbox);
+    let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(100).start();
+    wait_until("the question", || {
+        watching.seen().contains("asks: what should happen to the work?")
+    });
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    running.end().exits(0);
+    watching.end().exits(0);
+}
+
+#[test]
+fn a_kill_leaves_a_loop_that_goes_on() {
+    let sandbox = Sandbox::new();
+    let (running, _) = asks_about_a_failure(&sandbox);
+    running.signal(Signal::SIGKILL);
+    running.end();
+    assert!(sandbox.state().get("awaiting_choice").is_some());
+    let status = sandbox.status();
+    assert_eq!(status["awaiting_choice"], Value::Null);
+    assert_eq!(status["phase"], "exhausted");
+    sandbox.ralph(&["stop"]).exits(0).says("no git-ralph is working");
+    let agent = sandbox.completing("echo x >>work");
+    sandbox
+        .ralph(&["run", CHANGE, "--keep", "--max-retries", "1", "--", &agent])
+        .exits(0);
+    assert!(sandbox.state().get("awaiting_choice").is_none());
+}
+
+#[test]
+fn of_two_answers_one_counts_and_the_other_is_told() {
+    let sandbox = Sandbox::new();
+    let running = asks_at_the_end(&sandbox);
+    let other = sandbox.direct(&["finish", "--cleanup"]).start();
+    running.types("k\n");
+    let (seen, other) = (running.end().exits(0).stdout, other.end());
+    let recorded = sandbox.read(&format!(".git/ralph/{CHANGE}/events.jsonl"));
+    let events = recorded
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let how: Vec<_> = events
+        .filter(|event| event["event"] == "finished")
+        .map(|event| event["how"].clone())
+        .collect();
+    if other.code == 0 {
+        assert_eq!(how, ["cleanup"]);
+        assert!(seen.contains("git ralph finish --cleanup"), "{seen}");
+    } else {
+        assert_eq!(how, ["keep"]);
+        assert!([1, 75].contains(&other.code), "{}", other.stderr);
+    }
+}
