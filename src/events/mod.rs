@@ -412,6 +412,11 @@ pub trait Observer {
         self.activity(what);
     }
 
+    /// Learns that something begins that takes its time and is no attempt; its end is an event.
+    fn begins(&mut self, heading: &str) {
+        self.activity(heading);
+    }
+
     /// Learns that the running process is asked to end, because somebody asked git-ralph to stop.
     fn stopping(&mut self) {}
 

@@ -91,6 +91,9 @@ impl Status {
             only_shows: true,
             ..on(format!("log {change}"), "to see what the attempts did")
         };
+        if self.gate.is_some() {
+            return Vec::new();
+        }
         if self.waiting.is_some() {
             // That process holds the loop.
             return vec![log()];

@@ -56,6 +56,8 @@ pub struct Status {
     pub max_retries: u32,
     /// The attempt that is running now; null if there is none.
     pub running: Option<RunningAttempt>,
+    /// The gate that runs now, before any attempt; null if none does.
+    pub gate: Option<GateAtWork>,
     /// The wait for the agent's service that goes on now; null if there is none.
     pub waiting: Option<Waiting>,
     /// The question that a run asks a person; null if none does.
@@ -140,6 +142,30 @@ impl RunningAttempt {
             attempt: story.attempt,
             since: running.since,
             last_output: printed.unwrap_or(running.since).max(running.since),
+        })
+    }
+}
+
+/// A gate that runs before any attempt in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct GateAtWork {
+    /// The process id of the git-ralph that runs it.
+    pub pid: Option<i32>,
+    /// The gate: a shell command.
+    pub command: String,
+    /// Time of its beginning.
+    pub since: Timestamp,
+}
+
+impl GateAtWork {
+    /// Describes the gate of a process that still holds the loop.
+    fn of(repo: &Repo, state: &State) -> Option<Self> {
+        let gate = state.running.as_ref()?.gate()?;
+        let store = Store::new(&repo.common_dir, &state.change);
+        store.is_held().then(|| Self {
+            pid: store.holder(),
+            command: gate.command.clone(),
+            since: gate.since,
         })
     }
 }
@@ -293,6 +319,7 @@ impl Status {
             status.closed = closed(repo, state);
         }
         (status.running, status.waiting) = (running, waiting);
+        status.gate = GateAtWork::of(repo, state);
         Ok(status)
     }
 
@@ -426,6 +453,7 @@ impl Status {
             session: SessionStatus::of(state),
             closed: None,
             running: None,
+            gate: None,
             waiting: None,
             awaiting_choice: state.asked().map(Asked::of),
             stopped: state.stopped.clone().filter(|_| {

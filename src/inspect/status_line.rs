@@ -9,7 +9,7 @@ use crate::git::RepoLayout;
 use crate::git::layout::is_same_dir;
 use crate::names::Change;
 use crate::state::noted::{away, commits, work_tree_of};
-use crate::state::{self, Phase, State, Store};
+use crate::state::{self, Phase, Running, State, Store};
 
 /// Returns the line of the named loop, else of a loop of the repository around `dir`: that of the branch, else that of
 /// the work tree, else the only one. Returns `None` if no loop is live.
@@ -82,6 +82,7 @@ pub fn of(state: &State) -> String {
         words.push_str(match progress.phase {
             Phase::Running if is_cut_off(state) => " interrupted",
             Phase::Running => " running",
+            _ if runs_gate(state) => " gate running",
             _ if is_waiting(state) => " waiting",
             Phase::Failed => " failed",
             Phase::Exhausted => " failed, no retries left",
@@ -102,6 +103,11 @@ fn is_all_done(state: &State) -> bool {
     let listed = state.listed.as_ref();
     // Skipped stories are not complete, but need no work either.
     listed.is_some_and(|listed| listed.done + state.progress.skipped.len() >= listed.total)
+}
+
+fn runs_gate(state: &State) -> bool {
+    let gate = state.running.as_ref().and_then(Running::gate);
+    gate.is_some() && !holder_is_gone(state)
 }
 
 fn is_waiting(state: &State) -> bool {

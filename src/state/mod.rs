@@ -252,9 +252,44 @@ pub struct Running {
     /// That process's start time, so that another process with the same number is not mistaken for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
+    /// The gate that runs before any attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<RunningGate>,
+}
+
+/// A gate that runs before any attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningGate {
+    /// The gate: a shell command.
+    pub command: String,
+    /// Time of its beginning.
+    pub since: Timestamp,
+}
+
+impl RunningGate {
+    /// Returns the entry of a gate that begins now.
+    #[must_use]
+    pub fn begins(command: &str) -> Self {
+        Self {
+            command: command.to_owned(),
+            since: Timestamp::now(),
+        }
+    }
+
+    /// Returns the words for it.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        format!("gate before any work: {}", self.command)
+    }
 }
 
 impl Running {
+    /// Returns the gate that runs before any attempt.
+    #[must_use]
+    pub fn gate(&self) -> Option<&RunningGate> {
+        self.gate.as_ref()
+    }
+
     /// Returns the entry for gates that run before any attempt.
     #[must_use]
     pub fn gates(run: &str) -> Self {
@@ -264,6 +299,7 @@ impl Running {
             by_hand: false,
             pid: None,
             started: None,
+            gate: None,
         }
     }
 }

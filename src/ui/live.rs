@@ -112,7 +112,7 @@ impl Live {
         let ago = |since| time(now.duration_since(since).as_secs_f64());
         Some(format!(
             "still at {}, {}, last output {} ago",
-            work.heading,
+            work.heading.trim_start(),
             ago(work.since),
             ago(work.printed)
         ))

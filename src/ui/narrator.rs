@@ -121,6 +121,9 @@ impl Observer for Narrator {
                 self.command(github::END_GROUP);
             }
         }
+        if let What::Gate { story: None, .. } = &event.what {
+            self.live.end(None);
+        }
         if self.folds
             && let Some(annotation) = self.annotation(event)
         {
@@ -201,6 +204,15 @@ impl Observer for Narrator {
         if !self.live.is_wanted() {
             self.say(&format!("  {what}\n"));
         }
+    }
+
+    fn begins(&mut self, heading: &str) {
+        // A terminal shows it in the last line, with a clock.
+        if !self.live.is_wanted() {
+            self.say(&format!("  {heading}\n"));
+        }
+        self.live.begin(format!("  {heading}"));
+        self.live.again();
     }
 
     fn stopping(&mut self) {

@@ -67,6 +67,18 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         // Why none can be told is said above.
         (None, _) => {}
     }
+    if let Some(gate) = &status.gate {
+        let process = gate
+            .pid
+            .map_or_else(String::new, |pid| format!(" (process {pid})"));
+        let lasts = Timestamp::now().duration_since(gate.since).as_secs_f64().max(0.0);
+        let line = format!(
+            "  a gate is running before any work{process} for {}: {}",
+            time(lasts),
+            gate.command
+        );
+        let _ = writeln!(text, "{}", hang(&line, 4, columns));
+    }
     if let Some(waiting) = &status.waiting {
         let _ = writeln!(text, "  {}", of_wait(waiting, TimeZone::system()));
         if let Some(reason) = &waiting.reason {

@@ -109,8 +109,9 @@ pub(crate) async fn run_gate(
     log: File,
     settings: &Settings,
 ) -> Result<Passed, Error> {
-    let when = if about.is_some() { "" } else { " before any work" };
-    open.context.observer.doing(&format!("gate{when}: {gate}"));
+    if about.is_some() {
+        open.context.observer.doing(&format!("gate: {gate}"));
+    }
     let since = Instant::now();
     let job = Job {
         argv: ["sh", "-c", gate].map(OsString::from).into(),

@@ -285,6 +285,7 @@ pub(crate) fn begin_at(
         by_hand: step == Step::Manual,
         pid: None,
         started: None,
+        gate: None,
     });
     // What a person says is only recorded together with its effect; a crash before that must be noticed all the same.
     open.save_for(match step {

@@ -12,10 +12,10 @@ use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::fs::file_error;
+use crate::fs::{Durability, file_error};
 use crate::refs::Update;
 use crate::settings::Settings;
-use crate::state::Running;
+use crate::state::{Running, RunningGate};
 
 /// File in the loop's directory with the gates' output at its beginning.
 const LOG: &str = "gates-at-start.log";
@@ -88,6 +88,13 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
     let guard = guard_rail::set_up(open, settings.guard).await;
     let mut red = Ok(None);
     for gate in &settings.verify {
+        let begins = RunningGate::begins(gate);
+        open.context.observer.begins(&begins.heading());
+        if let Some(running) = &mut open.state.running {
+            running.gate = Some(begins);
+        }
+        // For those who look: nothing relies on it.
+        open.save_for(Durability::Atomic)?;
         let job = plain_job(open, &run, guard.clone());
         let log = log
             .try_clone()

@@ -192,6 +192,9 @@ impl Scene<'_> {
                 time(until.duration_since(self.now).as_secs_f64())
             );
         }
+        if let Some(gate) = model.gate.as_ref().filter(|_| model.is_driven) {
+            return format!("gate, {}", self.since(gate.since));
+        }
         match (model.is_gone, model.is_driven, model.phase) {
             (true, ..) => "its files are gone",
             (_, _, Some(Phase::Finished)) => "finished",
@@ -211,6 +214,9 @@ impl Scene<'_> {
         if let Some(asked) = &model.asks {
             let line = format!("git-ralph ({}) asks: {}", asked.process(), asked.question);
             return plain(&line).into_owned();
+        }
+        if let Some(gate) = model.gate.as_ref().filter(|_| model.is_driven) {
+            return plain(&gate.heading()).into_owned();
         }
         match &model.reason {
             Some(reason) if model.running().is_some() => format!("the attempt before: {reason}"),

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::events::{Event, What};
 use crate::inspect::follow::News;
-use crate::state::{AgentSession, AwaitingChoice, Phase, State, Verdict};
+use crate::state::{AgentSession, AwaitingChoice, Phase, Running, RunningGate, State, Verdict};
 use crate::ui::narration;
 use crate::ui::shown::plain;
 
@@ -83,6 +83,8 @@ pub(super) struct Model {
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
     pub is_driven: bool,
+    /// The gate that runs before any attempt.
+    pub gate: Option<RunningGate>,
     /// The question that the process asks a person that drives it.
     pub asks: Option<AwaitingChoice>,
     pub is_gone: bool,
@@ -224,6 +226,7 @@ impl Model {
         self.begun = Some(state.started);
         self.waits_until = state.waits_until;
         self.session.clone_from(&state.session);
+        self.gate = state.running.as_ref().and_then(Running::gate).cloned();
         if let Some(listed) = &state.listed {
             self.progress = Some((listed.done, listed.total));
         }

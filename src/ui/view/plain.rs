@@ -65,12 +65,15 @@ impl PlainLoop {
     pub fn poll(&mut self) -> Told {
         let mut news = self.follower.poll();
         let mut told = Told::default();
-        let mut asks = None;
+        let (mut asks, mut gate) = (None, None);
         if let Some(state) = news.state.take() {
             let known = self
                 .state
                 .as_ref()
                 .and_then(|state| state.awaiting_choice.clone());
+            let begun = |state: &State| state.running.as_ref()?.gate().cloned();
+            let known_gate = self.state.as_deref().and_then(begun);
+            gate = begun(&state).filter(|gate| known_gate.as_ref() != Some(gate));
             asks = state
                 .asked()
                 .filter(|asked| known.as_ref() != Some(*asked))
@@ -91,6 +94,9 @@ impl PlainLoop {
             self.event(event, is_at_work, &mut told.words);
         }
         self.output_into(&mut told.words);
+        if let Some(gate) = gate.filter(|_| news.is_driven) {
+            told.words.push_str(&format!("  {}\n", plain(&gate.heading())));
+        }
         told.words.push_str(&asks.unwrap_or_default());
         if !is_first {
             for line in &news.lines {

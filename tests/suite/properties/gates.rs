@@ -4,7 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
+use crate::support::{CHANGE, Sandbox, TASKS, wait_for, wait_until};
 
 #[test]
 fn a_gate_that_fails_before_any_work_refuses_the_start() {
@@ -34,6 +34,36 @@ fn a_gate_that_fails_before_any_work_refuses_the_start() {
         .says("cannot be run");
     sandbox.configure("ralph.verify", "true");
     sandbox.start().says("gate before any work passed after 0s: true");
+}
+
+#[test]
+fn a_gate_before_any_work_is_seen_while_it_runs() {
+    let sandbox = Sandbox::new();
+    let go = sandbox.notes.join("go");
+    let gate = format!("until test -e '{}'; do sleep 0.05; done", go.display());
+    sandbox.configure("ralph.verify", &gate);
+    let running = sandbox.direct(&["start", CHANGE]).on_terminal(200).start();
+    let line = format!("gate before any work: {gate}");
+    wait_until("its clock", || running.seen().contains(&format!("{line}, 1s")));
+    let status = sandbox.status();
+    assert_eq!(status["gate"]["command"], gate);
+    assert_eq!(status["gate"]["pid"], running.pid.as_raw());
+    assert!(status["gate"]["since"].is_string());
+    let table = sandbox.ralph(&["status"]).stdout;
+    assert!(
+        table.contains("a gate is running before any work (process "),
+        "{table}"
+    );
+    assert!(!table.contains("git ralph next"), "{table}");
+    let short = sandbox.ralph(&["status", "--short"]).stdout;
+    assert!(short.contains(" gate running"), "{short}");
+    let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(200).start();
+    wait_until("the gate", || watching.seen().contains(&line));
+    fs::write(&go, "").unwrap();
+    let seen = running.end().exits(0).stdout;
+    assert!(seen.contains("passed after"), "{seen}");
+    watching.end().exits(0);
+    assert!(sandbox.status()["gate"].is_null());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ratatui::buffer::Cell;
 use super::*;
 use crate::events::What;
 use crate::inspect::follow::News;
-use crate::state::AwaitingChoice;
+use crate::state::{AwaitingChoice, RunningGate};
 use crate::ui::view::model::tests::{attempt_ended, event, events, listed};
 
 fn model(events: Vec<crate::events::Event>) -> Model {
@@ -180,6 +180,18 @@ proptest! {
             prop_assert!(!row.contains(char::is_control));
         }
     }
+}
+
+#[test]
+fn a_gate_before_any_work_is_shown_with_a_clock() {
+    let mut model = model(Vec::new());
+    model.gate = Some(RunningGate {
+        command: "make test".to_owned(),
+        since: Timestamp::from_second(1_790_000_304).unwrap(),
+    });
+    let rows = drawn(&model, &Chosen::default(), b"", (100, 16));
+    assert!(rows[0].ends_with("  gate, 12s"), "{rows:#?}");
+    assert_eq!(rows[14], "gate before any work: make test");
 }
 
 #[test]
