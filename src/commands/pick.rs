@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::names::Change;
 use crate::settings::Settings;
 use crate::state::{State, Store};
-use crate::stories;
+use crate::stories::{self, SourceError};
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
@@ -28,9 +28,17 @@ pub(super) async fn change_to_run(
         Err(Error::Open(OpenRefusal::SeveralLoops(_))) => return active,
         _ => {}
     }
-    let open = with_open_stories(context, settings).await;
+    let (open, failed) = with_open_stories(context, settings).await;
     match open.as_slice() {
-        [] => active,
+        [] => match (active, failed) {
+            (Err(Error::Open(OpenRefusal::NoLoop { .. })), Some(error)) => Err(error.into()),
+            (Err(Error::Open(OpenRefusal::NoLoop { changes, .. })), None)
+                if changes.is_empty() && settings.stories.is_none() && settings.adapter.is_none() =>
+            {
+                Err(stories::none_found(&context.repo.top).into())
+            }
+            (active, _) => active,
+        },
         [only] => {
             screen.say(&format!("change: {only}\n"));
             Ok(only.clone())
@@ -47,19 +55,21 @@ pub(super) async fn change_to_run(
     }
 }
 
-/// Lists the changes in known places that have a story to work on.
-async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> Vec<Change> {
+/// Lists the changes in known places that have a story to work on; returns also the error of the first list that cannot be
+/// read.
+async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<Change>, Option<SourceError>) {
     let top = &context.repo.top;
-    let mut open = Vec::new();
+    let (mut open, mut failed) = (Vec::new(), None);
     for name in stories::changes(top) {
         let Ok(change) = Change::new(&name) else { continue };
         let Ok(source) = stories::resolve(top, &name, &wanted(settings, &change, &context.below_top)) else {
             continue;
         };
-        let listing = source.list(top).await;
-        if listing.is_ok_and(|listing| matches!(upcoming(&listing, &[]), Upcoming::Story(_))) {
-            open.push(change);
+        match source.list(top).await {
+            Ok(listing) if matches!(upcoming(&listing, &[]), Upcoming::Story(_)) => open.push(change),
+            Ok(_) => {}
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
-    open
+    (open, failed)
 }

@@ -1,26 +1,31 @@
 //! `git ralph prompt`.
 
-use super::setup::open_loop;
-use crate::cli::complete::{loops, stories};
+use super::pick::change_to_run;
+use super::setup::context;
+use crate::cli::complete::{changes_and_loops, stories as story_ids};
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::stories::{listing_of, story_called, story_to_do};
+use crate::engine::stories::{first_story, listing_of, story_called, story_in, story_to_do};
+use crate::engine::story_source::wanted;
 use crate::engine::unmarked_stories::refuse_unmarked;
-use crate::engine::{note_prompted, prompt_text};
+use crate::engine::{self, Context, first_prompt, note_prompted, prompt_text};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::names::Change;
 use crate::prompt;
-use crate::ui::{Narrator, Screen};
+use crate::stories::{self, SourceError, Story};
+use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 /// The arguments of `git ralph prompt`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    /// The change; defaults to that of the current branch, to the only active loop, or to the only change with open stories
+    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
     pub change: Option<String>,
     /// The story; defaults to that of the next attempt
-    #[arg(long, value_name = "ID", conflicts_with = "template", add = ArgValueCandidates::new(stories))]
+    #[arg(long, value_name = "ID", conflicts_with = "template", add = ArgValueCandidates::new(story_ids))]
     pub story: Option<String>,
     /// Print the built-in template, as a start for your own (ralph.prompt)
     #[arg(long)]
@@ -36,7 +41,26 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let context = context(&mut narrator).await?;
+    let change = match (context.resolve_change(args.change.as_deref()), &args.change) {
+        (Ok(change), _) => change,
+        (Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. })), Some(name)) => {
+            return match before(screen, &context, Change::new(name)?, &args).await {
+                // Another one is meant.
+                Err(Error::Source(SourceError::NoStories { changes, .. })) if !changes.is_empty() => {
+                    Err(unknown)
+                }
+                answered => answered,
+            };
+        }
+        (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
+            let change = change_to_run(screen, &context, &context.configuration.settings).await?;
+            return before(screen, &context, change, &args).await;
+        }
+        (Err(error), _) => return Err(error),
+    };
+    ui::set_subject(&change);
+    let mut open = engine::open(context, &change).await?;
     if !open.state.is_live() {
         return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
     }
@@ -50,12 +74,36 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     };
     let text = prompt_text(&open, &story, &open.settings())?;
     note_prompted(&mut open, &story)?;
-    if args.json {
-        let change = open.change();
+    answer(screen, open.change(), &story, &text, args.json);
+    Ok(Exit::Done)
+}
+
+/// Prints the prompt that the first attempt would get if the loop were begun now.
+async fn before(screen: Screen, context: &Context<'_>, change: Change, args: &Args) -> Result<Exit, Error> {
+    ui::set_subject(&change);
+    let settings = &context.configuration.settings;
+    let top = &context.repo.top;
+    let source = stories::resolve(
+        top,
+        change.as_str(),
+        &wanted(settings, &change, &context.below_top),
+    )?;
+    let listing = source.list(top).await?;
+    let story = match &args.story {
+        None => first_story(&change, &listing)?,
+        Some(id) => story_in(&source, &listing, id)?,
+    };
+    let text = first_prompt(context, &change, &source, &story, settings)?;
+    answer(screen, &change, &story, &text, args.json);
+    screen.say("the loop has not begun: this is what its first attempt would get\n");
+    Ok(Exit::Done)
+}
+
+fn answer(screen: Screen, change: &Change, story: &Story, text: &str, json: bool) {
+    if json {
         screen
             .document(&json!({ "change": change, "story": story.id, "title": story.title, "prompt": text }));
     } else {
-        screen.answer_exactly(&text);
+        screen.answer_exactly(text);
     }
-    Ok(Exit::Done)
 }

@@ -48,7 +48,8 @@ mod work_tree_place;
 mod work_tree_removal;
 
 pub use attempt::{
-    AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, note_prompted, prompt_text,
+    AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, first_prompt, note_prompted,
+    prompt_text,
 };
 use context::describe;
 pub use context::{Context, refuse_inside_attempt};

@@ -4,7 +4,7 @@
 //! reserves its number with an empty log.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Loop;
 use crate::error::Error;
@@ -41,19 +41,25 @@ pub(crate) fn take_numbers<'n>(
 /// Returns the number of the next attempt at a story: one more than the highest that has a log, including those of an
 /// earlier loop of the same change.
 pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> u32 {
+    let recorded = match &open.state.progress.story {
+        Some(current) if current.id == story => current.attempt,
+        _ => 0,
+    };
+    logged(&open.file("attempts"), story)
+        .max(recorded)
+        .saturating_add(1)
+}
+
+/// Returns the highest number of an attempt at a story that has a log in this directory; 0 if none has.
+pub(super) fn logged(attempts: &Path, story: &str) -> u32 {
     let prefix = format!("{}.", ref_component(story));
     let number_of = |name: &str| {
         let number = name.strip_prefix(&prefix)?.strip_suffix(".log")?;
         number.parse::<u32>().ok()
     };
-    let logs = fs::read_dir(open.file("attempts")).into_iter().flatten();
+    let logs = fs::read_dir(attempts).into_iter().flatten();
     let names = logs.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let logged = names.filter_map(|name| number_of(&name)).max().unwrap_or(0);
-    let recorded = match &open.state.progress.story {
-        Some(current) if current.id == story => current.attempt,
-        _ => 0,
-    };
-    logged.max(recorded).saturating_add(1)
+    names.filter_map(|name| number_of(&name)).max().unwrap_or(0)
 }
 
 /// Returns the path of an attempt's log.

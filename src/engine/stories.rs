@@ -9,10 +9,11 @@ use super::watch::{self, Who};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::git::{Head, Repo};
+use crate::names::Change;
 use crate::protect::story_backup;
 use crate::settings::Mark;
 use crate::state::{Completed, Listed, Phase, State};
-use crate::stories::{Listing, SourceError, Story, not_listed};
+use crate::stories::{Listing, Source, SourceError, Story, not_listed};
 
 /// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,17 +224,29 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
             return Ok(story.clone());
         }
     }
-    match upcoming(listing, &progress.skipped) {
+    next_story(&state.change, listing, &progress.skipped, true)
+}
+
+/// Returns the story of the first attempt of a loop that has not begun.
+///
+/// # Errors
+/// As [`story_to_do`].
+pub fn first_story(change: &Change, listing: &Listing) -> Result<Story, Error> {
+    next_story(change, listing, &[], false)
+}
+
+fn next_story(change: &Change, listing: &Listing, skipped: &[String], live: bool) -> Result<Story, Error> {
+    match upcoming(listing, skipped) {
         Upcoming::Story(story) => Ok(story.clone()),
         Upcoming::Blocked(knot) => Err(StoryRefusal::Blocked(knot).into()),
         Upcoming::Nothing => {
             let (done, total) = progress_of(listing);
             Err(StoryRefusal::NothingLeft {
-                change: state.change.to_string(),
+                change: change.to_string(),
                 done,
                 total,
-                skipped: progress.skipped.clone(),
-                live: true,
+                skipped: skipped.to_vec(),
+                live,
             }
             .into())
         }
@@ -245,10 +258,18 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
 /// # Errors
 /// If there is none.
 pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story, Error> {
+    story_in(&state.source, listing, id)
+}
+
+/// Returns the story of a list with this id.
+///
+/// # Errors
+/// If there is none.
+pub fn story_in(source: &Source, listing: &Listing, id: &str) -> Result<Story, Error> {
     let found = listing.stories.iter().find(|story| story.id == id);
     let missing = || StoryRefusal::UnknownStory {
         id: id.to_owned(),
-        source_file: state.source.path.clone(),
+        source_file: source.path.clone(),
         known: listing.stories.iter().map(|story| story.id.clone()).collect(),
     };
     Ok(found.cloned().ok_or_else(missing)?)

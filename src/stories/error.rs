@@ -1,6 +1,6 @@
 //! The errors of a source, each on one line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Adapter;
 
@@ -49,16 +49,28 @@ pub enum SourceError {
         line: usize,
     },
     /// No layout has stories for the change.
-    #[error("no stories found for change '{change}'")]
+    #[error("no stories found for change '{change}'{}", searched(looked_for, passed_over))]
     NoStories {
         /// The change that was asked for.
         change: String,
-        /// The paths that do not exist, relative to the top.
+        /// The paths that do not exist, relative to the top, in the order in which they are searched.
         looked_for: Vec<String>,
         /// The changes that have stories, sorted.
         changes: Vec<String>,
         /// Files that may be meant but name no change, each with the reason.
         passed_over: Vec<String>,
+        /// The checklist that is probably meant.
+        checklist: Option<String>,
+    },
+    /// No layout has stories for any change.
+    #[error("no story list found{}", searched(looked_for, passed_over))]
+    NoLists {
+        /// The places that were searched, in their order.
+        looked_for: Vec<String>,
+        /// Files that may be meant but name no change, each with the reason.
+        passed_over: Vec<String>,
+        /// The checklist that is probably meant.
+        checklist: Option<String>,
     },
     /// More than one layout has stories for the change.
     #[error("more than one story file found for change '{change}': {}", listed(.paths))]
@@ -162,24 +174,36 @@ impl Advise for SourceError {
             Self::Malformed { .. } => hint("fix it, then run the same command again"),
             Self::NoStories {
                 change,
-                looked_for,
                 changes,
-                passed_over,
+                checklist,
+                ..
             } => {
-                let first = match closest(change, changes) {
-                    Some(meant) => format!("did you mean '{meant}'? Otherwise"),
-                    None => format!(
-                        "write {}, or",
-                        typed(format!("openspec/changes/{change}/tasks.md"))
-                    ),
+                let known = if changes.is_empty() {
+                    String::new()
+                } else {
+                    let found = listed(&changes.iter().map(typed).collect::<Vec<_>>());
+                    format!("; changes found: {found}")
                 };
-                let found = listed(&changes.iter().map(typed).collect::<Vec<_>>());
-                let others: String = passed_over.iter().map(|file| format!("; {file}")).collect();
-                let places = looked_for.join(", ");
-                hint(format!(
-                    "{first} name a list: --stories <path>; changes found: {found}; looked for: {places}{others}"
-                ))
+                let otherwise = match checklist {
+                    Some(list) => start_with(change, list),
+                    None => "name a list: --stories <path>".to_owned(),
+                };
+                hint(match (closest(change, changes), checklist) {
+                    (Some(meant), _) => format!("did you mean '{meant}'? Otherwise {otherwise}{known}"),
+                    (None, Some(_)) => otherwise + &known,
+                    (None, None) => {
+                        let usual = typed(format!("openspec/changes/{change}/tasks.md"));
+                        format!("write {usual}, or {otherwise}{known}")
+                    }
+                })
             }
+            Self::NoLists { checklist, .. } => hint(match checklist {
+                Some(list) => {
+                    let stem = Path::new(list).file_stem().unwrap_or_default();
+                    start_with(&stem.to_string_lossy().to_lowercase(), list)
+                }
+                None => "write one, or name one: git ralph start <change> --stories <path>".to_owned(),
+            }),
             Self::Ambiguous { .. } => hint("name one of them: --stories <path>"),
             Self::FromTop { from_here, .. } => hint(format!(
                 "--stories is relative to the current directory: --stories {}",
@@ -203,6 +227,23 @@ impl Advise for SourceError {
             Self::Unreadable { .. } | Self::Unwritable { .. } => Advice::default(),
         }
     }
+}
+
+/// Returns the places that were searched, and what was found there, one a line.
+fn searched(places: &[String], passed_over: &[String]) -> String {
+    let mut text = "\n  looked for, in this order:".to_owned();
+    for place in places {
+        text.push_str(&format!("\n    {place}"));
+    }
+    for file in passed_over {
+        text.push_str(&format!("\n  {file}"));
+    }
+    text
+}
+
+/// Returns the command that begins a loop with this list.
+fn start_with(change: &str, list: &str) -> String {
+    format!("git ralph start {} --stories {}", typed(change), typed(list))
 }
 
 fn known_adapters() -> String {

@@ -8,7 +8,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::file::directories;
-use super::{Adapter, Commands, Grouping, Source, SourceError, openspec, prd};
+use super::{Adapter, Commands, Grouping, Source, SourceError, candidates, openspec, prd};
 
 /// The user's choice of the source of a change.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +68,17 @@ pub fn changes(top: &Path) -> Vec<String> {
 #[must_use]
 pub fn passed_over(top: &Path) -> Vec<String> {
     prd::found(top).iter().filter_map(prd::Found::why_not).collect()
+}
+
+/// Returns the error for a repository without a list in a known place, where no change is named.
+#[must_use]
+pub fn none_found(top: &Path) -> SourceError {
+    let looked_for = LAYOUTS.iter().map(|layout| (layout.path)(top, "<change>"));
+    SourceError::NoLists {
+        looked_for: looked_for.chain([prd::places("<change>")]).collect(),
+        passed_over: passed_over(top),
+        checklist: candidates::checklist(top),
+    }
 }
 
 /// Finds the source of `change` in the repository at `top`.
@@ -207,11 +218,11 @@ fn detect(
     match hits.len() {
         0 => {
             let looked_for = layouts.iter().map(|layout| (layout.path)(top, change));
-            let prds = (adapter.is_none() || adapter == Some(Adapter::Prd))
-                .then(|| format!("prd.json with the branchName ralph/{change}"));
+            let prds = (adapter.is_none() || adapter == Some(Adapter::Prd)).then(|| prd::places(change));
             Err(SourceError::NoStories {
                 change: change.to_owned(),
                 looked_for: looked_for.chain(prds).collect(),
+                checklist: candidates::checklist(top),
                 changes: known_changes(top, &layouts, &files),
                 passed_over: files
                     .iter()
@@ -362,16 +373,16 @@ mod tests {
             ("scripts/ralph/prd.json", "[]"),
         ]);
         let error = find(top.path(), "c", None, None).unwrap_err();
-        assert_eq!(error.to_string(), "no stories found for change 'c'");
+        let words = error.to_string();
         let hint = error.advice().hint.unwrap();
+        assert!(hint.contains("changes found: a, b"), "{hint}");
         for part in [
-            "looked for: openspec/changes/c/tasks.md, specs/c/tasks.md, .kiro/specs/c/tasks.md",
-            "changes found: a, b",
+            "no stories found for change 'c'\n  looked for, in this order:\n    openspec/changes/c/tasks.md\n    specs/c/tasks.md\n    .kiro/specs/c/tasks.md\n",
             "prd.json cannot be read (it is not valid JSON at line 2, column 15: expected value)",
             ".ralph/prd.json is for the branch test/x",
             "scripts/ralph/prd.json names no branch",
         ] {
-            assert!(hint.contains(part), "{part:?} is missing from {hint}");
+            assert!(words.contains(part), "{part:?} is missing from {words}");
         }
         let error = find(top.path(), "b", None, Some("prose")).unwrap_err();
         assert!(matches!(error, SourceError::UnknownAdapter { .. }));
@@ -441,13 +452,9 @@ mod tests {
             (&format!("{change}/ui/tasks.md"), ""),
             (&format!("{change}/ui/notes.md"), ""),
         ]);
-        let hint = find(top.path(), "c", None, None)
-            .unwrap_err()
-            .advice()
-            .hint
-            .unwrap();
+        let words = find(top.path(), "c", None, None).unwrap_err().to_string();
         let told = "the schema of the change tracks '**/tasks.md', which are several lists: openspec/changes/c/api/tasks.md, openspec/changes/c/ui/tasks.md";
-        assert!(hint.contains(told), "{hint}");
+        assert!(words.contains(told), "{words}");
     }
 
     #[test]

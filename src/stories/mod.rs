@@ -9,6 +9,7 @@
 //!
 //! This module must not know about agents, settings or how anything is printed.
 
+mod candidates;
 mod command;
 mod error;
 pub(crate) mod file;
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::command::{Commands, News};
 pub use self::error::SourceError;
-pub use self::layout::{Wanted, changes, from_directory, passed_over, resolve};
+pub use self::layout::{Wanted, changes, from_directory, none_found, passed_over, resolve};
 pub use self::lint::not_listed;
 pub use self::source::{Marked, Source, find_again};
 

@@ -52,6 +52,11 @@ impl Found {
     }
 }
 
+/// Returns the places of the file of a change, in words.
+pub(super) fn places(change: &str) -> String {
+    format!("{} with the branchName ralph/{change}", PLACES.join(", "))
+}
+
 /// Finds the files of the repository at `top`.
 pub(super) fn found(top: &Path) -> Vec<Found> {
     let places = PLACES.iter().filter(|path| top.join(path).exists());

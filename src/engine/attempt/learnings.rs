@@ -8,7 +8,7 @@ use crate::engine::Loop;
 use crate::fs::Below;
 
 /// Name of the file in the loop's directory.
-const FILE: &str = "learnings.md";
+pub(super) const FILE: &str = "learnings.md";
 
 /// Number of bytes that are read from its end: more than a prompt takes.
 const READ: i64 = 64 * 1024;
@@ -20,7 +20,12 @@ pub(super) fn file(open: &Loop<'_>) -> PathBuf {
 
 /// Reads the newest learnings; returns none if there are none, or if the file is no regular file.
 pub(super) fn newest(open: &Loop<'_>) -> String {
-    read_end(&open.file(FILE)).unwrap_or_default()
+    newest_in(&open.file(FILE))
+}
+
+/// Reads the newest learnings of a file.
+pub(super) fn newest_in(path: &Path) -> String {
+    read_end(path).unwrap_or_default()
 }
 
 /// Appends the notes of an agent's final message. If that fails, the loop goes on.

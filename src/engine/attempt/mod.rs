@@ -41,7 +41,7 @@ use crate::stories::{Listing, Story};
 
 pub use accept::StepEnd;
 pub(crate) use accept::{Concluded, conclude, revert_own_refs};
-pub use prompting::{note_prompted, prompt_text};
+pub use prompting::{first_prompt, note_prompted, prompt_text};
 
 /// Options of a step on the command line.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,13 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::{learnings, numbers};
-use crate::engine::Loop;
+use crate::engine::{Context, Loop};
 use crate::error::Error;
+use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
-use crate::settings::Settings;
-use crate::state::{Given, Phase};
-use crate::stories::{Adapter, Story};
+use crate::settings::{Settings, Strategy};
+use crate::state::{Given, Phase, Store};
+use crate::stories::{Adapter, Source, Story};
 
 /// Renders the prompt of the next attempt at `story`.
 ///
@@ -43,11 +44,52 @@ pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Resul
         mark: settings.mark.name(),
         attempt,
         reason: current.and_then(|current| current.reason.as_deref()),
-        context: &context_files(open),
+        context: &context_files(&open.context.repo.top, &open.state.source),
         learnings: &learnings,
         learnings_file: &learnings_file.to_string_lossy(),
         gates: &settings.verify,
     };
+    Ok(prompt::render(&template, &inputs)?)
+}
+
+/// Renders the prompt that the first attempt at `story` would get in a loop that has not begun. Changes nothing.
+///
+/// # Errors
+/// If the template is invalid.
+pub fn first_prompt(
+    context: &Context<'_>,
+    change: &Change,
+    source: &Source,
+    story: &Story,
+    settings: &Settings,
+) -> Result<String, Error> {
+    let repo = &context.repo;
+    let store = Store::new(&repo.common_dir, change);
+    let branch = match settings.strategy {
+        Strategy::Branch => change.branch(),
+        Strategy::Stash => {
+            let branch = context.head.branch.as_deref().map(short_branch);
+            branch.unwrap_or("HEAD").to_owned()
+        }
+    };
+    let file = store.file(learnings::FILE);
+    let learnings_file = file.strip_prefix(&repo.top).unwrap_or(&file);
+    let inputs = prompt::Inputs {
+        change: change.as_str(),
+        branch: &branch,
+        strategy: settings.strategy.name(),
+        story,
+        source: &source.path,
+        adapter: source.adapter.name(),
+        mark: settings.mark.name(),
+        attempt: numbers::logged(&store.file("attempts"), &story.id).saturating_add(1),
+        reason: None,
+        context: &context_files(&repo.top, source),
+        learnings: &learnings::newest_in(&file),
+        learnings_file: &learnings_file.to_string_lossy(),
+        gates: &settings.verify,
+    };
+    let template = Template::load(&repo.top, settings.prompt.as_deref())?;
     Ok(prompt::render(&template, &inputs)?)
 }
 
@@ -66,8 +108,7 @@ pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
 }
 
 /// Lists the documents beside an openspec story list that explain the change.
-fn context_files(open: &Loop<'_>) -> Vec<String> {
-    let source = &open.state.source;
+fn context_files(top: &Path, source: &Source) -> Vec<String> {
     if source.adapter != Adapter::Openspec {
         return Vec::new();
     }
@@ -77,7 +118,7 @@ fn context_files(open: &Loop<'_>) -> Vec<String> {
     ["proposal.md", "design.md", "specs"]
         .iter()
         .map(|name| dir.join(name))
-        .filter(|path| open.context.repo.top.join(path).exists())
+        .filter(|path| top.join(path).exists())
         .map(|path| path.to_string_lossy().into_owned())
         .collect()
 }

@@ -243,6 +243,19 @@ fn source() -> Vec<SourceError> {
             looked_for: words(&["openspec/changes/add-logn/tasks.md", "prd.json"]),
             changes: words(&["add-login"]),
             passed_over: Vec::new(),
+            checklist: None,
+        },
+        SourceError::NoStories {
+            change: "todo".to_owned(),
+            looked_for: words(&["openspec/changes/todo/tasks.md"]),
+            changes: Vec::new(),
+            passed_over: words(&["prd.json cannot be read (expected value at line 3 column 1)"]),
+            checklist: Some("to do.md".to_owned()),
+        },
+        SourceError::NoLists {
+            looked_for: words(&["openspec/changes/<change>/tasks.md"]),
+            passed_over: Vec::new(),
+            checklist: Some("TODO.md".to_owned()),
         },
         SourceError::Ambiguous {
             change: change(),

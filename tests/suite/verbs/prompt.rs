@@ -203,3 +203,23 @@ fn something_else_in_the_place_of_the_learnings_is_not_followed() {
     nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
     sandbox.ralph(&["prompt"]).exits(0);
 }
+
+#[test]
+fn before_a_loop_it_is_what_the_first_attempt_would_get() {
+    let sandbox = Sandbox::new();
+    let print = sandbox.print();
+    for args in [&["prompt"][..], &["prompt", CHANGE]] {
+        let shown = sandbox.ralph(args).exits(0).says("the loop has not begun");
+        assert!(shown.stdout.contains("# Story 1. Database"), "{}", shown.stdout);
+    }
+    let named = sandbox
+        .ralph(&["prompt", "--story", "2", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(named["story"], "2");
+    sandbox.ralph(&["prompt", "--story", "9"]).exits(1);
+    assert_eq!(sandbox.print(), print);
+    let before = sandbox.ralph(&["prompt"]).stdout;
+    sandbox.start();
+    assert_eq!(sandbox.ralph(&["prompt"]).exits(0).stdout, before);
+}

@@ -177,7 +177,8 @@ fn nothing_is_begun_without_an_agent_or_without_work() {
         .exits(1)
         .says("no agent is configured");
     let misspelt = sandbox.ralph(&["run", "add-logn"]).exits(1);
-    misspelt.says("no stories found for change 'add-logn'\nhint: did you mean 'add-login'?");
+    let misspelt = misspelt.says("no stories found for change 'add-logn'\n");
+    misspelt.says("\nhint: did you mean 'add-login'?");
     sandbox
         .ralph(&["run", CHANGE, "--", "no-such-agent"])
         .exits(1)

@@ -183,3 +183,57 @@ fn on_another_branch_without_the_list_it_says_where_to_go() {
             .says("hint: git checkout ralph/add-login");
     }
 }
+
+#[test]
+fn without_a_list_every_place_is_named_and_the_command_that_uses_one() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["rm", "-rq", "openspec"]);
+    let places = "\n    openspec/changes/x/tasks.md\n    specs/x/tasks.md\n    .kiro/specs/x/tasks.md\n    \
+                  prd.json, .ralph/prd.json, scripts/ralph/prd.json with the branchName ralph/x\n";
+    let any = places
+        .replace("/x/", "/<change>/")
+        .replace("ralph/x", "ralph/<change>");
+    for verb in ["stories", "prompt", "start", "run"] {
+        sandbox.ralph(&[verb, "x"]).exits(1).says(places);
+        sandbox
+            .ralph(&[verb])
+            .exits(1)
+            .says("no story list found")
+            .says(&any);
+    }
+    sandbox.write("prd.json", "{\n  \"branchName\": oops\n}\n");
+    sandbox
+        .ralph(&["start", "x"])
+        .exits(1)
+        .says("\n  prd.json cannot be read (")
+        .says("line 2");
+    sandbox.write("TODO.md", "- [ ] one\n");
+    sandbox
+        .ralph(&["run", "x"])
+        .exits(1)
+        .says("hint: git ralph start x --stories TODO.md\n");
+    sandbox
+        .ralph(&["run"])
+        .exits(1)
+        .says("hint: git ralph start todo --stories TODO.md\n");
+    sandbox
+        .ralph(&["start", "todo", "--stories", "TODO.md", "--dry-run"])
+        .exits(0);
+}
+
+#[test]
+fn the_only_list_is_named_with_its_own_error() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["rm", "-rq", "openspec"]);
+    sandbox.write(
+        "prd.json",
+        "{\"branchName\": \"ralph/x\", \"userStories\": [\n  7\n]}\n",
+    );
+    for args in [&["run"][..], &["stories"], &["stories", "x"], &["start", "x"]] {
+        sandbox
+            .ralph(args)
+            .exits(1)
+            .says("cannot read stories from 'prd.json': ")
+            .says(" line 2");
+    }
+}

@@ -1,0 +1,55 @@
+//! Finds checklists that may be meant where no list has a known place. Nothing is read from them by itself: an error names
+//! the command that would.
+
+use std::fs;
+use std::path::Path;
+
+use super::markdown::Plan;
+use super::{Grouping, file};
+
+/// The names of lists of things to do, in the order in which they are taken to be meant.
+const NAMES: &[&str] = &["TODO.md", "todo.md"];
+
+/// Returns the checklist at the top of the repository that is probably meant: `TODO.md`, else the only Markdown file
+/// with an open box.
+pub(super) fn checklist(top: &Path) -> Option<String> {
+    let has_open_box = |name: &&str| {
+        let bytes = file::read(&top.join(name), name);
+        bytes.is_ok_and(|bytes| {
+            let plan = Plan::parse(&bytes, Grouping::Auto);
+            plan.stories.iter().any(|story| !story.done)
+        })
+    };
+    if let Some(name) = NAMES.iter().find(|name| has_open_box(name)) {
+        return Some((*name).to_owned());
+    }
+    let entries = fs::read_dir(top).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_markdown = |name: &String| Path::new(name).extension().is_some_and(|end| end == "md");
+    let mut found = names
+        .filter(is_markdown)
+        .filter(|name| has_open_box(&name.as_str()));
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_things_to_do_or_the_only_one_is_meant() {
+        let top = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(top.path().join(name), text).unwrap();
+        assert_eq!(checklist(top.path()), None);
+        write("README.md", "# No list\n");
+        write("done.md", "- [x] done\n");
+        assert_eq!(checklist(top.path()), None);
+        write("plan.md", "- [ ] one\n");
+        assert_eq!(checklist(top.path()).as_deref(), Some("plan.md"));
+        write("other.md", "- [ ] one\n");
+        assert_eq!(checklist(top.path()), None);
+        write("TODO.md", "- [ ] one\n");
+        assert_eq!(checklist(top.path()).as_deref(), Some("TODO.md"));
+    }
+}
