@@ -2,23 +2,60 @@
 
 use super::setup::{context, tell_ignored};
 use crate::cli::complete::changes_and_loops;
-use crate::engine::{adopt, refuse_inside_attempt};
+use crate::engine::{Context, adopt, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::names::typed;
-use crate::remote::Server;
 use crate::remote::handover::{fetch, note};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::require_same;
+use crate::remote::{Server, There};
+use crate::state::Phase;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::{Value, json};
+
+/// Finds the loop to bring here if none is named: that of this work tree, if the remote has it, else the only one that
+/// goes on there, else the only one.
+async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Result<Change, Error> {
+    let loops = server.all().await?;
+    if let Ok(here) = context.resolve_change(None)
+        && loops.contains_key(&here)
+    {
+        return Ok(here);
+    }
+    let mut failed = server.fetch(&loops).await?;
+    let mut going_on = Vec::new();
+    for (change, found) in server.read(loops.clone()).await? {
+        // One that cannot be read is named: whoever pulls it is told why.
+        let is_over = failed.remove(&change).is_none()
+            && found.is_ok_and(|found| found.record.phase == Phase::Finished);
+        if !is_over {
+            going_on.push(change);
+        }
+    }
+    let remote = server.name().to_owned();
+    if going_on.is_empty() {
+        going_on.extend(loops.into_keys());
+    }
+    match going_on.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(RemoteRefusal::NoLoops { remote }.into()),
+        several => Err(RemoteRefusal::SeveralLoops {
+            changes: several.iter().map(ToString::to_string).collect(),
+            remote,
+            is_typed,
+        }
+        .into()),
+    }
+}
 
 /// The arguments of `git ralph pull`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The change; defaults to that of the current branch, or to the only active loop
+    /// The change; defaults to that of this work tree, if the remote has it, or to the only loop there
     #[arg(add = ArgValueCandidates::new(changes_and_loops))]
     pub change: Option<String>,
     /// The remote that keeps loops (ralph.remote)
@@ -30,6 +67,9 @@ pub struct Args {
     /// Take it without being asked
     #[arg(long, requires = "take")]
     pub force: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -40,7 +80,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
     let change = match args.change.as_deref() {
         Some(name) => Change::new(name)?,
-        None => context.resolve_change(None)?,
+        None => only_one(&context, &server, args.remote.is_some()).await?,
     };
     ui::set_subject(&change);
     tell_ignored(&mut context, &change);
@@ -50,6 +90,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let found = fetch(&context, &server, &change, args.take).await?;
     let Some(portable) = found.portable else {
         note(&context, &server, &found.there)?;
+        if args.json {
+            screen.document(&document(&found.there, server.name(), false, args.take));
+            return Ok(Exit::Done);
+        }
         screen.say(&format!(
             "everything that {} has of {change} is here\n",
             server.name()
@@ -65,6 +109,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             remote: server.name().to_owned(),
         });
     }
+    if args.json {
+        screen.document(&document(&found.there, server.name(), true, args.take));
+        return Ok(Exit::Done);
+    }
     let (done, total) = (found.there.record.done, found.there.record.total);
     screen.say(&format!(
         "{change} is here: {done} of {total} stories are complete, checkpoint {}\nnext: git ralph run {change}\n",
@@ -72,4 +120,20 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         change = typed(change)
     ));
     Ok(Exit::Done)
+}
+
+/// Returns the document of `git ralph pull --json`.
+fn document(there: &There, remote: &str, pulled: bool, taken: bool) -> Value {
+    let record = &there.record;
+    json!({
+        "v": 1,
+        "change": record.change,
+        "remote": remote,
+        "pulled": pulled,
+        "taken": taken,
+        "phase": record.phase,
+        "done": record.done,
+        "total": record.total,
+        "checkpoint": record.checkpoint,
+    })
 }

@@ -11,6 +11,7 @@ use crate::remote::handover::{Pushed, push};
 use crate::remote::taken_along;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
 
 /// The arguments of `git ralph push`.
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,9 @@ pub struct Args {
     /// The remote that keeps loops (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -28,6 +32,24 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     let server = Server::new(&open.context.repo, &open.settings(), args.remote.as_deref())?;
     let pushed = push(&mut open, &server).await?;
+    if args.json {
+        let uncommitted = match pushed {
+            Pushed::Already => Vec::new(),
+            Pushed::Done { .. } => taken_along(&open).await?,
+        };
+        let uncommitted = uncommitted.iter().map(|path| String::from_utf8_lossy(path));
+        screen.document(&json!({
+            "v": 1,
+            "change": open.change(),
+            "remote": server.name(),
+            "pushed": pushed != Pushed::Already,
+            "branch": open.state.change.branch(),
+            "branch_has_it": pushed != Pushed::Done { branch: false },
+            "checkpoint": open.state.checkpoint,
+            "uncommitted": uncommitted.collect::<Vec<_>>(),
+        }));
+        return Ok(Exit::Done);
+    }
     let (change, remote) = (open.change().clone(), server.name());
     screen.say(&match pushed {
         Pushed::Already => format!("{remote} has everything of {change}\n"),

@@ -11,6 +11,7 @@ use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::json;
 
 /// The arguments of `git ralph stop`.
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,9 @@ pub struct Args {
     /// Stop the attempt that is running too (SIGTERM): it is undone, and does not count
     #[arg(long)]
     pub now: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -29,31 +33,39 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let change = resolve(&context, args.change.as_deref())?;
     let store = Store::new(&context.repo.common_dir, &change);
     let question = asked(&store).filter(|_| !is_driven(&store));
-    let Some(holder) = driver(&store) else {
-        screen.say(&format!("no git-ralph is working on {change}\n"));
-        return Ok(Exit::Done);
+    let (pid, how) = match (&question, driver(&store)) {
+        (Some(question), _) => {
+            store.ask_to_stop(question.pid)?;
+            (Some(question.pid), Some("question"))
+        }
+        (None, Some(holder)) if args.now => {
+            // The background jobs of a script ignore SIGINT.
+            kill(Pid::from_raw(holder), Signal::SIGTERM).map_err(|error| Error::System {
+                what: "send a signal",
+                source: error.into(),
+            })?;
+            (Some(holder), Some("now"))
+        }
+        (None, Some(holder)) => {
+            store.ask_to_stop(holder)?;
+            (Some(holder), Some("after_attempt"))
+        }
+        (None, None) => (None, None),
     };
-    if let Some(question) = question {
-        store.ask_to_stop(question.pid)?;
-        screen.say(&format!(
-            "git-ralph ({}) leaves its question unanswered and ends\n",
-            question.process()
-        ));
-    } else if args.now {
-        // The background jobs of a script ignore SIGINT.
-        kill(Pid::from_raw(holder), Signal::SIGTERM).map_err(|error| Error::System {
-            what: "send a signal",
-            source: error.into(),
-        })?;
-        screen.say(&format!(
-            "git-ralph (process {holder}) stops the attempt and ends\n"
-        ));
-    } else {
-        store.ask_to_stop(holder)?;
-        screen.say(&format!(
-            "git-ralph (process {holder}) ends after this attempt; to end it at once: git ralph stop --now {change}\n",
-            change = typed(change)
-        ));
+    if args.json {
+        screen.document(&json!({ "v": 1, "change": change, "pid": pid, "stops": how }));
+        return Ok(Exit::Done);
     }
+    let holder = pid.map_or_else(String::new, |pid| format!("process {pid}"));
+    let process = question.map_or(holder, |question| question.process());
+    screen.say(&match how {
+        None => format!("no git-ralph is working on {change}\n"),
+        Some("question") => format!("git-ralph ({process}) leaves its question unanswered and ends\n"),
+        Some("now") => format!("git-ralph ({process}) stops the attempt and ends\n"),
+        Some(_) => format!(
+            "git-ralph ({process}) ends after this attempt; to end it at once: git ralph stop --now {change}\n",
+            change = typed(change)
+        ),
+    });
     Ok(Exit::Done)
 }

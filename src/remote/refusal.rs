@@ -59,6 +59,17 @@ pub enum RemoteRefusal {
     Another(String),
     #[error("{remote} has no loop '{change}'")]
     Unknown { change: String, remote: String },
+    /// No loop is named, and the remote has none.
+    #[error("{remote} has no loop")]
+    NoLoops { remote: String },
+    /// No loop is named, and the remote has several.
+    #[error("there are several loops on {remote}: {}", changes.join(", "))]
+    SeveralLoops {
+        changes: Vec<String>,
+        remote: String,
+        /// True if the remote was typed, and is not the one of the configuration.
+        is_typed: bool,
+    },
     /// The ref holds no state, or one of a newer program.
     #[error("cannot read the state of '{change}' on {remote}: {why}")]
     Unintelligible {
@@ -147,6 +158,24 @@ impl Advise for RemoteRefusal {
                 "git ralph queue --remote {remote}",
                 remote = typed(remote)
             )),
+            Self::NoLoops { remote } => hint(format!(
+                "where the loop is: git ralph push --remote {remote}",
+                remote = typed(remote)
+            )),
+            Self::SeveralLoops {
+                changes,
+                remote,
+                is_typed,
+            } => {
+                let remote = if *is_typed {
+                    format!(" --remote {}", typed(remote))
+                } else {
+                    String::new()
+                };
+                let commands = changes.iter();
+                let commands = commands.map(|change| format!("git ralph pull {}{remote}", typed(change)));
+                hint(commands.collect::<Vec<_>>().join(", or: "))
+            }
             Self::Unintelligible {
                 change, remote, name, ..
             } => hint(format!(

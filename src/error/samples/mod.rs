@@ -386,6 +386,14 @@ fn remote() -> Vec<RemoteRefusal> {
         },
         RemoteRefusal::Behind { change: change() },
         RemoteRefusal::Another(change()),
+        RemoteRefusal::NoLoops {
+            remote: "origin".to_owned(),
+        },
+        RemoteRefusal::SeveralLoops {
+            changes: words(&["add-login", "tidy-up"]),
+            remote: "origin".to_owned(),
+            is_typed: true,
+        },
         RemoteRefusal::Unknown {
             change: change(),
             remote: remote(),

@@ -221,3 +221,46 @@ fn a_loop_that_was_taken_from_a_dead_run_here_can_be_pushed() {
     clone.ralph(&["push", CHANGE]).exits(0);
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\n");
 }
+
+#[test]
+fn without_a_name_it_takes_the_only_loop_that_goes_on_or_names_the_commands() {
+    let remote = Remote::new();
+    let other = remote.clone("other", &[]);
+    other.ralph(&["pull"]).exits(1).says("origin has no loop");
+    let one = remote.clone("one", &[]);
+    one.ralph(&["start", CHANGE]).exits(0);
+    let pushed = one.ralph(&["push", "--json"]).exits(0).json();
+    assert_eq!(pushed["v"], 1);
+    assert_eq!(pushed["change"], CHANGE);
+    assert_eq!(
+        (&pushed["pushed"], &pushed["branch_has_it"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(pushed["checkpoint"], one.git(&["rev-parse", "HEAD"]).trim());
+    let again = one.ralph(&["push", "--json"]).exits(0).json();
+    assert_eq!(again["pushed"], false);
+    let pulled = other.ralph(&["pull", "--json"]).exits(0).json();
+    assert_eq!(pulled["change"], CHANGE);
+    assert_eq!(
+        (&pulled["pulled"], &pulled["done"], &pulled["total"]),
+        (&true.into(), &0.into(), &3.into())
+    );
+    let again = other.ralph(&["pull", "--json"]).exits(0).json();
+    assert_eq!(again["pulled"], false);
+
+    let two = remote.clone("two", &[]);
+    two.git(&["mv", "openspec/changes/add-login", "openspec/changes/tidy-up"]);
+    two.git(&["commit", "-qm", "another change"]);
+    two.ralph(&["start", "tidy-up"]).exits(0);
+    two.ralph(&["push"]).exits(0);
+    let third = remote.clone("third", &[]);
+    third
+        .ralph(&["pull"])
+        .exits(1)
+        .says("there are several loops on origin: add-login, tidy-up\n")
+        .says("hint: git ralph pull add-login, or: git ralph pull tidy-up\n");
+    third
+        .ralph(&["pull", "--remote", "origin"])
+        .exits(1)
+        .says("or: git ralph pull tidy-up --remote origin\n");
+}

@@ -56,3 +56,21 @@ fn without_a_run_there_is_nothing_to_stop() {
         .ralph(&["run", "--", &sandbox.completing("true")])
         .exits(0);
 }
+
+#[test]
+fn as_json_it_says_who_stops_and_how() {
+    let sandbox = Sandbox::new();
+    let (agent, go) = waiting(&sandbox);
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    let asked = sandbox.ralph(&["stop", "--json"]).exits(0).json();
+    assert_eq!(asked["v"], 1);
+    assert_eq!(asked["change"], CHANGE);
+    assert_eq!(asked["pid"], running.pid.as_raw());
+    assert_eq!(asked["stops"], "after_attempt");
+    let asked = sandbox.ralph(&["stop", "--now", "--json"]).exits(0).json();
+    assert_eq!(asked["stops"], "now");
+    running.end().exits(143);
+    let nobody = sandbox.ralph(&["stop", "--json"]).exits(0).json();
+    assert!(nobody["pid"].is_null() && nobody["stops"].is_null(), "{nobody}");
+}
