@@ -59,6 +59,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             summarise(&mut open).await;
             return Ok(Exit::Done);
         }
+        let other_way = choice
+            .zip(open.state.closed)
+            .and_then(|(asked, was)| FinishRefusal::of_other_way(&open.state, was, asked == Finish::Keep));
+        if let Some(refusal) = other_way {
+            return Err(refusal.into());
+        }
         return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
     }
     if choice.is_none() && !screen.can_ask() {

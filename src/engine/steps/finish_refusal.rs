@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::error::advice::{Advice, Advise, hint, lines};
 use crate::exit::Exit;
 use crate::names::{typed, typed_path};
+use crate::state::{Ending, State};
 
 /// The reason why a loop was not closed.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,14 @@ pub enum FinishRefusal {
     /// `finish` without a choice, and without a terminal to ask on.
     #[error("choose --cleanup or --keep")]
     NoChoice(String),
+    /// The loop was closed in the other way.
+    #[error("loop '{change}' is already finished, with --{was}")]
+    FinishedOtherwise {
+        change: String,
+        was: &'static str,
+        /// The commands that lead to what the other way leaves.
+        commands: [String; 2],
+    },
     #[error("choose either --cleanup or --keep, not both")]
     TwoChoices,
     /// `run` with several changes, without a choice for the first of them.
@@ -84,9 +93,50 @@ fn nowhere(branch: Option<&str>) -> String {
     }
 }
 
+impl FinishRefusal {
+    /// Refuses to finish a loop again in the other way than it `was` finished, with the commands that do it. `keeps` is true for `--keep`. Returns `None` if it
+    /// was not, or git has no commands for it.
+    #[must_use]
+    pub fn of_other_way(state: &State, was: Ending, keeps: bool) -> Option<Self> {
+        let has_commands = state.strategy.is_branch() && state.linked.is_none();
+        let head = state.original_head.as_ref().filter(|_| has_commands)?;
+        let branch = &state.branch;
+        let (own, finished) = (typed(branch), typed(state.change.ralph_ref("finished")));
+        let (was, commands) = match (was, keeps) {
+            (Ending::Keep, false) => {
+                let original = match &state.original_branch {
+                    Some(original) => typed(original),
+                    None => format!("--detach {head}"),
+                };
+                let back = format!("git checkout {original} && git merge --squash --ff {own}");
+                (
+                    "keep",
+                    [back, format!("git reset --quiet && git branch -D {own}")],
+                )
+            }
+            (Ending::Cleanup, true) => {
+                let name = typed(format!("refs/heads/{branch}"));
+                let head = format!("git symbolic-ref HEAD {name} && git reset --quiet");
+                ("cleanup", [format!("git branch {own} {finished}"), head])
+            }
+            _ => return None,
+        };
+        Some(Self::FinishedOtherwise {
+            change: state.change.to_string(),
+            was,
+            commands,
+        })
+    }
+}
+
 impl Advise for FinishRefusal {
     fn advice(&self) -> Advice {
         match self {
+            Self::FinishedOtherwise { was, commands, .. } => {
+                let other = if *was == "keep" { "cleanup" } else { "keep" };
+                let [first, second] = commands;
+                hint(format!("to have it as after --{other}: {first}, then: {second}"))
+            }
             Self::NoChoice(change) => hint(format!(
                 "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}",
                 change = typed(change)

@@ -16,6 +16,7 @@ pub(super) mod resume;
 pub(crate) mod revert;
 pub(super) mod run;
 pub(crate) mod save;
+mod saved;
 mod snapshot;
 pub(super) mod start;
 pub(super) mod start_again;

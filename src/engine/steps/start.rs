@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::gates_at_start;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
+use super::saved::Saved;
 use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, View};
@@ -40,7 +41,7 @@ pub(super) async fn begin<'o>(
     refuse_other_loops(&context, change)?;
     let lock = store.lock()?;
     take_numbers(&store, change, names(&found.earlier))?;
-    let (state, plan) = compute(&context, &store, change, options, &found).await?;
+    let (state, plan, saved) = compute(&context, &store, change, options, &found).await?;
     store.save(&state)?;
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
@@ -79,6 +80,9 @@ pub(super) async fn begin<'o>(
             found.source.path, warning.line, warning.message
         ));
     }
+    if let Some(words) = saved.words(change) {
+        open.tell(words);
+    }
     tell_nested(&mut open);
     tell_agent(&mut open, options);
     let is_first = found.earlier.is_empty() && !had_loop;
@@ -112,7 +116,7 @@ async fn compute(
     change: &Change,
     options: &StartOptions,
     found: &Found,
-) -> Result<(State, StartPlan), Error> {
+) -> Result<(State, StartPlan, Saved), Error> {
     let repo = &context.repo;
     let git = &repo.git;
     let head = context.head.oid.as_ref();
@@ -127,6 +131,7 @@ async fn compute(
         Some(staged) => staged,
         None => git.write_tree(&work).await?,
     };
+    let staged_tree = staged.clone();
     // Files that git was told not to look at are the user's work all the same.
     repo.show_paths(&work, &made.entries.hidden()).await?;
     repo.discard_index(&store.file(ORIGINAL_INDEX))?;
@@ -142,14 +147,16 @@ async fn compute(
         anchor(context, made.sound, &found.tips),
     );
     let (reading, (below, staged), anchor) = (reading?, staged?, anchor?);
+    let is_dirty = staged_tree != reading.tree;
     recorded?;
     let parents: Vec<&Oid> = head.into_iter().collect();
     let message = snapshot_message(&context.head, change, options.linked.as_ref());
     let both = [&below, &staged];
-    let (recorded, snapshot, checkpoint) = tokio::join!(
+    let (recorded, snapshot, checkpoint, saved) = tokio::join!(
         Savepoint::begin_exact_bytes(site, &work),
         repo.commit_tree(&reading.tree, &both, &message),
         repo.commit_tree(&reading.tree, &parents, "initial state"),
+        Saved::of(repo, &base, &staged_tree, &reading.tree, is_dirty),
     );
     recorded?;
     let (snapshot, checkpoint) = (snapshot?, checkpoint?);
@@ -203,7 +210,7 @@ async fn compute(
         restored: None,
         intent: Some(Intent::Start(plan.clone())),
     };
-    Ok((state, plan))
+    Ok((state, plan, saved?))
 }
 
 /// Reports the repositories inside the work tree that are no part of the loop.

@@ -240,6 +240,11 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
 pub(super) fn finish() -> Vec<FinishRefusal> {
     vec![
         FinishRefusal::NoChoice(change()),
+        FinishRefusal::FinishedOtherwise {
+            change: change(),
+            was: "cleanup",
+            commands: ["git branch a b", "git reset"].map(str::to_owned),
+        },
         FinishRefusal::TwoChoices,
         FinishRefusal::NoChoiceForSeveral {
             changes: words(&["add-login", "add-search"]),

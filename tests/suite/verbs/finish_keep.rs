@@ -44,3 +44,33 @@ fn keep_on_another_branch_says_what_is_there() {
         );
     }
 }
+
+#[test]
+fn the_other_way_afterwards_is_two_commands() {
+    for (first, then) in [("--keep", "--cleanup"), ("--cleanup", "--keep")] {
+        let sandbox = Sandbox::dirty();
+        sandbox.start();
+        sandbox.step("next", &sandbox.completing("echo x >made")).exits(0);
+        let (files, tip) = (sandbox.files(), sandbox.git(&["rev-parse", "HEAD"]));
+        sandbox.ralph(&["finish", first]).exits(0);
+        let told = sandbox.ralph(&["finish", then]).exits(1);
+        let told = told.says(&format!("already finished, with {first}")).stderr;
+        let hint = told.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+        let (_, commands) = hint.split_once(": ").unwrap();
+        assert_eq!(commands.split(", then: ").count(), 2, "{hint}");
+        for command in commands.split(", then: ") {
+            sandbox.cmd("sh").args(["-c", command]).run().exits(0);
+        }
+        assert_eq!(sandbox.files(), files);
+        let branch = sandbox.git(&["branch", "--show-current"]);
+        if then == "--keep" {
+            assert_eq!(branch, "ralph/add-login");
+            assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), tip);
+            assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+        } else {
+            assert_eq!(branch, "main");
+            assert_eq!(sandbox.git(&["diff", "--cached", "--name-only"]), "");
+            assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+        }
+    }
+}

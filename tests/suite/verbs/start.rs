@@ -414,3 +414,21 @@ fn the_agent_of_the_whole_loop_can_be_given_as_words() {
     sandbox.ralph(&["next"]).exits(0);
     assert_eq!(sandbox.noted("word"), "two words\n");
 }
+
+#[test]
+fn what_it_saved_and_where_is_one_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("stashed", "x");
+    sandbox.git(&["stash", "-qu"]);
+    sandbox.write("one", "x");
+    sandbox.write("two", "x");
+    sandbox.write("three", "x");
+    sandbox.git(&["add", "one"]);
+    let told = sandbox.start().stderr;
+    let line = "saved: 1 uncommitted file and 2 untracked files in refs/ralph/add-login/start, \
+                1 stash entry in refs/ralph/add-login/anchor\n";
+    assert!(told.contains(line), "{told}");
+    let sandbox = Sandbox::new();
+    let told = sandbox.start().stderr;
+    assert!(!told.contains("saved"), "{told}");
+}
