@@ -34,6 +34,15 @@ pub(super) fn is_known_to_contain(objects: &Path, new: &Oid, olds: &[&Oid]) -> b
 
 /// Returns the parents of a loose commit; `None` if it is no such thing.
 fn parents(objects: &Path, commit: &Oid) -> Option<Vec<Oid>> {
+    Some(tree_and_parents(objects, commit)?.1)
+}
+
+/// Returns the tree of a loose commit; `None` if it is no such thing.
+pub(super) fn tree(objects: &Path, commit: &Oid) -> Option<Oid> {
+    tree_and_parents(objects, commit)?.0
+}
+
+fn tree_and_parents(objects: &Path, commit: &Oid) -> Option<(Option<Oid>, Vec<Oid>)> {
     let (dir, name) = commit.as_str().split_at(2);
     let path = objects.join(dir).join(name);
     let file = open_regular(&path, Links::Followed).ok()?;
@@ -43,15 +52,15 @@ fn parents(objects: &Path, commit: &Oid) -> Option<Vec<Oid>> {
     if !kind.starts_with(b"commit ") {
         return None;
     }
-    let mut parents = Vec::new();
+    let (mut tree, mut parents) = (None, Vec::new());
     let mut line = String::new();
     loop {
         line.clear();
         object.read_line(&mut line).ok()?;
         match line.trim_end().split_once(' ') {
-            Some(("tree", _)) => {}
+            Some(("tree", oid)) => tree = Oid::parse(oid),
             Some(("parent", parent)) => parents.push(Oid::parse(parent)?),
-            _ => return Some(parents),
+            _ => return Some((tree, parents)),
         }
     }
 }

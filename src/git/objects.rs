@@ -6,6 +6,7 @@ use std::path::Path;
 use super::command::{Git, GitError, failure, split_z};
 use super::discover::Repo;
 use super::foreign::FOREIGN;
+use super::loose;
 use crate::names::Oid;
 
 /// An index entry that differs from a tree; mode `000000` means that it is not there.
@@ -209,6 +210,13 @@ impl Git {
 }
 
 impl Repo {
+    /// Returns whether a commit certainly has this tree; starts no process, and so knows only commits with a file of
+    /// their own.
+    #[must_use]
+    pub fn has_tree(&self, commit: &Oid, tree: &Oid) -> bool {
+        loose::tree(&self.common_dir.join("objects"), commit).as_ref() == Some(tree)
+    }
+
     /// Selects the objects that do not exist. Starts a git process only for those that have no file of their own.
     ///
     /// # Errors

@@ -16,24 +16,17 @@ pub(super) struct Saved {
 }
 
 impl Saved {
-    /// Counts the differences between HEAD, the index and the work tree. If the work tree `is_dirty` in no way, no git is
-    /// asked.
+    /// Counts the differences between HEAD, the index and the work tree. If there certainly are none, no git is asked.
     ///
     /// # Errors
     /// If git fails.
-    pub async fn of(
-        repo: &Repo,
-        head: &Oid,
-        staged: &Oid,
-        work_tree: &Oid,
-        is_dirty: bool,
-    ) -> Result<Self, GitError> {
+    pub async fn of(repo: &Repo, head: &Oid, staged: &Oid, work_tree: &Oid) -> Result<Self, GitError> {
         let log = fs::read(repo.common_dir.join("logs/refs/stash")).unwrap_or_default();
         let stashed = log
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .count();
-        if !is_dirty {
+        if staged == work_tree && repo.has_tree(head, staged) {
             return Ok(Self {
                 stashed,
                 ..Self::default()

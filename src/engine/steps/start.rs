@@ -147,7 +147,6 @@ async fn compute(
         anchor(context, made.sound, &found.tips),
     );
     let (reading, (below, staged), anchor) = (reading?, staged?, anchor?);
-    let is_dirty = staged_tree != reading.tree;
     recorded?;
     let parents: Vec<&Oid> = head.into_iter().collect();
     let message = snapshot_message(&context.head, change, options.linked.as_ref());
@@ -156,7 +155,7 @@ async fn compute(
         Savepoint::begin_exact_bytes(site, &work),
         repo.commit_tree(&reading.tree, &both, &message),
         repo.commit_tree(&reading.tree, &parents, "initial state"),
-        Saved::of(repo, &base, &staged_tree, &reading.tree, is_dirty),
+        Saved::of(repo, &base, &staged_tree, &reading.tree),
     );
     recorded?;
     let (snapshot, checkpoint) = (snapshot?, checkpoint?);

@@ -429,6 +429,12 @@ fn what_it_saved_and_where_is_one_line() {
                 1 stash entry in refs/ralph/add-login/anchor\n";
     assert!(told.contains(line), "{told}");
     let sandbox = Sandbox::new();
+    sandbox.write("one", "x");
+    sandbox.git(&["add", "one"]);
+    let told = sandbox.start().stderr;
+    assert!(told.contains("saved: 1 uncommitted file in "), "{told}");
+    let sandbox = Sandbox::new();
+    sandbox.git(&["gc", "-q"]);
     let told = sandbox.start().stderr;
     assert!(!told.contains("saved"), "{told}");
 }
