@@ -182,6 +182,7 @@ impl Ending {
             Self::Cleanup => "git ralph finish --cleanup",
             Self::Keep => "git ralph finish --keep",
             Self::Abort => "git ralph abort",
+            Self::Aside => "git ralph run --any",
         }
     }
 }
