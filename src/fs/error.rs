@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::advice::Advise;
+use crate::error::advice::{Advice, Advise, hint};
+use crate::names::typed_path;
 
 /// A file operation that the system refused.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +18,29 @@ pub struct FileError {
     pub source: io::Error,
 }
 
-impl Advise for FileError {}
+impl Advise for FileError {
+    fn advice(&self) -> Advice {
+        let is_no_directory = self.source.kind() == io::ErrorKind::NotADirectory;
+        match in_the_way(&self.path).filter(|_| is_no_directory) {
+            Some(path) => {
+                let mut aside = path.as_os_str().to_owned();
+                aside.push(".aside");
+                hint(format!(
+                    "look at it, then move it away: mv {} {}; then run the same command again",
+                    typed_path(path),
+                    typed_path(Path::new(&aside))
+                ))
+            }
+            None => Advice::default(),
+        }
+    }
+}
+
+/// Returns the link or the file that is in the place of a directory above a path, the nearest one.
+fn in_the_way(path: &Path) -> Option<&Path> {
+    let is_there = |above: &&Path| above.symlink_metadata().is_ok_and(|found| !found.is_dir());
+    path.ancestors().skip(1).find(is_there)
+}
 
 /// Returns the error for something that could not be done with a file.
 #[must_use]
@@ -43,4 +66,23 @@ pub enum Durability {
 /// Returns the error for what is no regular file.
 pub(super) fn not_regular() -> io::Error {
     io::Error::other("it is not a regular file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_place_of_a_directory_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("a link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        let hint_of = |kind: io::ErrorKind, path: &Path| file_error("write", path, kind.into()).advice().hint;
+        let hint = hint_of(io::ErrorKind::NotADirectory, &link.join("none/file")).unwrap();
+        assert!(
+            hint.contains(&format!("mv '{0}' '{0}.aside'", link.display())),
+            "{hint}"
+        );
+        assert_eq!(hint_of(io::ErrorKind::PermissionDenied, &link.join("file")), None);
+    }
 }
