@@ -41,7 +41,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     ended
 }
 
-/// What a worker knows of the changes, from one to the next.
+/// Keeps what a worker knows of the changes, from one to the next.
 #[derive(Default)]
 struct Worker {
     watch: Watch,

@@ -15,7 +15,7 @@ use crate::git::Pushed;
 use crate::names::{Change, Oid};
 use crate::state::Phase;
 
-/// What was removed from a remote, and what stays.
+/// Lists what was removed from a remote, and what stays.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Pruned {
     /// The number of refs that were removed.

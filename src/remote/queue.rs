@@ -134,7 +134,7 @@ pub async fn read(
     })
 }
 
-/// What has to happen with a change next, and by whom.
+/// Says what has to happen with a change next, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Somebody works on it.

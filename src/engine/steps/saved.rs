@@ -5,7 +5,7 @@ use std::fs;
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
 
-/// What was not committed when a loop began.
+/// Counts what was not committed when a loop began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Saved {
     /// Changed files, staged or not.
