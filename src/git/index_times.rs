@@ -1,5 +1,5 @@
-//! Notes new times of files in an index (gitformat-index(5)) without reading the files: all else that the index says, the
-//! trees that it holds among it, stays true.
+//! Notes new times of files in an index (gitformat-index(5)) without reading the files, or forgets the times: all else that
+//! the index says, the trees that it holds among it, stays true.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,6 +11,9 @@ use std::path::Path;
 use super::checksum::seal;
 use super::command::GitError;
 use super::discover::Repo;
+
+/// Length of the times of an entry, in bytes: the change time and the modification time, each in seconds and nanoseconds.
+const TIMES: usize = 16;
 
 /// The lower 32 bits, which is what an index keeps of a number.
 fn low(number: impl TryInto<i128>) -> [u8; 4] {
@@ -31,7 +34,7 @@ impl Repo {
         let Some(parsed) = read.index() else {
             return Ok(false);
         };
-        let mut bytes = read.bytes().to_vec();
+        let bytes = read.bytes().to_vec();
         let mut changes = Vec::new();
         for path in paths {
             let Some(start) = parsed.start_of(path) else {
@@ -61,9 +64,34 @@ impl Repo {
             ];
             changes.push((start, times.concat()));
         }
+        self.write_times(index, bytes, &changes)
+    }
+
+    /// Forgets the times of files, so that git reads them whatever the index says of them. Returns `false`, with the index
+    /// as it was, if the index cannot be changed. No other process may use it.
+    ///
+    /// # Errors
+    /// If the index cannot be read or written.
+    pub fn forget_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
+        let read = self.read_index(index)?;
+        let Some(parsed) = read.index() else {
+            return Ok(false);
+        };
+        let starts = paths.iter().filter_map(|path| parsed.start_of(path));
+        let changes: Vec<_> = starts.map(|start| (start, vec![0; TIMES])).collect();
+        self.write_times(index, read.bytes().to_vec(), &changes)
+    }
+
+    /// Writes times at these offsets of an index, which has these bytes now.
+    fn write_times(
+        &self,
+        index: &Path,
+        mut bytes: Vec<u8>,
+        changes: &[(usize, Vec<u8>)],
+    ) -> Result<bool, GitError> {
         for (start, times) in changes {
-            if let Some(noted) = bytes.get_mut(start..start + times.len()) {
-                noted.copy_from_slice(&times);
+            if let Some(noted) = bytes.get_mut(*start..start + times.len()) {
+                noted.copy_from_slice(times);
             }
         }
         if !seal(&mut bytes, self.oid_length) {

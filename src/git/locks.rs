@@ -46,7 +46,15 @@ fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
 #[must_use]
 pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     let names = ["packed-refs.lock", "config.lock", "shallow.lock"];
-    names.iter().any(|name| lock == repo.common_dir.join(name))
+    let is_named = names.iter().any(|name| lock == repo.common_dir.join(name));
+    is_named || of_stash(repo).contains(&lock.to_owned())
+}
+
+/// Returns the paths of the locks of the stash: of its ref, and of its reflog, from which git takes an entry that is
+/// dropped (git-reflog(1), `delete`).
+#[must_use]
+pub fn of_stash(repo: &Repo) -> [PathBuf; 2] {
+    ["refs/stash.lock", "logs/refs/stash.lock"].map(|name| repo.common_dir.join(name))
 }
 
 /// Refuses a repository in which a git holds a lock, or left one.

@@ -31,12 +31,12 @@ fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
     let repo = site.repo;
     let mut locks = locks::of_git(repo);
     locks.push(index::lock_of(&site.work_index()));
+    locks.extend(locks::of_stash(repo));
     let mut refs = vec![change.branch_ref()];
-    if repo.git.own_index().is_some() {
-        refs.push("refs/stash".to_owned());
-        if let RefFile::Symbolic(branch) = RefFile::read(&repo.git_dir.join("HEAD")) {
-            refs.push(branch);
-        }
+    if repo.git.own_index().is_some()
+        && let RefFile::Symbolic(branch) = RefFile::read(&repo.git_dir.join("HEAD"))
+    {
+        refs.push(branch);
     }
     locks.extend(
         refs.iter()

@@ -23,9 +23,9 @@ pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
     touched
 }
 
-/// Returns the paths of an index whose files were touched after it was written, but in the same second: git may be
-/// built to compare whole seconds, and then does not see changed permissions. Looks only at the few files that were
-/// last touched in the second of `since` or later.
+/// Returns the paths of an index whose files were touched after it was written, also in the same second: git may be
+/// built to compare whole seconds, and then sees neither changed permissions nor another content of the same length
+/// with an old modification time. Looks only at the few files that were last touched in the second of `since` or later.
 pub(crate) fn touched_in_same_second(repo: &Repo, index: &IndexFile, since: Timestamp) -> Vec<Vec<u8>> {
     let is_late = |entry: &Entry<'_>| i64::from(entry.touched.0) >= since.as_second();
     let differs = |entry: &Entry<'_>| {

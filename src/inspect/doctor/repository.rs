@@ -117,6 +117,7 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     let mut locks = locks::of_git(repo);
     // It stops a fetch alone.
     locks.push(lock_of(&repo.shallow_file()));
+    locks.extend(locks::of_stash(repo));
     let locks = locks::stuck(repo, &locks).await;
     if locks.is_empty() {
         return;

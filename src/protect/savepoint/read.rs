@@ -7,7 +7,7 @@ use crate::events::Notices;
 use crate::git::worktree::{Count, Reading, Whose};
 use crate::protect::moment::Moment;
 use crate::protect::records::Records;
-use crate::protect::stat_changes::is_untouched_since;
+use crate::protect::stat_changes::{is_untouched_since, touched_in_same_second};
 use crate::protect::{ProtectError, Site, control_files, ignored_files, submodules};
 
 impl Savepoint {
@@ -24,7 +24,9 @@ impl Savepoint {
         Ok(is_untouched.unwrap_or(false) && is_as_indexed?)
     }
 
-    /// Makes the private index that a step works with: a copy of the real one without flags that hide files.
+    /// Makes the private index that a step works with: a copy of the real one without flags that hide files, and without
+    /// the times of files that git may take for unchanged although they were written. One `lstat` for each file that was
+    /// touched in the second of the savepoint or later.
     ///
     /// # Errors
     /// If git cannot make it.
@@ -38,6 +40,13 @@ impl Savepoint {
         let made = repo
             .private_index(&repo.index(), &work, Some(&self.commit))
             .await?;
+        if made.sound {
+            let real = repo.read_index(&repo.index()).unwrap_or_default();
+            let unseen = touched_in_same_second(repo, &real, self.since);
+            if !unseen.is_empty() {
+                repo.forget_times(&work, &unseen)?;
+            }
+        }
         let records = Records::of(site);
         let mut hidden = made.entries.hidden();
         hidden.extend(records.newly_sparse(made.entries.sparse)?);

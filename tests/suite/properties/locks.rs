@@ -90,18 +90,45 @@ fn status_leaves_a_step_that_was_cut_off_to_others_while_a_git_is_at_work() {
     sandbox.ralph(&["status"]).exits(0).says("was interrupted");
 }
 
-#[test]
-fn a_stash_entry_that_cannot_be_dropped_is_told_in_gits_words() {
-    let sandbox = Sandbox::new();
+/// A repository with a failed attempt, whose work is a stash entry.
+fn with_stash_entry(sandbox: &Sandbox) {
     sandbox.configure("ralph.strategy", "stash");
-    let files = sandbox.files();
     sandbox.start();
     let agent = sandbox.failing("echo work >work");
     sandbox.step("next", &agent).exits(3);
-    let lock = sandbox.top.join(".git/logs/refs/stash.lock");
-    fs::write(&lock, "").unwrap();
+}
+
+#[test]
+fn a_lock_of_the_stash_that_a_killed_git_left_is_removed() {
+    for lock in ["refs/stash.lock", "logs/refs/stash.lock"] {
+        let sandbox = Sandbox::new();
+        let files = sandbox.files();
+        with_stash_entry(&sandbox);
+        let lock = sandbox.top.join(".git").join(lock);
+        fs::write(&lock, "").unwrap();
+        let problems = sandbox.ralph(&["doctor"]).exits(1).stdout;
+        assert!(problems.contains("stash.lock exists"), "{problems}");
+        sandbox
+            .ralph(&["abort"])
+            .exits(0)
+            .says("a git that was cut off left locks in the repository");
+        assert!(!lock.exists());
+        assert_eq!(sandbox.git(&["stash", "list"]), "");
+        assert_eq!(sandbox.files(), files);
+    }
+}
+
+#[test]
+fn a_stash_entry_that_cannot_be_dropped_is_told_in_gits_words() {
+    let Some(sandbox) = Sandbox::unprivileged() else {
+        return;
+    };
+    let files = sandbox.files();
+    with_stash_entry(&sandbox);
+    let dir = sandbox.top.join(".git/logs/refs");
+    sandbox.cmd("chmod").args(["555"]).args([&dir]).run().exits(0);
     sandbox.ralph(&["abort"]).exits(1).says("logs/refs/stash.lock");
-    fs::remove_file(&lock).unwrap();
+    sandbox.cmd("chmod").args(["755"]).args([&dir]).run().exits(0);
     assert_eq!(sandbox.status()["phase"], "finished");
     assert_eq!(sandbox.git(&["stash", "list"]), "");
     assert_eq!(sandbox.files(), files);

@@ -28,3 +28,34 @@ fn a_file_that_is_put_back_in_the_second_in_which_it_was_changed_has_another_one
         sandbox.is_at_checkpoint();
     }
 }
+
+/// Writes other bytes of the same length with an old time, in the second in which git looked at the file: the stat data
+/// in the index of a git that compares whole seconds says nothing of it.
+const UNSEEN: &str = r#"cp README.md "$notes/was"
+while :; do
+    cat "$notes/was" >README.md; touch -d 2001-01-01 README.md; git update-index -q --refresh
+    seconds=$(stat -c %Z README.md)
+    tr a-z b-za <"$notes/was" >README.md; touch -d 2001-01-01 README.md
+    [ "$(stat -c %Z README.md)" != "$seconds" ] || break
+done"#;
+
+#[test]
+fn what_git_does_not_see_in_the_same_second_is_part_of_the_checkpoint() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing(UNSEEN)).exits(0);
+    assert_eq!(
+        sandbox.git(&["show", "HEAD:README.md"]),
+        sandbox.read("README.md").trim_end()
+    );
+    assert_ne!(sandbox.noted("was"), sandbox.read("README.md"));
+}
+
+#[test]
+fn what_git_does_not_see_in_the_same_second_is_undone_and_kept() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.failing(UNSEEN)).exits(3);
+    assert_eq!(sandbox.noted("was"), sandbox.read("README.md"));
+    let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:README.md"]);
+    assert_ne!(kept, sandbox.read("README.md").trim_end());
+    sandbox.is_at_checkpoint();
+}
