@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::advice::{Advice, Advise, hint};
 
+/// The line of a reason that precedes the output of what failed.
+pub const OUTPUT: &str = "Its output:";
+
 /// The longest change name, in bytes: with suffixes it still fits a file name.
 const MAX_CHANGE: usize = 200;
 

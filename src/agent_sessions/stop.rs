@@ -107,7 +107,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         .into());
     }
     let since = given.or(prompted).map(|given| given.since);
-    let mut report = heard_in(&message, &prompt_text(open, &story, &settings)?);
+    let mut report = heard_in(&message, &prompt_text(open, &listing, &story, &settings)?);
     if let (Some(since), Some(transcript)) = (since, &call.transcript) {
         let usage = usage::since(transcript, since);
         (report.input_tokens, report.output_tokens) = (usage.input_tokens, usage.output_tokens);
@@ -203,8 +203,8 @@ async fn give_next(
         Phase::Failed => Step::Retry,
         _ => Step::Next,
     };
-    let story = match choose_story(open, step, settings).await {
-        Ok((_, story)) => story,
+    let (listing, story) = match choose_story(open, step, settings).await {
+        Ok(chosen) => chosen,
         Err(error) => {
             if let Error::Story(StoryRefusal::NothingLeft { done, total, .. }) = error {
                 open.emit(What::Complete { done, total });
@@ -217,7 +217,7 @@ async fn give_next(
         return Ok(Answer::Tell(limited(open, &limit)));
     }
     commit_manual_edits(open, &story.id).await?;
-    let text = prompt_text(open, &story, settings)?;
+    let text = prompt_text(open, &listing, &story, settings)?;
     take_record(open, &story.id).await?;
     let given = Given {
         attempt: numbers::next_number(open, &story.id),

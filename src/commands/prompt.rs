@@ -72,7 +72,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         Some(id) => story_called(&open.state, &listing, id)?,
     };
-    let text = prompt_text(&open, &story, &open.settings())?;
+    let text = prompt_text(&open, &listing, &story, &open.settings())?;
     note_prompted(&mut open, &story)?;
     answer(screen, open.change(), &story, &text, args.json);
     Ok(Exit::Done)
@@ -93,7 +93,7 @@ async fn before(screen: Screen, context: &Context<'_>, change: Change, args: &Ar
         None => first_story(&change, &listing)?,
         Some(id) => story_in(&source, &listing, id)?,
     };
-    let text = first_prompt(context, &change, &source, &story, settings)?;
+    let text = first_prompt(context, &change, &source, &listing, &story, settings)?;
     answer(screen, &change, &story, &text, args.json);
     screen.say("the loop has not begun: this is what its first attempt would get\n");
     Ok(Exit::Done)

@@ -295,6 +295,7 @@ mod tests {
     #[test]
     fn a_story_waits_for_those_of_its_list_alone() {
         let listing = |stories: &[Story]| Listing {
+            preamble: String::new(),
             stories: stories.to_vec(),
             gone: vec!["gone".to_owned()],
             warnings: Vec::new(),

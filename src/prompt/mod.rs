@@ -17,6 +17,9 @@ pub use self::template::{DEFAULT, Template, TemplateError};
 const COMPLETE_TAG: &str = "<promise>COMPLETE</promise>";
 const FAILED_TAG: &str = "<promise>FAILED: ...</promise>";
 
+/// Maximum size of the text above the stories in a prompt, in bytes; its beginning is kept.
+const MAX_PREAMBLE: usize = 4 * 1024;
+
 /// Maximum size of the learnings in a prompt, in bytes; the newest are kept.
 const MAX_LEARNINGS: usize = 16 * 1024;
 
@@ -36,6 +39,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "the list of stories: a path, or the command that prints it",
     ),
     (
+        "preamble",
+        "the text of the list above its first story, as a quotation of at most 4 KiB; none if there is none",
+    ),
+    (
         "adapter",
         "what reads the list: openspec, markdown, prd or command",
     ),
@@ -44,6 +51,18 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "reason",
         "why the last attempt failed, as a quotation; none if it did not",
+    ),
+    (
+        "checkpoint",
+        "the commit of the last checkpoint, abbreviated; HEAD before the loop",
+    ),
+    (
+        "last_attempt",
+        "the ref that keeps what the failed attempt left in the work tree; none if there is none",
+    ),
+    (
+        "last_log",
+        "the file with all that the failed attempt and its gates printed, as a path; none if there is none",
     ),
     ("context", "files to read first: a list of paths"),
     (
@@ -87,6 +106,8 @@ pub struct Inputs<'a> {
     pub story: &'a Story,
     /// The story list, as a path or a command.
     pub source: &'a str,
+    /// The text of the list above its first story.
+    pub preamble: &'a str,
     /// The adapter that reads the list.
     pub adapter: &'a str,
     /// The program that marks a complete story.
@@ -95,6 +116,12 @@ pub struct Inputs<'a> {
     pub attempt: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<&'a str>,
+    /// The commit of the last checkpoint, abbreviated.
+    pub checkpoint: &'a str,
+    /// The ref that keeps the work of that attempt.
+    pub last_attempt: Option<&'a str>,
+    /// The log of that attempt, as a path.
+    pub last_log: Option<&'a str>,
     /// Files to read first, as paths.
     pub context: &'a [String],
     /// The notes of earlier attempts.
@@ -113,10 +140,14 @@ struct Variables<'a> {
     strategy: &'a str,
     story: StoryVariables,
     source: String,
+    preamble: Option<String>,
     adapter: &'a str,
     mark: &'a str,
     attempt: u32,
     reason: Option<String>,
+    checkpoint: &'a str,
+    last_attempt: Option<String>,
+    last_log: Option<String>,
     context: Vec<String>,
     learnings: String,
     learnings_file: String,
@@ -159,6 +190,9 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
     let retry = Inputs {
         attempt: 2,
         reason: Some("x"),
+        last_attempt: Some("refs/ralph/x/attempts/x/1"),
+        last_log: Some(".git/ralph/x/attempts/x.1.log"),
+        preamble: "x",
         context: &some,
         learnings: "x",
         learnings_file: ".git/ralph/x/learnings.md",
@@ -167,6 +201,8 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
     };
     let first = Inputs {
         reason: None,
+        last_attempt: None,
+        last_log: None,
         learnings: "",
         learnings_file: ".git/ralph/x/learnings.md",
         ..inputs.clone()
@@ -206,10 +242,16 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
                 .collect(),
         },
         source: neutral(inputs.source),
+        preamble: Some(beginning(inputs.preamble, MAX_PREAMBLE))
+            .filter(|text| !text.is_empty())
+            .map(|text| quotation(&text)),
         adapter: inputs.adapter,
         mark: inputs.mark,
         attempt: inputs.attempt,
         reason: inputs.reason.map(quotation),
+        checkpoint: inputs.checkpoint,
+        last_attempt: inputs.last_attempt.map(neutral),
+        last_log: inputs.last_log.map(neutral),
         context: all(inputs.context),
         learnings: neutral(newest(inputs.learnings, MAX_LEARNINGS)),
         learnings_file: neutral(inputs.learnings_file),
@@ -241,6 +283,20 @@ fn quotation(text: &str) -> String {
         .map(|line| format!("> {line}").trim_end().to_owned())
         .collect();
     lines.join("\n")
+}
+
+/// Returns the first whole lines of a text that fit into `limit` bytes, with a last line that says so if there are more.
+fn beginning(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.trim().to_owned();
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let kept = text.get(..end).unwrap_or_default();
+    let kept = kept.rsplit_once('\n').map_or(kept, |(whole, _)| whole);
+    format!("{}\n[...]", kept.trim())
 }
 
 /// Returns the last whole lines of a text that fit into `limit` bytes.
@@ -292,10 +348,14 @@ mod tests {
             strategy: "branch",
             story: &story,
             source: "tasks.md",
+            preamble: "Use make.",
             adapter: "markdown",
             mark: "auto",
             attempt: 2,
             reason,
+            checkpoint: "1234567890",
+            last_attempt: reason.map(|_| "refs/ralph/add-login/attempts/1/1"),
+            last_log: reason.map(|_| ".git/ralph/add-login/attempts/1.1.log"),
             context: &["proposal.md".to_owned()],
             learnings,
             learnings_file: ".git/ralph/x/learnings.md",
@@ -319,10 +379,14 @@ mod tests {
             strategy: "",
             story: &story,
             source: "",
+            preamble: "",
             adapter: "",
             mark: "",
             attempt: 1,
             reason: None,
+            checkpoint: "",
+            last_attempt: None,
+            last_log: None,
             context: &[],
             learnings: "",
             learnings_file: ".git/ralph/x/learnings.md",
@@ -408,6 +472,9 @@ mod tests {
             "`make check`",
             "`proposal.md`",
             "attempt 2",
+            "> Use make.",
+            "git diff 1234567890 refs/ralph/add-login/attempts/1/1",
+            ".git/ralph/add-login/attempts/1.1.log",
         ] {
             assert!(text.contains(part), "{part:?} is missing from:\n{text}");
         }
@@ -416,10 +483,13 @@ mod tests {
     }
 
     #[test]
-    fn learnings_keep_the_newest_lines() {
+    fn learnings_keep_the_newest_lines_and_the_preamble_the_first() {
         let long = format!("old\n{}\nnew", "x".repeat(MAX_LEARNINGS));
         assert_eq!(newest(&long, MAX_LEARNINGS), "new");
         assert_eq!(newest("all\n", MAX_LEARNINGS), "all");
+        assert_eq!(beginning("all\n", 100), "all");
+        assert_eq!(beginning("one\ntwo\nthree", 9), "one\ntwo\n[...]");
+        assert_eq!(beginning("\u{e9}\u{e9}\u{e9}", 3), "\u{e9}\n[...]");
     }
 
     proptest! {

@@ -82,6 +82,9 @@ pub struct Warning {
 pub struct Listing {
     /// The stories; none when the source has no boxes.
     pub stories: Vec<Story>,
+    /// The text of the source above its first story; empty if there is none but a title.
+    #[serde(skip)]
+    pub preamble: String,
     /// The ids of stories that were completed and are no longer listed: they count, and nothing waits for them.
     #[serde(skip)]
     pub gone: Vec<String>,

@@ -112,6 +112,7 @@ impl Source {
             Content::Plan(plan) => {
                 let mut listing = advised(plan.stories, plan.warnings);
                 listing.warnings.extend(plan.aside);
+                listing.preamble = plan.preamble;
                 listing
             }
             Content::Records(records) => advised(records.stories(), records.warnings),
@@ -206,6 +207,7 @@ fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
     warnings.sort_by_key(|warning| warning.line);
     Listing {
         stories,
+        preamble: String::new(),
         gone: Vec::new(),
         warnings,
     }

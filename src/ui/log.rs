@@ -6,7 +6,7 @@ use super::narration::{bold, spent, time, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry};
 use crate::names::typed;
-use crate::names::{counted, dollars, heading};
+use crate::names::{OUTPUT, counted, dollars, heading};
 use crate::state::Verdict;
 
 /// Formats `git ralph log` for a terminal with so many columns.
@@ -37,9 +37,6 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     let _ = writeln!(text, "{}", total(log));
     wrap(&text, columns)
 }
-
-/// The text in a reason that precedes the end of some output.
-const OUTPUT: &str = "The end of its output:";
 
 /// Returns the first line of a reason; of one that shows some output, its last line too.
 pub(super) fn in_one_line(reason: &str) -> Option<String> {
@@ -103,9 +100,9 @@ mod tests {
         let line = |reason: &str| in_one_line(reason).unwrap_or_default();
         assert_eq!(line("it is red\nvery"), "it is red");
         assert_eq!(
-            line("the gate 'make' failed\n\nThe end of its output:\n\none\n  two\n\n"),
+            line("the gate 'make' failed\n\nIts output:\n\none\n  two\n\n"),
             "the gate 'make' failed: two"
         );
-        assert_eq!(line("failed\n\nThe end of its output:\n"), "failed");
+        assert_eq!(line("failed\n\nIts output:\n"), "failed");
     }
 }

@@ -16,6 +16,7 @@ use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::What;
 use crate::guard::GitSettings;
+use crate::names::OUTPUT;
 use crate::settings::{Settings, to_std};
 use crate::state::Verdict;
 use crate::stories::Story;
@@ -92,11 +93,11 @@ async fn run_all(
     Ok(Ok(passed))
 }
 
-/// Returns a message that a command failed, with the end of its output, if any.
+/// Returns a message that a command failed, with the beginning and the end of its output, if any.
 pub(super) fn failed(what: &str, output: &OutputTail) -> String {
-    match output.text().trim_end() {
+    match output.both_ends().trim_end() {
         "" => what.to_owned(),
-        end => format!("{what}\n\nThe end of its output:\n\n{end}"),
+        shown => format!("{what}\n\n{OUTPUT}\n\n{shown}"),
     }
 }
 

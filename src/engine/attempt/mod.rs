@@ -185,7 +185,7 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
         open.due.clear();
     }
     // All that can fail comes before the attempt is recorded as running.
-    let text = prompt_text(open, &story, settings)?;
+    let text = prompt_text(open, &listing, &story, settings)?;
     take_record(open, &story.id).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent))?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;

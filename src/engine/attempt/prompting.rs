@@ -10,14 +10,19 @@ use crate::error::Error;
 use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
 use crate::settings::{Settings, Strategy};
-use crate::state::{Given, Phase, Store};
-use crate::stories::{Adapter, Source, Story};
+use crate::state::{Given, Phase, Store, Verdict};
+use crate::stories::{Adapter, Listing, Source, Story};
 
-/// Renders the prompt of the next attempt at `story`.
+/// Renders the prompt of the next attempt at `story` of this listing.
 ///
 /// # Errors
 /// If the template is invalid.
-pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<String, Error> {
+pub fn prompt_text(
+    open: &Loop<'_>,
+    listing: &Listing,
+    story: &Story,
+    settings: &Settings,
+) -> Result<String, Error> {
     let current = open
         .state
         .progress
@@ -31,22 +36,37 @@ pub fn prompt_text(open: &Loop<'_>, story: &Story, settings: &Settings) -> Resul
         _ => numbers::next_number(open, &story.id),
     };
     let template = Template::load(&open.context.repo.top, settings.prompt.as_deref())?;
-    // A session has none of git-ralph's variables, so the prompt names the path.
-    let file = learnings::file(open);
-    let learnings_file = file.strip_prefix(&open.context.repo.top).unwrap_or(&file);
+    // Attempts that do not count have numbers too, but no reason.
+    let failed = current.filter(|current| {
+        let counted = current.verdict.is_some_and(Verdict::counts);
+        !running && counted && current.reason.is_some()
+    });
+    let last_attempt = failed
+        .map(|failed| open.change().attempt_ref(&failed.id, failed.attempt))
+        .filter(|name| open.context.repo.common_dir.join(name).is_file());
+    let last_log = failed
+        .map(|failed| numbers::log_of(open, &failed.id, failed.attempt))
+        .filter(|log| log.metadata().is_ok_and(|log| log.len() > 0));
+    let top = &open.context.repo.top;
+    let last_log = last_log.map(|log| below(top, &log));
     let inputs = prompt::Inputs {
         change: open.change().as_str(),
         branch: &open.state.branch,
         strategy: open.state.strategy.name(),
         story,
         source: &open.state.source.path,
+        preamble: &listing.preamble,
         adapter: open.state.source.adapter.name(),
         mark: settings.mark.name(),
         attempt,
         reason: current.and_then(|current| current.reason.as_deref()),
+        checkpoint: open.state.checkpoint.short(),
+        last_attempt: last_attempt.as_deref(),
+        last_log: last_log.as_deref(),
         context: &context_files(&open.context.repo.top, &open.state.source),
         learnings: &learnings,
-        learnings_file: &learnings_file.to_string_lossy(),
+        // A session has none of git-ralph's variables, so the prompt names the path.
+        learnings_file: &below(top, &learnings::file(open)),
         gates: &settings.verify,
     };
     Ok(prompt::render(&template, &inputs)?)
@@ -60,6 +80,7 @@ pub fn first_prompt(
     context: &Context<'_>,
     change: &Change,
     source: &Source,
+    listing: &Listing,
     story: &Story,
     settings: &Settings,
 ) -> Result<String, Error> {
@@ -73,24 +94,33 @@ pub fn first_prompt(
         }
     };
     let file = store.file(learnings::FILE);
-    let learnings_file = file.strip_prefix(&repo.top).unwrap_or(&file);
     let inputs = prompt::Inputs {
         change: change.as_str(),
         branch: &branch,
         strategy: settings.strategy.name(),
         story,
         source: &source.path,
+        preamble: &listing.preamble,
         adapter: source.adapter.name(),
         mark: settings.mark.name(),
         attempt: numbers::logged(&store.file("attempts"), &story.id).saturating_add(1),
         reason: None,
+        checkpoint: "HEAD",
+        last_attempt: None,
+        last_log: None,
         context: &context_files(&repo.top, source),
         learnings: &learnings::newest_in(&file),
-        learnings_file: &learnings_file.to_string_lossy(),
+        learnings_file: &below(&repo.top, &file),
         gates: &settings.verify,
     };
     let template = Template::load(&repo.top, settings.prompt.as_deref())?;
     Ok(prompt::render(&template, &inputs)?)
+}
+
+/// Returns a path relative to the top if it is below it.
+fn below(top: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(top).unwrap_or(path);
+    path.to_string_lossy().into_owned()
 }
 
 /// Records that the prompt about `story` was shown, for the session that receives it.

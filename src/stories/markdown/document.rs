@@ -72,6 +72,12 @@ impl<'a> Document<'a> {
         self.line_starts.partition_point(|&start| start <= offset)
     }
 
+    /// Returns the offset of the start of a 1-based line; that of the end of the file if there are fewer.
+    pub(super) fn line_start(&self, line: usize) -> usize {
+        let start = self.line_starts.get(line.saturating_sub(1));
+        start.copied().unwrap_or(self.bytes.len())
+    }
+
     /// Finds the start of the first line that does not start before `offset`.
     pub(super) fn line_start_from(&self, offset: usize) -> usize {
         let index = self.line_starts.partition_point(|&start| start < offset);

@@ -34,6 +34,8 @@ const NAMED: usize = 5;
 pub struct Plan {
     /// The stories in the order of the file.
     pub stories: Vec<Story>,
+    /// The text above the first story; empty if there is none but headings.
+    pub preamble: String,
     /// The warnings for the author, ordered by line.
     pub warnings: Vec<Warning>,
     /// The least important warning: about sections that are hardly meant as stories.
@@ -70,6 +72,7 @@ impl Plan {
         let warnings = warnings(&groups, &named, &outline, grouping, for_openspec);
         let named = named.ids;
         let members = groups.iter().map(|group| group.boxes.clone()).collect();
+        let preamble = preamble(&document, groups.first());
         let stories = groups
             .into_iter()
             .zip(named)
@@ -77,6 +80,7 @@ impl Plan {
             .collect();
         Self {
             stories,
+            preamble,
             warnings,
             aside: boilerplate(&outline, grouping),
             incomplete: outline.swallowed.map(|found| {
@@ -86,6 +90,19 @@ impl Plan {
             boxes: outline.boxes,
             members,
         }
+    }
+}
+
+/// Returns the text above the first story, unless it has nothing but headings.
+fn preamble(document: &Document<'_>, first: Option<&Group>) -> String {
+    let (_, start) = document.markdown();
+    let end = first.map_or(start, |first| document.line_start(first.line));
+    let text = document.source(start..end.max(start));
+    let is_prose = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+    if text.lines().any(is_prose) {
+        text.trim().to_owned()
+    } else {
+        String::new()
     }
 }
 
@@ -200,6 +217,29 @@ mod tests {
 
     fn parse(text: &str) -> Plan {
         Plan::parse(text.as_bytes(), Grouping::Auto)
+    }
+
+    #[test]
+    fn the_text_above_the_first_story_is_the_preamble() {
+        let preamble = |text: &str| Plan::parse(text.as_bytes(), Grouping::Auto).preamble;
+        let stories = "## A\n- [ ] 1\n## B\n- [ ] 2\n";
+        assert_eq!(
+            preamble(&format!("# T\n\nUse make.\n\n{stories}")),
+            "# T\n\nUse make."
+        );
+        assert_eq!(
+            preamble(&format!("---\na: b\n---\nUse make.\n{stories}")),
+            "Use make."
+        );
+        assert_eq!(preamble("Use make.\n\n- [ ] 1\n- [ ] 2\n"), "Use make.");
+        for without in [
+            &format!("# T\n\n{stories}"),
+            stories,
+            "- [ ] 0\n## A\n- [ ] 1\n",
+            "",
+        ] {
+            assert_eq!(preamble(without), "", "{without}");
+        }
     }
 
     #[test]

@@ -223,3 +223,61 @@ fn before_a_loop_it_is_what_the_first_attempt_would_get() {
     sandbox.start();
     assert_eq!(sandbox.ralph(&["prompt"]).exits(0).stdout, before);
 }
+
+#[test]
+fn after_a_failure_it_names_what_is_kept_and_shows_both_ends_of_the_output() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(
+        "ralph.verify",
+        "test ! -e work || { echo panicked; seq 1000; exit 1; }",
+    );
+    sandbox.start();
+    let agent = sandbox.completing("echo work >work");
+    sandbox.step("next", &agent).exits(3);
+    let shown = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    for part in [
+        "> panicked\n> 1\n",
+        "> [951 lines left out]\n> 961\n",
+        "> 1000\n",
+        "All that it printed: `.git/ralph/add-login/attempts/1.1.log`",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    assert!(
+        sandbox
+            .read(".git/ralph/add-login/attempts/1.1.log")
+            .contains("\n500\n")
+    );
+    // The command in it works for the agent.
+    let asks = "sed -n 's/.*`\\(git diff [^`]*\\)`.*/\\1/p' >\"$notes/command\"; \
+                sh \"$notes/command\" >\"$notes/shown\"";
+    let agent = sandbox.failing(asks);
+    sandbox.step("retry", &agent).exits(3);
+    assert!(
+        sandbox.noted("shown").contains("+work"),
+        "{}",
+        sandbox.noted("command")
+    );
+    // An attempt that does not count has no reason.
+    sandbox.step("retry", &sandbox.agent("exit 127")).exits(1);
+    let shown = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(!shown.contains("What it did"), "{shown}");
+}
+
+#[test]
+fn what_the_list_says_above_its_stories_comes_with_each() {
+    let sandbox = Sandbox::new();
+    let tasks = sandbox.read(crate::support::TASKS);
+    sandbox.write(
+        crate::support::TASKS,
+        &format!("# Plan\n\nUse SQLite.\n<promise>COMPLETE</promise>\n\n{tasks}"),
+    );
+    sandbox.start();
+    for story in ["1", "2"] {
+        let prompt = sandbox.ralph(&["prompt", "--story", story]).exits(0).stdout;
+        assert!(
+            prompt.contains("> Use SQLite.\n> [promise]COMPLETE[/promise]\n"),
+            "{prompt}"
+        );
+    }
+}
