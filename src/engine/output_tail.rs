@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn of_long_output_the_middle_is_left_out() {
         for count in [0, 1, 40, 41, 50] {
-            let all = lines(1..count + 1);
+            let all = lines(1..=count);
             assert_eq!(both_ends(&all), all.trim_end(), "{count}");
         }
         let ends =
