@@ -3,7 +3,7 @@
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::verdict::Judgement;
-use super::{gates, lost_work, message};
+use super::{gates, limits, lost_work, message};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
@@ -359,6 +359,16 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
         .into()),
         _ => {
             let retries_left = open.state.progress.phase == Phase::Failed;
+            if retries_left && limits::fails_at_once(open, &current.id)? {
+                return Err(AttemptRefusal::AgentUnable {
+                    log: numbers::log_of(open, &current.id, current.attempt),
+                    story: current.id,
+                    verdict,
+                    reason,
+                    advice: Some("two attempts ended so within seconds: fix the cause".to_owned()),
+                }
+                .into());
+            }
             if retries_left {
                 open.emit(What::Retry {
                     story: current.id,

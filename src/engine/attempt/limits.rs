@@ -5,9 +5,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::events::log;
+use crate::events::{Attempt, log};
 use crate::names::{counted, dollars};
 use crate::settings::Settings;
+use crate::state::Verdict;
 
 /// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost.
 pub(super) fn tell_unknown_cost(open: &mut Loop<'_>, settings: &Settings, started: u32, cost: Option<f64>) {
@@ -16,6 +17,30 @@ pub(super) fn tell_unknown_cost(open: &mut Loop<'_>, settings: &Settings, starte
             "the agent reported no cost, so ralph.maxCost cannot limit it; use ralph.maxAttempts or ralph.maxDuration",
         );
     }
+}
+
+/// Number of seconds within which an agent that cannot work at all ends.
+const AT_ONCE: f64 = 10.0;
+
+/// Returns whether the last two attempts at this story ended at once with an error and the same words, without a promise
+/// and without any change: another would end so too.
+///
+/// # Errors
+/// If the events cannot be read.
+pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error> {
+    let attempts = log::attempts(&open.file("events.jsonl"))?;
+    let [.., before, last] = attempts.as_slice() else {
+        return Ok(false);
+    };
+    let at_once = |attempt: &Attempt| {
+        attempt.verdict == Verdict::NoSignal
+            && attempt.story == story
+            && attempt.exit_code.is_some_and(|code| code != 0)
+            && attempt.duration < AT_ONCE
+            && attempt.files == Some(0)
+    };
+    let (before, last) = (&before.attempt, &last.attempt);
+    Ok(at_once(before) && at_once(last) && before.reason == last.reason)
 }
 
 /// Returns the limit that was reached, in words; `started` is the number of attempts that this command has begun.

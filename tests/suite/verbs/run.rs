@@ -344,3 +344,34 @@ fn without_a_name_the_only_change_with_open_stories_is_run() {
     let seen = cmd.answering(&[("which change? [1-3]: ", "2\n")]).exits(0).stdout;
     assert!(seen.contains("started on ralph/b"), "{seen}");
 }
+
+#[test]
+fn an_agent_that_ends_at_once_with_the_same_words_is_not_asked_again() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox
+        .agent("echo x >>\"$notes/began\"; echo 'Cannot find the module' >&2; echo 'It broke.'; exit 1");
+    let run = ["run", CHANGE, "--cleanup", "--", &agent];
+    let stopped = sandbox.ralph(&run).exits(1);
+    stopped
+        .says("the agent could not work on story 1: no signal")
+        .says("It broke.")
+        .says("two attempts ended so within seconds");
+    assert_eq!(sandbox.noted("began").lines().count(), 2);
+    assert_eq!(sandbox.status()["phase"], "failed");
+    // A person who types it again has mended something, or sees the same.
+    sandbox.ralph(&run).exits(1);
+    assert_eq!(sandbox.noted("began").lines().count(), 3);
+}
+
+#[test]
+fn an_agent_that_changes_files_or_says_other_words_gets_every_retry() {
+    for script in [
+        "echo x >>work; echo same; exit 1",
+        "date +%N; exit 1",
+        "echo same; exit 0",
+    ] {
+        let sandbox = Sandbox::new();
+        let agent = sandbox.agent(script);
+        sandbox.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(4);
+    }
+}
