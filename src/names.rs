@@ -19,6 +19,13 @@ const MAX_CHANGE: usize = 200;
 #[serde(try_from = "String", into = "String")]
 pub struct Change(String);
 
+/// Returns the name of a change after that of its list: the file's name without its ending, in lower case.
+#[must_use]
+pub fn named_after(list: &str) -> String {
+    let stem = Path::new(list).file_stem().unwrap_or_default();
+    stem.to_string_lossy().to_lowercase()
+}
+
 /// The reason why a text cannot name a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is not a valid name for a change: {why}")]

@@ -5,7 +5,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::stories::{Upcoming, upcoming};
 use crate::engine::story_source::wanted;
 use crate::error::Error;
-use crate::names::Change;
+use crate::names::{Change, named_after};
 use crate::settings::Settings;
 use crate::state::{State, Store};
 use crate::stories::{self, SourceError};
@@ -30,14 +30,19 @@ pub(super) async fn change_to_run(
     }
     let (open, failed) = with_open_stories(context, settings).await;
     match open.as_slice() {
-        [] => match (active, failed) {
-            (Err(Error::Open(OpenRefusal::NoLoop { .. })), Some(error)) => Err(error.into()),
-            (Err(Error::Open(OpenRefusal::NoLoop { changes, .. })), None)
-                if changes.is_empty() && settings.stories.is_none() && settings.adapter.is_none() =>
+        [] => match (active, failed, &settings.stories) {
+            (Err(Error::Open(OpenRefusal::NoLoop { .. })), Some(error), _) => Err(error.into()),
+            (Err(Error::Open(OpenRefusal::NoLoop { .. })), None, Some(list)) => {
+                let change = Change::new(&named_after(list))?;
+                screen.say(&format!("change: {change}\n"));
+                Ok(change)
+            }
+            (Err(Error::Open(OpenRefusal::NoLoop { changes, .. })), None, None)
+                if changes.is_empty() && settings.adapter.is_none() =>
             {
                 Err(stories::none_found(&context.repo.top).into())
             }
-            (active, _) => active,
+            (active, _, _) => active,
         },
         [only] => {
             screen.say(&format!("change: {only}\n"));

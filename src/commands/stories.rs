@@ -11,7 +11,7 @@ use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::stories::Stories;
-use crate::names::Change;
+use crate::names::{Change, named_after};
 use crate::stories;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -46,7 +46,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         // Without a loop, the only change that there is.
         (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
             let settings = context.configuration.settings.clone();
-            let change = change_to_run(screen, &context, &settings).await?;
+            let change = match &args.from.path {
+                Some(list) => Change::new(&named_after(list))?,
+                None => change_to_run(screen, &context, &settings).await?,
+            };
             as_start_would(&context, &change, &args.from).await?
         }
         (Err(error), None) => return Err(error),

@@ -8,10 +8,16 @@ use super::markdown::Plan;
 use super::{Grouping, file};
 
 /// The names of lists of things to do, in the order in which they are taken to be meant.
-const NAMES: &[&str] = &["TODO.md", "todo.md"];
+const NAMES: &[&str] = &[
+    "TODO.md",
+    "todo.md",
+    ".ralph/fix_plan.md",
+    "@fix_plan.md",
+    "fix_plan.md",
+];
 
-/// Returns the checklist at the top of the repository that is probably meant: `TODO.md`, else the only Markdown file
-/// with an open box.
+/// Returns the checklist that is probably meant: `TODO.md` or `fix_plan.md`, else the only Markdown file with an open box
+/// at the top of the repository.
 pub(super) fn checklist(top: &Path) -> Option<String> {
     let has_open_box = |name: &&str| {
         let bytes = file::read(&top.join(name), name);
@@ -49,6 +55,9 @@ mod tests {
         assert_eq!(checklist(top.path()).as_deref(), Some("plan.md"));
         write("other.md", "- [ ] one\n");
         assert_eq!(checklist(top.path()), None);
+        fs::create_dir(top.path().join(".ralph")).unwrap();
+        write(".ralph/fix_plan.md", "- [ ] one\n");
+        assert_eq!(checklist(top.path()).as_deref(), Some(".ralph/fix_plan.md"));
         write("TODO.md", "- [ ] one\n");
         assert_eq!(checklist(top.path()).as_deref(), Some("TODO.md"));
     }

@@ -1,12 +1,11 @@
 //! The errors of a source, each on one line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Adapter;
 
 use crate::error::advice::{Advice, Advise, hint};
-use crate::names::closest;
-use crate::names::typed;
+use crate::names::{closest, named_after, typed};
 
 /// The reason why a source was not found, not read or not edited.
 #[derive(Debug, thiserror::Error)]
@@ -198,10 +197,7 @@ impl Advise for SourceError {
                 })
             }
             Self::NoLists { checklist, .. } => hint(match checklist {
-                Some(list) => {
-                    let stem = Path::new(list).file_stem().unwrap_or_default();
-                    start_with(&stem.to_string_lossy().to_lowercase(), list)
-                }
+                Some(list) => start_with(&named_after(list), list),
                 None => "write one, or name one: git ralph start <change> --stories <path>".to_owned(),
             }),
             Self::Ambiguous { .. } => hint("name one of them: --stories <path>"),

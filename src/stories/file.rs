@@ -94,6 +94,14 @@ pub(super) fn directories(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Returns the directories below `dir` that have a `file`; names that are not UTF-8 are left out.
+pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String> {
+    directories(&top.join(dir))
+        .into_iter()
+        .filter(|name| top.join(dir).join(name).join(file).exists())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

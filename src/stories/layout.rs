@@ -7,8 +7,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::file::directories;
-use super::{Adapter, Commands, Grouping, Source, SourceError, candidates, openspec, prd};
+use super::file::directories_with;
+use super::{Adapter, Commands, Grouping, Source, SourceError, candidates, dated, openspec, prd};
 
 /// The user's choice of the source of a change.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +55,19 @@ const LAYOUTS: &[Layout] = &[
         path: |_, change| format!(".kiro/specs/{change}/tasks.md"),
         changes: |top| directories_with(top, ".kiro/specs", "tasks.md"),
     },
+    // Agent OS, whose lists have one numbered box for each part.
+    Layout {
+        adapter: Adapter::Markdown,
+        grouping: Grouping::Item,
+        path: |top, change| dated::spec(top, ".agent-os/specs", change),
+        changes: |top| dated::specs(top, ".agent-os/specs"),
+    },
+    Layout {
+        adapter: Adapter::Markdown,
+        grouping: Grouping::Item,
+        path: |top, change| dated::spec(top, "agent-os/specs", change),
+        changes: |top| dated::specs(top, "agent-os/specs"),
+    },
 ];
 
 /// Returns the changes of the repository at `top` that have a list of stories in a known place, sorted.
@@ -74,8 +87,9 @@ pub fn passed_over(top: &Path) -> Vec<String> {
 #[must_use]
 pub fn none_found(top: &Path) -> SourceError {
     let looked_for = LAYOUTS.iter().map(|layout| (layout.path)(top, "<change>"));
+    let others = [prd::places("<change>"), dated::place_of_plan("<change>")];
     SourceError::NoLists {
-        looked_for: looked_for.chain([prd::places("<change>")]).collect(),
+        looked_for: looked_for.chain(others).collect(),
         passed_over: passed_over(top),
         checklist: candidates::checklist(top),
     }
@@ -215,13 +229,20 @@ fn detect(
         let archived = openspec::archived(top, change).into_iter();
         hits.extend(archived.map(|path| file(Adapter::Openspec, path, Grouping::Auto)));
     }
+    let markdown = adapter.is_none_or(|wanted| wanted == Adapter::Markdown);
+    if hits.is_empty() && markdown {
+        hits.extend(dated::plan(top, change).map(|path| file(Adapter::Markdown, path, Grouping::Auto)));
+    }
     match hits.len() {
         0 => {
             let looked_for = layouts.iter().map(|layout| (layout.path)(top, change));
             let prds = (adapter.is_none() || adapter == Some(Adapter::Prd)).then(|| prd::places(change));
             Err(SourceError::NoStories {
                 change: change.to_owned(),
-                looked_for: looked_for.chain(prds).collect(),
+                looked_for: looked_for
+                    .chain(prds)
+                    .chain(markdown.then(|| dated::place_of_plan(change)))
+                    .collect(),
                 checklist: candidates::checklist(top),
                 changes: known_changes(top, &layouts, &files),
                 passed_over: files
@@ -254,14 +275,6 @@ fn known_changes(top: &Path, layouts: &[&Layout], files: &[prd::Found]) -> Vec<S
     changes.sort();
     changes.dedup();
     changes
-}
-
-/// Returns the directories below `dir` that have a `file`; names that are not UTF-8 are left out.
-pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String> {
-    directories(&top.join(dir))
-        .into_iter()
-        .filter(|name| top.join(dir).join(name).join(file).exists())
-        .collect()
 }
 
 #[cfg(test)]
@@ -345,6 +358,33 @@ mod tests {
             assert_eq!((source.adapter, source.path.as_str()), (adapter, path));
         }
         assert_eq!(changes(top.path()), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn a_list_with_a_date_is_found_by_the_name_behind_it() {
+        let top = repository(&[
+            (".agent-os/specs/2026-01-02-a/tasks.md", ""),
+            (".agent-os/specs/2026-03-02-a/tasks.md", ""),
+            (".agent-os/specs/2026-04-02-a/spec.md", ""),
+            ("agent-os/specs/2026-01-02-b/tasks.md", ""),
+            ("docs/plans/2026-01-02-c.md", ""),
+            ("docs/plans/2026-01-02-c-design.md", ""),
+            ("docs/plans/2026-05-05-a.md", ""),
+        ]);
+        for (change, path, grouping) in [
+            ("a", ".agent-os/specs/2026-03-02-a/tasks.md", Grouping::Item),
+            ("b", "agent-os/specs/2026-01-02-b/tasks.md", Grouping::Item),
+            ("c", "docs/plans/2026-01-02-c.md", Grouping::Auto),
+            ("c-design", "docs/plans/2026-01-02-c-design.md", Grouping::Auto),
+        ] {
+            let source = find(top.path(), change, None, None).unwrap();
+            assert_eq!((source.path.as_str(), source.grouping), (path, grouping));
+        }
+        assert_eq!(changes(top.path()), ["a", "b"]);
+        let words = find(top.path(), "d", None, None).unwrap_err().to_string();
+        for place in [".agent-os/specs/*d/tasks.md", "docs/plans/*d.md"] {
+            assert!(words.contains(place), "{place} is missing from {words}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 
 mod candidates;
 mod command;
+mod dated;
 mod error;
 pub(crate) mod file;
 mod ids;

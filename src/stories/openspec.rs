@@ -125,7 +125,7 @@ fn files_named(top: &Path, dir: &str, pattern: &str, found: &mut Vec<String>) {
     }
 }
 
-fn without_date(name: &str) -> Option<&str> {
+pub(super) fn without_date(name: &str) -> Option<&str> {
     let (date, name) = name.split_at_checked(DATE)?;
     let is_date = date.char_indices().all(|(at, c)| match at {
         4 | 7 | 10 => c == '-',

@@ -71,7 +71,7 @@ impl Judgement {
 pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Judgement {
     match ending {
         Ending::Interrupted(signal) => return Judgement::interrupted(*signal),
-        Ending::TimedOut(why) => return Judgement::new(Verdict::TimedOut, why.clone()),
+        Ending::TimedOut(why) => return timed_out(why, report),
         Ending::NotStarted(error) => return Judgement::new(Verdict::NotStarted, error.to_string()),
         Ending::Exited(code) if NOT_FOUND.contains(code) && !is_promise(report) => {
             let why = format!("exit code {code}: the command was not found or cannot be run");
@@ -162,6 +162,29 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
             Verdict::NoSignal,
             format!("the agent promised nothing{exit}{last_line}"),
         ),
+    }
+}
+
+/// Judges an attempt that ran out of time. An agent that asks a service again and again says in its last words why.
+fn timed_out(why: &str, report: &Report) -> Judgement {
+    let known = |fault: &&Fault| {
+        use FaultKind::{Auth, Billing, Network, Overloaded, PlanLimit, RateLimited};
+        matches!(
+            fault.kind,
+            Auth | Billing | Network | Overloaded | PlanLimit | RateLimited
+        )
+    };
+    let mut faults = [&report.fault, &report.suspected].into_iter().flatten();
+    match faults.find(known) {
+        Some(fault) if !is_promise(report) => {
+            let judgement = fault_verdict(fault);
+            let reason = format!("{why}; its last words: {}", fault.message);
+            Judgement {
+                reason: Some(reason),
+                ..judgement
+            }
+        }
+        _ => Judgement::new(Verdict::TimedOut, why),
     }
 }
 
@@ -326,6 +349,28 @@ mod tests {
         let talk = "I made the limit of requests part of the API.\n".repeat(100);
         assert_eq!(verdict(1, &format!("{talk}{limit}"), ""), Verdict::NoSignal);
         assert_eq!(verdict(1, &talk, limit), Verdict::RateLimited);
+    }
+
+    #[test]
+    fn a_time_out_is_what_the_last_words_of_the_agent_name() {
+        let judged = |stdout: &str, stderr: &str| {
+            let mut decoder = Decoder::new(Format::Auto, "");
+            decoder.push(stdout.as_bytes());
+            decoder.push_stderr(stderr.as_bytes());
+            let ending = Ending::TimedOut("ended after 30 minutes without output".to_owned());
+            let judged = judge(&ending, &decoder.finish(), None);
+            (judged.verdict, judged.reason.unwrap())
+        };
+        let limit = "API Error: Request rejected (429)\n";
+        let (verdict, reason) = judged("", limit);
+        assert_eq!(verdict, Verdict::RateLimited);
+        assert!(
+            reason.starts_with("ended after 30 minutes without output; its last words: "),
+            "{reason}"
+        );
+        assert_eq!(judged("", "Invalid API key\n").0, Verdict::Auth);
+        assert_eq!(judged("Working on it.\n", "").0, Verdict::TimedOut);
+        assert_eq!(judged(COMPLETE, limit).0, Verdict::TimedOut);
     }
 
     #[test]

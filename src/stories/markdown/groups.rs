@@ -14,6 +14,9 @@ use super::outline::{CheckBox, Heading, Outline};
 /// The title of the story formed by the boxes above the first section.
 const PREAMBLE: &str = "preamble";
 
+/// Titles of a section that holds the whole list, as BMAD, Agent OS and others write it.
+const LISTS: &[&str] = &["tasks", "tasks / subtasks", "spec tasks", "todo", "to do"];
+
 /// The boxes of one story.
 pub(super) struct Group {
     pub(super) title: String,
@@ -64,9 +67,17 @@ fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
     let divided = sections.iter().find(|(_, count)| *count >= 2);
     let deepest = || {
         let mut deepest_first = sections.iter().rev();
-        deepest_first.find(|(level, count)| *level >= topmost && *count > 0)
+        let (level, _) = deepest_first.find(|(level, count)| *level >= topmost && *count > 0)?;
+        let only = cuts(outline, *level).find(|cut| cut.heading.level == *level && !cut.boxes.is_empty())?;
+        let is_list = grouping == Grouping::Auto && is_name_of_list(&only.heading.title);
+        (!is_list).then_some(*level)
     };
-    divided.or_else(deepest).map(|(level, _)| *level)
+    divided.map(|(level, _)| *level).or_else(deepest)
+}
+
+/// Returns whether the only section with boxes is the list itself, and no story: its boxes are.
+fn is_name_of_list(title: &str) -> bool {
+    LISTS.iter().any(|name| title.trim().eq_ignore_ascii_case(name))
 }
 
 /// Counts the sections of `level` that have boxes, including boxes below deeper headings.
@@ -213,6 +224,17 @@ mod tests {
         expect("- [ ] a\n", Grouping::Auto, &[("a", 1)]);
         expect("", Grouping::Auto, &[]);
         expect("## A\n## B\n", Grouping::Auto, &[]);
+    }
+
+    #[test]
+    fn a_section_that_is_the_list_is_no_story() {
+        let story =
+            "# Story 1.1: Log in\n## Story\nAs a user\n## Tasks / Subtasks\n- [ ] A\n  - [ ] a\n- [ ] B\n";
+        expect(story, Grouping::Auto, &[("A", 2), ("B", 1)]);
+        expect(story, Grouping::Group, &[("Tasks / Subtasks", 3)]);
+        expect("## Tasks\n- [ ] A\n", Grouping::Auto, &[("A", 1)]);
+        let with_another = "## Tasks\n- [ ] A\n- [ ] B\n## Tests\n- [ ] C\n";
+        expect(with_another, Grouping::Auto, &[("Tasks", 2), ("Tests", 1)]);
     }
 
     #[test]

@@ -189,9 +189,11 @@ fn without_a_list_every_place_is_named_and_the_command_that_uses_one() {
     let sandbox = Sandbox::new();
     sandbox.git(&["rm", "-rq", "openspec"]);
     let places = "\n    openspec/changes/x/tasks.md\n    specs/x/tasks.md\n    .kiro/specs/x/tasks.md\n    \
-                  prd.json, .ralph/prd.json, scripts/ralph/prd.json with the branchName ralph/x\n";
+                  .agent-os/specs/*x/tasks.md\n    agent-os/specs/*x/tasks.md\n    \
+                  prd.json, .ralph/prd.json, scripts/ralph/prd.json with the branchName ralph/x\n    docs/plans/*x.md\n";
     let any = places
-        .replace("/x/", "/<change>/")
+        .replace("x/", "<change>/")
+        .replace("*x.md", "*<change>.md")
         .replace("ralph/x", "ralph/<change>");
     for verb in ["stories", "prompt", "start", "run"] {
         sandbox.ralph(&[verb, "x"]).exits(1).says(places);
@@ -219,6 +221,13 @@ fn without_a_list_every_place_is_named_and_the_command_that_uses_one() {
     sandbox
         .ralph(&["start", "todo", "--stories", "TODO.md", "--dry-run"])
         .exits(0);
+    let listed = sandbox
+        .ralph(&["stories", "--stories", "TODO.md", "--json"])
+        .exits(0);
+    assert_eq!(listed.json()["change"], "todo");
+    sandbox.configure("ralph.stories", "TODO.md");
+    sandbox.ralph(&["run", "--", "false"]).says("change: todo\n");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/todo");
 }
 
 #[test]
