@@ -1,4 +1,4 @@
-//! Pipes and the like in the place of files that git opens: it would wait for them. They are moved away before any git
+//! Pipes and the like, and links to them, in the place of files that git opens: it would wait for them. They are moved away before any git
 //! runs after an attempt, in git's own directory and among the rules of the work tree.
 
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub(super) fn clear(
     }
     let own = repo.common_dir.join("ralph");
     while let Some(dir) = open.pop() {
-        for (path, is_dir) in entries(&dir) {
+        for (path, is_dir) in entries(&dir, leads_to_pipe) {
             if !is_dir {
                 found.push(path);
             } else if path != own {
@@ -62,14 +62,26 @@ pub(super) fn clear(
     Ok(())
 }
 
-/// Lists the directories in a directory, and what is neither a file nor a directory nor a link, without reading any.
-fn entries(dir: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
+/// Lists the directories in a directory, and what is neither a file nor a directory, without reading any. Of the links,
+/// those that count are chosen by `is_bad_link`.
+fn entries(dir: &Path, is_bad_link: fn(&Path) -> bool) -> impl Iterator<Item = (PathBuf, bool)> {
     let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(|entry| {
+    entries.filter_map(move |entry| {
         let kind = entry.file_type().ok()?;
-        let is_other = kind.is_file() || kind.is_symlink();
-        (!is_other).then(|| (entry.path(), kind.is_dir()))
+        let is_good = kind.is_file() || kind.is_symlink() && !is_bad_link(&entry.path());
+        (!is_good).then(|| (entry.path(), kind.is_dir()))
     })
+}
+
+/// Returns whether a link leads to a pipe, a device or the like. Nothing stands in the null device, so it is no obstacle,
+/// and people use it to switch off a hook.
+fn leads_to_pipe(link: &Path) -> bool {
+    let kind = fs::metadata(link).map(|target| target.file_type());
+    let is_other = kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir());
+    is_other
+        && link
+            .canonicalize()
+            .is_ok_and(|target| target != Path::new("/dev/null"))
 }
 
 /// Finds pipes in the place of git's rules. Only directories are looked at that have changed, and those that are new and
@@ -89,7 +101,8 @@ fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>
         if changed.is_none_or(|changed| changed < since && (dir.is_empty() || tracked.contains(&dir))) {
             continue;
         }
-        for (path, is_dir) in entries(&path) {
+        // Git follows no link there (gitattributes(5), gitignore(5)).
+        for (path, is_dir) in entries(&path, |_| false) {
             let Some(name) = path.file_name() else { continue };
             let mut below = dir.clone();
             if !below.is_empty() {

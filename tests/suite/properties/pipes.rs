@@ -2,6 +2,7 @@
 //! away, others are named; and one signal ends a git that waits.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
@@ -75,6 +76,37 @@ fn those_of_an_attempt_are_moved_away_and_nothing_waits() {
                     let is_lost = place == ".git/refs/heads/main" && promise == "complete";
                     sandbox.ralph(&["abort"]).exits(if is_lost { 7 } else { 0 });
                 }
+            });
+        }
+    });
+}
+
+/// Git follows links in its own directory; one to a device would also fill the memory.
+#[test]
+fn links_of_an_attempt_to_them_are_moved_away_and_nothing_waits() {
+    std::thread::scope(|scope| {
+        for place in OF_GIT {
+            scope.spawn(move || {
+                let sandbox = Sandbox::new();
+                sandbox.git(&["config", "core.hooksPath", ".git/hooks"]);
+                let off = sandbox.top.join(".git/hooks/post-merge");
+                fs::create_dir_all(off.parent().unwrap()).unwrap();
+                symlink("/dev/null", &off).unwrap();
+                sandbox.start();
+                let pipe = sandbox.outside("pipe");
+                mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+                let agent = sandbox.failing(&format!(
+                    "rm -f {place}; mkdir -p $(dirname {place}); ln -s '{}' {place}; echo x >x",
+                    pipe.display()
+                ));
+                let output = sandbox.step("next", &agent).exits(3);
+                output.says("was no file; it is moved");
+                let now = sandbox.top.join(place).symlink_metadata();
+                assert!(!now.is_ok_and(|now| !now.is_file()), "{place}");
+                assert!(off.is_symlink(), "{place}");
+                assert!(pipe.symlink_metadata().is_ok(), "{place}");
+                sandbox.git(&["status"]);
+                sandbox.ralph(&["abort"]).exits(0);
             });
         }
     });
