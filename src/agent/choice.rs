@@ -12,12 +12,15 @@ use super::decode::Format;
 use super::presets::{self, Preset};
 use crate::async_cmd::find_program;
 
-/// The settings of an agent by name: `ralph.agent.<name>.command` and `.format`.
+/// The settings of an agent by name: `ralph.agent.<name>.command`, `.args` and `.format`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pieces {
     /// The shell line that replaces the preset's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Arguments for the end of the command line, as a shell reads them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<String>,
     /// The output format that replaces the preset's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -75,10 +78,14 @@ impl Agent {
         let is_replaced = own.command.is_some();
         let known = preset.map(|preset| preset.format);
         let agent = match (own.command, preset) {
-            (Some(line), _) => Self::of_command(AgentCommand::Shell(line)),
-            (None, Some(preset)) => Self::of_command(preset.command()),
+            (Some(line), _) => AgentCommand::Shell(line),
+            (None, Some(preset)) => preset.command(),
             (None, None) => return None,
         };
+        let agent = Self::of_command(match &own.args {
+            Some(args) => AgentCommand::Shell(format!("{agent} {args}")),
+            None => agent,
+        });
         Some(Self {
             name: Some(name.to_owned()),
             env: preset.map_or(&[], |preset| preset.env),
@@ -147,6 +154,27 @@ mod tests {
     }
 
     #[test]
+    fn arguments_are_added_to_the_command_of_a_name() {
+        let with_args = |name: &str, command: Option<&str>| {
+            let pieces = Pieces {
+                command: command.map(str::to_owned),
+                args: Some("--model 'a b'".to_owned()),
+                format: None,
+            };
+            let agent = chosen(name, &[(name, pieces)]);
+            (agent.command.to_string(), agent.format)
+        };
+        let (claude, format) = with_args("claude", None);
+        assert!(claude.starts_with("claude -p "), "{claude}");
+        assert!(claude.ends_with(" --model 'a b'"), "{claude}");
+        assert_eq!(format, Format::Claude);
+        let (kimi, _) = with_args("kimi", None);
+        assert_eq!(kimi, "kimi -p \"$(cat {prompt_file})\" --model 'a b'");
+        let (own, format) = with_args("claude", Some("my-claude"));
+        assert_eq!((own.as_str(), format), ("my-claude --model 'a b'", Format::Auto));
+    }
+
+    #[test]
     fn a_name_is_its_preset_and_anything_else_a_shell_line() {
         let agent = chosen("gemini", &[]);
         assert_eq!(
@@ -164,7 +192,7 @@ mod tests {
     fn pieces_replace_those_of_a_preset_or_make_a_name_of_ones_own() {
         let pieces = Pieces {
             command: Some("claude -p --model y --dangerously-skip-permissions".to_owned()),
-            format: None,
+            ..Pieces::default()
         };
         let agent = chosen("claude", &[("claude", pieces.clone())]);
         assert_eq!(
@@ -183,8 +211,8 @@ mod tests {
             (Some("mine"), Format::Codex)
         );
         let format = Pieces {
-            command: None,
             format: Some(Format::Text),
+            ..Pieces::default()
         };
         let agent = chosen("pi", &[("pi", format)]);
         assert_eq!(

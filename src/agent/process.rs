@@ -33,7 +33,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A program to run, and its limits.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Job {
     /// Program and arguments.
     pub argv: Vec<OsString>,

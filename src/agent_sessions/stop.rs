@@ -113,7 +113,12 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         (report.input_tokens, report.output_tokens) = (usage.input_tokens, usage.output_tokens);
         report.cost_usd = usage.cost_usd;
     }
-    learnings::learn(open, &report.learnings);
+    learnings::learn(
+        open,
+        &story.id,
+        numbers::next_number(open, &story.id),
+        &report.learnings,
+    );
     let judgement = judge(&Ending::Exited(0), &report, None);
     if judgement.verdict == Verdict::NoSignal {
         // A person may talk to an agent on the loop's branch about something else.

@@ -12,7 +12,7 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use self::complete::{adapters, agents, loops, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
-use crate::settings::{Limit, Options, parse_duration};
+use crate::settings::{Limit, Options, parse_dollars, parse_duration};
 
 /// The arguments of `git ralph next` and `git ralph retry`.
 #[derive(Debug, Args)]
@@ -64,6 +64,31 @@ pub struct Settings {
     /// A gate: a shell command that must succeed before a checkpoint; repeatable (ralph.verify)
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
+}
+
+/// Limits of this run.
+#[derive(Debug, Clone, Args)]
+pub struct Limits {
+    /// Start no more attempts when the loop is older than this, or none (ralph.maxDuration)
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub max_duration: Option<Limit>,
+    /// Start at most so many attempts (ralph.maxAttempts)
+    #[arg(long, value_name = "N", value_parser = whole_number)]
+    pub max_attempts: Option<u32>,
+    /// Start no more attempts when the agents have reported so many US dollars (ralph.maxCost)
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    pub max_cost: Option<f64>,
+}
+
+impl Limits {
+    /// Overrides the configured limits.
+    pub fn apply(&self, settings: &mut crate::settings::Settings) {
+        if let Some(limit) = self.max_duration {
+            settings.max_duration = limit.0;
+        }
+        settings.max_attempts = self.max_attempts.or(settings.max_attempts);
+        settings.max_cost = self.max_cost.or(settings.max_cost);
+    }
 }
 
 /// A work tree of the loop's own.

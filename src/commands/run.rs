@@ -60,6 +60,9 @@ pub struct Args {
     /// Settings.
     #[command(flatten)]
     pub settings: cli::Settings,
+    /// Limits of the run.
+    #[command(flatten)]
+    pub limits: cli::Limits,
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
@@ -190,6 +193,7 @@ pub(super) async fn one(
         started: 0,
         force: args.force,
     };
+    args.limits.apply(&mut step.settings);
     if let Some(on_failure) = args.on_failure {
         step.settings.on_failure = on_failure;
     }

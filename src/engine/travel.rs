@@ -418,6 +418,7 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         files,
         insertions,
         deletions,
+        rests_on,
     } = attempt;
     Attempt {
         story,
@@ -437,6 +438,7 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         files,
         insertions,
         deletions,
+        rests_on,
     }
 }
 

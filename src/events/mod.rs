@@ -328,6 +328,34 @@ pub struct Attempt {
     /// Lines that the attempt removed; null if they were not counted.
     #[serde(default)]
     pub deletions: Option<u64>,
+    /// What the verdict `complete` rests on; empty for another verdict, and if it is not known.
+    #[serde(default)]
+    pub rests_on: Vec<Basis>,
+}
+
+/// What can speak for a complete story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The agent's own promise.
+    Promise,
+    /// The word of a person.
+    Person,
+    /// Gates, all of which passed.
+    Gates,
+}
+
+impl Basis {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Promise => "promise",
+            Self::Person => "person",
+            Self::Gates => "gates",
+        }
+    }
 }
 
 impl Attempt {
@@ -358,6 +386,7 @@ impl Attempt {
             files: None,
             insertions: None,
             deletions: None,
+            rests_on: Vec::new(),
         }
     }
 

@@ -15,6 +15,19 @@ pub enum FinishChoice {
     Keep,
 }
 
+/// The judgement of an agent's promise when no file changed but the story list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EmptyStory {
+    /// The story is complete, with a warning; three of them in a row stop the loop.
+    #[default]
+    Warn,
+    /// The attempt failed.
+    Fail,
+    /// The story is complete.
+    Accept,
+}
+
 /// The way to notify a person that a long run has ended, or asks something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

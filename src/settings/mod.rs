@@ -23,15 +23,15 @@ use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
 use crate::names::{closest, counted};
 
-pub use choices::{Colour, FinishChoice, Mark, Notify, OnFailure, Strategy};
+pub use choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Strategy};
 pub use error::SettingsError;
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
 use values::{
-    address, days, dollars, duration, expression, finish_choice, lease, mark, notify, number, ref_prefix,
-    text, truth, wait, wrong,
+    address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, notify, number,
+    ref_prefix, text, truth, wait, wrong,
 };
-pub use values::{parse_colour, parse_duration, parse_on_failure, parse_strategy, to_std};
+pub use values::{parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std};
 
 /// The settings that a command works with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +42,12 @@ pub struct Settings {
     /// The settings of agents by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Pieces>,
+    /// The agent of retries; that of first attempts if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_agent: Option<String>,
+    /// The agent of an attempt at which the other one could not work; none if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback_agent: Option<String>,
     /// Retries after the first attempt, for each story.
     pub max_retries: u32,
     /// Wall time of an attempt.
@@ -53,6 +59,10 @@ pub struct Settings {
     /// Shell commands that must succeed before a checkpoint.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
+    /// Number of times that a gate which failed is run again.
+    pub verify_retries: u32,
+    /// The judgement of a promise without a change.
+    pub empty_story: EmptyStory,
     /// Wall time of a gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_timeout: Option<SignedDuration>,
@@ -133,10 +143,14 @@ impl Default for Settings {
         Self {
             agent: None,
             agents: BTreeMap::new(),
+            retry_agent: None,
+            fallback_agent: None,
             max_retries: 3,
             timeout: None,
             idle_timeout: Some(SignedDuration::from_mins(30)),
             verify: Vec::new(),
+            verify_retries: 0,
+            empty_story: EmptyStory::Warn,
             verify_timeout: Some(SignedDuration::from_mins(30)),
             max_duration: None,
             max_wait: Some(SignedDuration::from_hours(6)),
@@ -356,12 +370,16 @@ impl Configuration {
 fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, SettingsError> {
     match key {
         "ralph.agent" => settings.agent = text(value),
+        "ralph.retryagent" => settings.retry_agent = text(value),
+        "ralph.fallbackagent" => settings.fallback_agent = text(value),
         "ralph.maxretries" => settings.max_retries = number(key, value)?,
         "ralph.timeout" => settings.timeout = duration(key, value)?,
         "ralph.idletimeout" => settings.idle_timeout = duration(key, value)?,
         // As in git's own lists, an empty value forgets those before it.
         "ralph.verify" if value.is_empty() => settings.verify.clear(),
         "ralph.verify" => settings.verify.push(value.to_owned()),
+        "ralph.verifyretries" => settings.verify_retries = number(key, value)?,
+        "ralph.emptystory" => settings.empty_story = empty_story(key, value)?,
         "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
         "ralph.maxduration" => settings.max_duration = duration(key, value)?,
         "ralph.maxwait" => settings.max_wait = wait(key, value)?,
@@ -419,6 +437,7 @@ fn set_piece(
     let mut pieces = settings.agents.get(name).cloned().unwrap_or_default();
     match piece {
         "command" => pieces.command = text(value),
+        "args" => pieces.args = text(value),
         "format" => {
             let format = value.parse();
             let format =
@@ -451,7 +470,7 @@ fn why_ignored(key: &str, value: &str) -> Option<String> {
         .strip_prefix("ralph.agent.")
         .and_then(|rest| rest.rsplit_once('.'))
     {
-        let pieces = ["command".to_owned(), "format".to_owned()];
+        let pieces = ["args", "command", "format"].map(str::to_owned);
         let meant = closest(piece, &pieces).unwrap_or("command");
         return Some(format!(
             "unknown setting {key}; did you mean ralph.agent.{agent}.{meant}?"

@@ -13,9 +13,24 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "the shell command line of the agent with this name",
     ),
     (
+        "ralph.agent.<name>.args",
+        "none",
+        "arguments for the end of that agent's command line, as a shell reads them, such as --model x",
+    ),
+    (
         "ralph.agent.<name>.format",
         "of the preset; auto for a command of your own",
         "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose or cline",
+    ),
+    (
+        "ralph.retryAgent",
+        "as ralph.agent",
+        "the agent of retries: a name or a shell command line; not used if an agent is given after --",
+    ),
+    (
+        "ralph.fallbackAgent",
+        "none",
+        "the agent that makes an attempt anew when the other one is missing, not signed in, or its service cannot answer",
     ),
     (
         "ralph.maxRetries",
@@ -32,6 +47,16 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "ralph.verify",
         "none",
         "a gate: a shell command that must succeed before a checkpoint; may have several values",
+    ),
+    (
+        "ralph.verifyRetries",
+        "0",
+        "how many times a gate that failed is run again before it counts; that it passed only then is told",
+    ),
+    (
+        "ralph.emptyStory",
+        "warn",
+        "what a promise without a changed file is: warn (complete; three in a row stop the loop), fail or accept",
     ),
     ("ralph.verifyTimeout", "30m", "time limit of a gate"),
     (

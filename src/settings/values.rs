@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::choices::{Colour, FinishChoice, Mark, Notify, OnFailure, Strategy};
+use super::choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Strategy};
 use super::error::SettingsError;
 
 /// Returns a limit in the type of the standard library.
@@ -25,6 +25,17 @@ pub(super) fn wrong(key: &str, value: &str, wanted: &'static str) -> SettingsErr
     }
 }
 
+/// Parses an amount of money.
+///
+/// # Errors
+/// The valid values.
+pub fn parse_dollars(value: &str) -> Result<f64, &'static str> {
+    match value.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err("an amount in US dollars, like 2.50"),
+    }
+}
+
 pub(super) fn number(key: &str, value: &str) -> Result<u32, SettingsError> {
     value
         .parse()
@@ -32,10 +43,7 @@ pub(super) fn number(key: &str, value: &str) -> Result<u32, SettingsError> {
 }
 
 pub(super) fn dollars(key: &str, value: &str) -> Result<f64, SettingsError> {
-    match value.parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
-        _ => Err(wrong(key, value, "an amount in US dollars, like 2.50")),
-    }
+    parse_dollars(value).map_err(|wanted| wrong(key, value, wanted))
 }
 
 pub(super) fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, SettingsError> {
@@ -44,6 +52,15 @@ pub(super) fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, Sett
         "cleanup" => Ok(FinishChoice::Cleanup),
         "keep" => Ok(FinishChoice::Keep),
         _ => Err(wrong(key, value, "ask, cleanup or keep")),
+    }
+}
+
+pub(super) fn empty_story(key: &str, value: &str) -> Result<EmptyStory, SettingsError> {
+    match value {
+        "warn" => Ok(EmptyStory::Warn),
+        "fail" => Ok(EmptyStory::Fail),
+        "accept" => Ok(EmptyStory::Accept),
+        _ => Err(wrong(key, value, "warn, fail or accept")),
     }
 }
 

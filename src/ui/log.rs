@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::narration::{bold, spent, time, verdict};
 use super::width::{hang, wrap};
+use crate::events::Basis;
 use crate::events::log::{Log, LogEntry};
 use crate::names::typed;
 use crate::names::{OUTPUT, counted, dollars, heading};
@@ -76,8 +77,16 @@ fn total(log: &Log) -> String {
     let complete = attempts
         .clone()
         .filter(|attempt| attempt.verdict == Verdict::Complete);
+    let alone = complete
+        .clone()
+        .filter(|attempt| attempt.rests_on == [Basis::Promise]);
+    let rests_on = match (alone.count(), complete.clone().count()) {
+        (0, _) => String::new(),
+        (alone, all) if alone == all => " (by promise alone)".to_owned(),
+        (alone, _) => format!(" ({alone} by promise alone)"),
+    };
     let mut words = format!(
-        "{}, {} complete, {}",
+        "{}, {} complete{rests_on}, {}",
         counted(log.attempts.len(), "attempt", "attempts"),
         complete.count(),
         time(attempts.clone().map(|attempt| attempt.duration).sum())

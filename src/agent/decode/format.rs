@@ -36,6 +36,12 @@ pub enum Format {
 }
 
 impl Format {
+    /// Returns whether its agent never says what an attempt cost.
+    #[must_use]
+    pub const fn tells_no_cost(self) -> bool {
+        matches!(self, Self::Codex | Self::Gemini | Self::Qwen | Self::Copilot)
+    }
+
     /// Every format, in the order of the documentation.
     pub const ALL: [Self; 12] = [
         Self::Auto,

@@ -15,11 +15,11 @@ use crate::engine::stories::{progress_of, read_list};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, checkpoint_message, marks, numbers, shared_stash, unmarked_stories, users_head};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{Basis, What};
 use crate::git::operations_in_progress;
 use crate::git::worktree::WorkTreeError;
 use crate::protect::{ProtectError, user_refs};
-use crate::settings::Settings;
+use crate::settings::{EmptyStory, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
@@ -133,7 +133,12 @@ pub(crate) async fn conclude(
         Ok(left) => open.size_of(left).await,
         Err(_) => None,
     };
-    open.emit(What::AttemptEnded(begun.ended(story, &outcome).with_size(size)));
+    let mut ended = begun.ended(story, &outcome).with_size(size);
+    if let Some(base) = &accepted {
+        ended.rests_on = rests_on(&outcome, &base.gates);
+    }
+    let rests_on = ended.rests_on.clone();
+    open.emit(What::AttemptEnded(ended));
     let left = left?;
     if let Some(base) = accepted {
         let Base {
@@ -149,7 +154,7 @@ pub(crate) async fn conclude(
             attempt: Some(begun.number),
             parent: parent.oid,
             subject: checkpoint_message::subject(story),
-            body: message::body(story, &begun, &outcome, &gates),
+            body: message::body(story, &begun, &outcome, &rests_on, &gates),
         };
         checkpoint::save(open, new, &position, left).await?;
         user_refs::forget(open.site().dir);
@@ -169,6 +174,17 @@ pub(crate) async fn conclude(
     revert::undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
     after_failure(open, outcome.judgement)
+}
+
+/// Returns what an accepted attempt rests on.
+fn rests_on(outcome: &Outcome, gates: &[String]) -> Vec<Basis> {
+    let said = if outcome.is_of_agent() {
+        Basis::Promise
+    } else {
+        Basis::Person
+    };
+    let gates = (!gates.is_empty()).then_some(Basis::Gates);
+    [said].into_iter().chain(gates).collect()
 }
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
@@ -224,7 +240,7 @@ async fn accept(
         let reason = format!("the submodule {path} was left with uncommitted changes; commit them in it");
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
-    refuse_denied_work(open, outcome).await?;
+    refuse_empty_work(open, outcome, settings).await?;
     base.gates = gates::run(open, story, settings, begun).await??;
     look_again(open, &mut base, "the gates").await?;
     let ended = begun.ended(story, outcome);
@@ -254,17 +270,24 @@ async fn accept(
     Ok(base)
 }
 
-/// Refuses a promise that nothing stands behind: the agent was not allowed to use its tools, and changed nothing.
-async fn refuse_denied_work(open: &mut Loop<'_>, outcome: &Outcome) -> Result<(), Refused> {
+/// Refuses an agent's promise without a change, if it was not allowed to use its tools or `ralph.emptyStory` says so.
+async fn refuse_empty_work(
+    open: &mut Loop<'_>,
+    outcome: &Outcome,
+    settings: &Settings,
+) -> Result<(), Refused> {
     let tools = outcome.denied().join(", ");
-    if tools.is_empty() {
+    let reason = if !tools.is_empty() {
+        format!("no files changed; the agent was not allowed to use {tools}")
+    } else if settings.empty_story == EmptyStory::Fail && outcome.is_of_agent() {
+        "no files changed (ralph.emptyStory)".to_owned()
+    } else {
         return Ok(());
-    }
+    };
     let reading = open.read_work_tree().await?;
     if !checkpoint::changes_only_the_list(open, &reading) {
         return Ok(());
     }
-    let reason = format!("no files changed; the agent was not allowed to use {tools}");
     Err(Judgement::new(Verdict::Failed, reason).into())
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn run_agent(
     let (ended, tail) = run_job(open, job, begun, &mut decoder).await?;
     let at = Timestamp::now();
     let report = decoder.finish();
-    learnings::learn(open, &report.learnings);
+    learnings::learn(open, &story.id, begun.number, &report.learnings);
     let judgement = judge(&ended.ending, &report, agent.name.as_deref());
     if ended.left_running > 0 {
         open.tell(match ended.left_running {
@@ -154,6 +154,7 @@ impl Begun {
             files: None,
             insertions: None,
             deletions: None,
+            rests_on: Vec::new(),
         }
     }
 }
@@ -177,6 +178,11 @@ impl Outcome {
     /// Returns the tools that the agent was not allowed to use.
     pub fn denied(&self) -> &[String] {
         self.report.as_ref().map_or(&[], |report| &report.denied)
+    }
+
+    /// Returns whether an agent reported it, and not a person.
+    pub fn is_of_agent(&self) -> bool {
+        self.report.is_some()
     }
 
     /// Returns the cost of the attempt as the agent reports it, in dollars, rounded to millionths.

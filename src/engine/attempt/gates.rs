@@ -10,13 +10,12 @@ use crate::agent::process::{Job, ProcessError};
 use crate::agent::program_of;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::output_tail::OutputTail;
-use crate::engine::run_command::{Passed, run_command};
+use crate::engine::run_command::{Passed, run_command, variable};
 use crate::engine::watch::{self, Who, changed_since};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::What;
-use crate::guard::GitSettings;
-use crate::names::OUTPUT;
+use crate::names::{OUTPUT, Oid};
 use crate::settings::{Settings, to_std};
 use crate::state::Verdict;
 use crate::stories::Story;
@@ -48,7 +47,9 @@ pub(super) async fn run(
     let before = open.read_work_tree().await?.tree;
     let watch = watch::begin(open, Who::Gates).await?;
     let guard = guard_rail::set_up(open, settings.guard).await;
-    let passed = run_all(open, story, settings, begun, &guard).await;
+    let mut job = job(open, story, begun, guard);
+    job.env.extend(judged(open, &before));
+    let passed = run_all(open, story, settings, begun, &job).await;
     watch::end(open, watch).await?;
     let passed = passed?;
     if passed.is_ok()
@@ -67,21 +68,30 @@ async fn run_all(
     story: &Story,
     settings: &Settings,
     begun: &Begun,
-    guard: &GitSettings,
+    job: &Job,
 ) -> Result<Result<Vec<String>, Judgement>, Error> {
     let mut passed = Vec::new();
     for gate in &settings.verify {
-        let job = job(open, story, begun, guard.clone());
-        let log = begun.log.try_clone().map_err(ProcessError::Log)?;
         let about = Some((story.id.as_str(), begun.number));
         let since = Instant::now();
-        match run_gate(open, gate, about, job, log, settings).await? {
-            // The checkpoint may be published, and a command line can hold keys.
-            Passed::Yes => passed.push(format!(
-                "{} (passed, {}s)",
-                program_of(gate),
-                since.elapsed().as_secs()
-            )),
+        let mut failures = 0;
+        let last = loop {
+            let log = begun.log.try_clone().map_err(ProcessError::Log)?;
+            match run_gate(open, gate, about, job.clone(), log, settings).await? {
+                Passed::No(_) if failures < settings.verify_retries => failures += 1,
+                last => break last,
+            }
+        };
+        match last {
+            Passed::Yes => {
+                let mut result = format!("passed, {}s", since.elapsed().as_secs());
+                if failures > 0 {
+                    open.tell(format!("the gate `{gate}` passed only at run {}", failures + 1));
+                    result += &format!(", at run {}", failures + 1);
+                }
+                // The checkpoint may be published, and a command line can hold keys.
+                passed.push(format!("{} ({result})", program_of(gate)));
+            }
             Passed::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Passed::No(failure) => {
                 let what = format!("the gate `{gate}` failed ({})", failure.why);
@@ -91,6 +101,15 @@ async fn run_all(
         }
     }
     Ok(Ok(passed))
+}
+
+/// Returns the variables by which a gate finds what is judged: the commit of the last checkpoint, and the tree of the work
+/// tree as it is when the first gate begins.
+pub(crate) fn judged(open: &Loop<'_>, tree: &Oid) -> [(OsString, OsString); 2] {
+    [
+        variable("RALPH_CHECKPOINT", open.state.checkpoint.as_str()),
+        variable("RALPH_TREE", tree.as_str()),
+    ]
 }
 
 /// Returns a message that a command failed, with the beginning and the end of its output, if any.

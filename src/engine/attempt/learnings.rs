@@ -28,12 +28,14 @@ pub(super) fn newest_in(path: &Path) -> String {
     read_end(path).unwrap_or_default()
 }
 
-/// Appends the notes of an agent's final message. If that fails, the loop goes on.
-pub(crate) fn learn(open: &mut Loop<'_>, learned: &[String]) {
+/// Appends the notes of an agent's final message, with the attempt that they come from. If that fails, the loop goes on.
+pub(crate) fn learn(open: &mut Loop<'_>, story: &str, attempt: u32, learned: &[String]) {
     if learned.is_empty() {
         return;
     }
-    if let Err(error) = append(&open.store.door(), &open.file(FILE), learned) {
+    let origin = |text: &String| format!("[{story}@{attempt}] {text}");
+    let learned: Vec<String> = learned.iter().map(origin).collect();
+    if let Err(error) = append(&open.store.door(), &open.file(FILE), &learned) {
         open.tell(format!("what the agent learned cannot be kept: {error}"));
     }
 }

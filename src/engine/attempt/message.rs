@@ -2,10 +2,17 @@
 
 use super::agent_run::{Begun, Outcome};
 use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, one_line, rest};
+use crate::events::Basis;
 use crate::stories::Story;
 
 /// Returns the body of a checkpoint's message.
-pub(super) fn body(story: &Story, begun: &Begun, outcome: &Outcome, gates: &[String]) -> String {
+pub(super) fn body(
+    story: &Story,
+    begun: &Begun,
+    outcome: &Outcome,
+    rests_on: &[Basis],
+    gates: &[String],
+) -> String {
     let ended = begun.ended(story, outcome);
     let mut trailers = vec![(ATTEMPT_TRAILER, format!("{}@{}", story.id, begun.number))];
     if let Some(agent) = &outcome.agent {
@@ -15,6 +22,8 @@ pub(super) fn body(story: &Story, begun: &Begun, outcome: &Outcome, gates: &[Str
     if let Some(cost) = ended.cost_usd {
         trailers.push(("Ralph-Cost", format!("${cost:.2}")));
     }
+    let rests_on: Vec<&str> = rests_on.iter().map(|basis| basis.name()).collect();
+    trailers.push(("Ralph-Rests-On", rests_on.join(", ")));
     trailers.extend(gates.iter().map(|gate| ("Ralph-Gate", gate.clone())));
     let mut text = rest(story).map(|title| title + "\n\n").unwrap_or_default();
     for (name, value) in trailers {

@@ -83,11 +83,26 @@ async fn attempt_until_answered(
     options: &AttemptOptions,
 ) -> Result<StepEnd, Error> {
     let mut backoff = Backoff::default();
+    let mut which = Which::Usual;
     loop {
-        let unavailable = match Box::pin(attempt_once(open, step, options)).await? {
-            Concluded::End(end) => return Ok(end),
-            Concluded::Unavailable(unavailable) => unavailable,
+        let has_fallback = which == Which::Usual && options.settings.fallback_agent.is_some();
+        let unavailable = match Box::pin(attempt_once(open, step, options, which)).await {
+            Ok(Concluded::End(end)) => return Ok(end),
+            Ok(Concluded::Unavailable(unavailable)) if has_fallback => {
+                tell_fallback(open, &unavailable.reason);
+                which = Which::Fallback;
+                continue;
+            }
+            Ok(Concluded::Unavailable(unavailable)) => unavailable,
+            Err(Error::Attempt(refusal)) if has_fallback && refusal.is_about_agent() => {
+                tell_fallback(open, &refusal.to_string());
+                which = Which::Fallback;
+                continue;
+            }
+            Err(error) => return Err(error),
         };
+        // The next one may be the usual agent's again.
+        which = Which::Usual;
         match backoff::wait_for_service(open, &mut backoff, &unavailable, &options.settings).await {
             Waited::Over => {}
             Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
@@ -95,6 +110,19 @@ async fn attempt_until_answered(
             Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
         }
     }
+}
+
+/// The agent of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// That of the settings or of the command line, for a first attempt or a retry.
+    Usual,
+    /// That of `ralph.fallbackAgent`.
+    Fallback,
+}
+
+fn tell_fallback(open: &mut Loop<'_>, why: &str) {
+    open.tell(format!("{why}; ralph.fallbackAgent takes the attempt"));
 }
 
 /// Returns the reason why a step ended before its time, in words; `None` if its story is the reason.
@@ -163,13 +191,19 @@ pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<A
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }
 
-async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<Concluded, Error> {
+async fn attempt_once(
+    open: &mut Loop<'_>,
+    step: Step,
+    options: &AttemptOptions,
+    which: Which,
+) -> Result<Concluded, Error> {
     let settings = &options.settings;
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));
     }
-    let agent = require_agent(open, step, &options.agent, settings)?;
+    let agent = require_agent(open, step, &story, options, which)?;
+    limits::tell_unknown_cost(open, settings, options.started, agent.format.tells_no_cost());
     match lifecycle_hooks::before_attempt(open, &story, &listing).await? {
         Err(signal) => return Ok(Concluded::End(StepEnd::Interrupted(signal))),
         Ok(true) => (listing, story) = choose_story(open, step, settings).await?,
@@ -189,8 +223,8 @@ async fn attempt_once(open: &mut Loop<'_>, step: Step, options: &AttemptOptions)
     take_record(open, &story.id).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent))?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
-    if !outcome.never_began() {
-        limits::tell_unknown_cost(open, settings, options.started, outcome.cost());
+    if !outcome.never_began() && !agent.format.tells_no_cost() {
+        limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
     }
     conclude(open, &story, &listing, outcome, settings, begun).await
 }
@@ -229,12 +263,23 @@ pub(crate) async fn choose_story(
 fn require_agent(
     open: &Loop<'_>,
     step: Step,
-    given: &[OsString],
-    settings: &Settings,
+    story: &Story,
+    options: &AttemptOptions,
+    which: Which,
 ) -> Result<Agent, Error> {
     let command = if step == Step::Retry { "retry" } else { "next" };
-    let top = &open.context.repo.top;
-    let agent = agent_of(given, settings, top).ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
+    let (top, settings) = (&open.context.repo.top, &options.settings);
+    let current = open.state.progress.story.as_ref();
+    let has_failed = current.is_some_and(|current| current.id == story.id && current.failures > 0);
+    let named = |name: &Option<String>| Agent::choose(&[], name.as_deref(), &settings.agents, top);
+    let agent = match which {
+        Which::Fallback => named(&settings.fallback_agent),
+        Which::Usual if has_failed && options.agent.is_empty() && settings.retry_agent.is_some() => {
+            named(&settings.retry_agent)
+        }
+        Which::Usual => agent_of(&options.agent, settings, top),
+    };
+    let agent = agent.ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
     match AttemptRefusal::of_missing(&agent.command, top) {
         Some(missing) => Err(missing.into()),
         None => Ok(agent),

@@ -51,6 +51,16 @@ pub enum AttemptRefusal {
 }
 
 impl AttemptRefusal {
+    /// Returns whether another agent could make the attempt.
+    #[must_use]
+    pub fn is_about_agent(&self) -> bool {
+        match self {
+            Self::AgentMissing { .. } | Self::AgentNotExecutable(_) => true,
+            Self::AgentUnable { verdict, .. } => !verdict.counts(),
+            _ => false,
+        }
+    }
+
     /// Refuses an agent whose program cannot be run from the top directory.
     pub fn of_missing(agent: &AgentCommand, top: &Path) -> Option<Self> {
         let name = agent.missing_program(top)?;

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
+use crate::settings::EmptyStory;
 use crate::state::{CheckpointPlan, Intent};
 
 /// The parts of a new checkpoint.
@@ -44,7 +45,8 @@ fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) 
     let state = &open.state;
     let running = state.running.as_ref();
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
-    if !(by_agent && changes_only_the_list(open, reading)) {
+    let is_fine = open.settings().empty_story == EmptyStory::Accept;
+    if is_fine || !(by_agent && changes_only_the_list(open, reading)) {
         open.state.unchanged = 0;
         return;
     }

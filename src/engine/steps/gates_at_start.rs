@@ -7,7 +7,7 @@ use super::abort::{abort_in_place, abort_untold};
 use super::manual;
 use super::preflight::StartOptions;
 use super::start_refusal::StartRefusal;
-use crate::engine::attempt::gates::run_gate;
+use crate::engine::attempt::gates::{judged, run_gate};
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
@@ -95,7 +95,8 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
         }
         // For those who look: nothing relies on it.
         open.save_for(Durability::Atomic)?;
-        let job = plain_job(open, &run, guard.clone());
+        let mut job = plain_job(open, &run, guard.clone());
+        job.env.extend(judged(open, &open.state.checkpoint_tree));
         let log = log
             .try_clone()
             .map_err(|error| file_error("write", &path, error))?;

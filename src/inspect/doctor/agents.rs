@@ -56,15 +56,21 @@ pub(super) async fn examine(
     for (preset, version) in presets::ALL.iter().zip(asked.0) {
         agents.push(known(preset, dir, version.await.unwrap_or_default()));
     }
-    let agent = Agent::choose(&[], settings.agent.as_deref(), &settings.agents, dir);
-    let missing = agent
-        .as_ref()
-        .and_then(|agent| agent.command.missing_program(dir));
-    if let Some(missing) = missing {
-        notes.problem(
-            format!("cannot find the agent '{missing}'"),
-            "install it, or name another: git config ralph.agent <name>",
-        );
+    let chosen = |name: &Option<String>| Agent::choose(&[], name.as_deref(), &settings.agents, dir);
+    let agent = chosen(&settings.agent);
+    let others = [
+        ("ralph.retryAgent", &settings.retry_agent),
+        ("ralph.fallbackAgent", &settings.fallback_agent),
+    ];
+    let others = others.into_iter().filter(|(_, name)| name.is_some());
+    let others = others.map(|(key, name)| (key, chosen(name)));
+    for (key, agent) in [("ralph.agent", agent.clone())].into_iter().chain(others) {
+        if let Some(missing) = agent.and_then(|agent| agent.command.missing_program(dir)) {
+            notes.problem(
+                format!("cannot find the agent '{missing}'"),
+                format!("install it, or name another: git config {key} <name>"),
+            );
+        }
     }
     if agent.is_none() {
         notes.problem(

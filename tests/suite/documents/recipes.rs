@@ -1,5 +1,5 @@
-//! The recipes of docs/stories.md for trackers, with the real programs where they are installed; and the box of
-//! docs/sandbox.md.
+//! The recipes of docs/stories.md for trackers, with the real programs where they are installed; the gate of
+//! docs/judge.md; and the box of docs/sandbox.md.
 
 use crate::support::{Output, Sandbox, document};
 
@@ -274,6 +274,34 @@ esac"#,
     assert_eq!(sandbox.read("work.txt"), "L-1\nL-2\n");
     let moved = "{\"id\":\"uuid\",\"state\":\"done\"}\n";
     assert_eq!(sandbox.noted("closed"), moved.repeat(2));
+}
+
+#[test]
+fn a_gate_holds_the_tests_that_were_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tests/old.sh", "test -e work\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "tests"]);
+    follow(&sandbox, "held tests");
+    sandbox.start();
+    for weakened in [
+        "true >tests/old.sh",
+        "rm tests/old.sh",
+        "mv tests/old.sh tests/new.sh",
+    ] {
+        let agent = sandbox.completing(&format!("echo x >work; {weakened}"));
+        let step = if weakened.starts_with("true") {
+            "next"
+        } else {
+            "retry"
+        };
+        sandbox
+            .step(step, &agent)
+            .exits(3)
+            .says("these tests must stay as they are:");
+    }
+    let agent = sandbox.completing("echo x >work; echo true >tests/new.sh");
+    sandbox.step("retry", &agent).exits(0);
 }
 
 #[test]

@@ -390,3 +390,80 @@ fn the_command_after_a_checkpoint_may_push_and_is_looked_after() {
     assert!(sandbox.git(&["ls-remote", "origin"]).ends_with("refs/heads/work"));
     sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
 }
+
+#[test]
+fn a_gate_is_told_what_it_judges() {
+    let sandbox = Sandbox::new();
+    let note = sandbox.outside("judged");
+    let gate = format!(
+        "git diff --name-only $RALPH_CHECKPOINT $RALPH_TREE >>'{}'; git rev-parse $RALPH_CHECKPOINT >>'{0}'",
+        note.display()
+    );
+    sandbox.configure("ralph.verify", &gate);
+    sandbox.start();
+    let checkpoint = sandbox.git(&["rev-parse", "HEAD"]);
+    let agent = sandbox.completing("echo x >new; git rm -q --cached README.md");
+    sandbox.step("next", &agent).exits(0);
+    let judged = std::fs::read_to_string(note).unwrap();
+    assert_eq!(judged, format!("{checkpoint}\nnew\n{checkpoint}\n"));
+}
+
+#[test]
+fn a_gate_that_fails_now_and_then_is_run_again_if_asked_for() {
+    let sandbox = Sandbox::new();
+    let count = sandbox.outside("count");
+    let gate = format!(
+        "test ! -e new || {{ echo x >>'{}'; test $(wc -l <'{0}') -ge 3; }}",
+        count.display()
+    );
+    sandbox.configure("ralph.verify", &gate);
+    sandbox.start();
+    let agent = sandbox.completing("echo x >new");
+    sandbox.configure("ralph.verifyRetries", "1");
+    sandbox.step("next", &agent).exits(3);
+    sandbox.step("retry", &agent).exits(0);
+    std::fs::remove_file(&count).unwrap();
+    sandbox.configure("ralph.verifyRetries", "2");
+    sandbox.step("next", &agent).exits(0).says("passed only at run 3");
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(message.contains("Ralph-Rests-On: promise, gates\n"), "{message}");
+    assert!(message.contains("s, at run 3)"), "{message}");
+}
+
+#[test]
+fn what_a_complete_story_rests_on_is_told() {
+    let rests_on = |sandbox: &Sandbox| {
+        let log = sandbox.ralph(&["log", "--json"]).exits(0).json();
+        log["attempts"][0]["rests_on"].to_string()
+    };
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    assert_eq!(rests_on(&sandbox), "[\"promise\"]");
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(log.contains("1 complete (by promise alone), "), "{log}");
+    let sandbox = Sandbox::started();
+    sandbox.write("new", "mine\n");
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(rests_on(&sandbox), "[\"person\"]");
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.failing("true")).exits(3);
+    assert_eq!(rests_on(&sandbox), "[]");
+}
+
+#[test]
+fn a_promise_without_a_change_is_judged_as_the_setting_says() {
+    for (setting, code, warned) in [("warn", 0, true), ("accept", 0, false), ("fail", 3, false)] {
+        let sandbox = Sandbox::started();
+        sandbox.configure("ralph.emptyStory", setting);
+        let output = sandbox.step("next", &sandbox.completing("true")).exits(code);
+        let told = output.stderr.contains("warning: story 1 was reported complete");
+        assert_eq!(told, warned, "{setting}: {}", output.stderr);
+    }
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.emptyStory", "fail");
+    sandbox
+        .step("next", &sandbox.completing("true"))
+        .says("no files changed (ralph.emptyStory)");
+    // A person knows that nothing was left to do.
+    sandbox.ralph(&["complete"]).exits(0);
+}

@@ -44,6 +44,7 @@ mod questions;
 mod remote_answers;
 mod remote_history;
 mod repository;
+mod rungs;
 mod session;
 mod session_calls;
 mod side_by_side;

@@ -24,6 +24,10 @@ fn without_an_agent_something_needs_mending() {
     sandbox.configure("ralph.agent", "no-such-agent -x");
     let output = sandbox.ralph(&["doctor"]).exits(1);
     assert!(output.stdout.contains("cannot find the agent 'no-such-agent'"));
+    sandbox.configure("ralph.fallbackAgent", "no-other-agent");
+    let output = sandbox.ralph(&["doctor"]).exits(1).stdout;
+    let problem = "cannot find the agent 'no-other-agent'\nhint: install it, or name another: git config ralph.fallbackAgent <name>";
+    assert!(output.contains(problem), "{output}");
 }
 
 #[test]

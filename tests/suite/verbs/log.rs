@@ -143,11 +143,12 @@ fn a_checkpoint_says_what_it_came_from() {
     let trailers = sandbox.git(&["log", "-1", "--format=%b%(trailers:key=Ralph-Attempt,valueonly)"]);
     let lines: Vec<&str> = trailers.lines().collect();
     assert_eq!(
-        lines[..4],
+        lines[..5],
         [
             "Ralph-Attempt: 1@1",
             "Ralph-Agent: agent-0",
             "Ralph-Duration: 0s",
+            "Ralph-Rests-On: promise, gates",
             "Ralph-Gate: true (passed, 0s)"
         ]
     );

@@ -173,7 +173,7 @@ fn what_agents_learn_reaches_later_prompts_by_file_and_by_message() {
     );
     sandbox.step("next", &agent).exits(3);
     let file = sandbox.top.join(".git/ralph/add-login/learnings.md");
-    let learned = "from the file\nfrom the message\n";
+    let learned = "from the file\n[1@1] from the message\n";
     assert_eq!(std::fs::read_to_string(&file).unwrap(), learned);
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
     assert!(prompt.contains(learned), "{prompt}");

@@ -375,3 +375,33 @@ fn an_agent_that_changes_files_or_says_other_words_gets_every_retry() {
         sandbox.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(4);
     }
 }
+
+#[test]
+fn limits_can_be_typed() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo x >>work");
+    let run = |option: &str| sandbox.ralph(&["run", CHANGE, "--keep", option, "--", &agent]);
+    run("--max-attempts=1")
+        .exits(6)
+        .says("1 attempt (ralph.maxAttempts)");
+    run("--max-cost=0").exits(6).says("ralph.maxCost");
+    run("--max-cost=-1").exits(2).says("an amount in US dollars");
+    // The loop is older than a setting of so few seconds allows, or soon will be.
+    sandbox.configure("ralph.maxDuration", "1s");
+    run("--max-duration=none").exits(0);
+}
+
+#[test]
+fn that_a_cost_will_not_be_known_is_told_before_the_first_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(
+        "ralph.agent.codex.command",
+        "cat >/dev/null; printf 'be%s\\n' gan >&2; exit 127",
+    );
+    sandbox.configure("ralph.agent.codex.format", "codex");
+    let run = ["run", CHANGE, "--agent=codex", "--max-cost=1"];
+    let told = sandbox.ralph(&run).exits(1).stderr;
+    let (before, after) = told.split_once("began").unwrap();
+    assert!(before.contains("ralph.maxCost cannot limit it"), "{told}");
+    assert!(!after.contains("ralph.maxCost"), "{told}");
+}
