@@ -3,7 +3,9 @@
 use std::fs;
 
 use crate::support::remote::Remote;
-use crate::support::{CHANGE, Sandbox, wait_for};
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 #[test]
 fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
@@ -174,4 +176,20 @@ fn one_look_lists_a_hundred_loops() {
             .count()
     };
     assert_eq!(["ls-remote", "fetch", "log"].map(calls), [1, 1, 1]);
+}
+
+#[test]
+fn the_list_is_printed_again_when_it_has_changed() {
+    let sandbox = Sandbox::new();
+    let watching = sandbox.direct(&["queue", "--watch=1s"]).on_terminal(80).start();
+    wait_until("the list", || watching.seen().contains("0/3  new"));
+    sandbox.start();
+    wait_until("the loop", || watching.seen().contains("0/3  ready"));
+    watching.signal(Signal::SIGINT);
+    let seen = watching.end().exits(130).stdout;
+    assert_eq!(seen.matches("1 change: ").count(), 2, "{seen}");
+    sandbox
+        .ralph(&["queue", "--watch=0"])
+        .exits(2)
+        .says("it must be a time, such as 10s");
 }
