@@ -122,7 +122,11 @@ pub(crate) fn put_back_cut_off(
     put_back_judged(site, source)
 }
 
-fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
+/// Restores the list from the time when a result was declared that this process has refused.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     put_back_copy(site, source, JUDGED)
 }
 

@@ -3,7 +3,7 @@
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::verdict::Judgement;
-use super::{gates, limits, lost_work, message};
+use super::{gates, left_to_person, limits, lost_work, message};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
@@ -101,6 +101,7 @@ pub(crate) async fn conclude(
     open.position().await?;
     revert_own_refs(open).await?;
     let mut accepted = None;
+    let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     if outcome.judgement.verdict == Verdict::Complete {
         match accept(open, story, before, &outcome, settings, &begun).await {
             Ok(base) => accepted = Some(base),
@@ -128,6 +129,10 @@ pub(crate) async fn conclude(
         outcome.judgement = Judgement::new(Verdict::Failed, why);
         accepted = None;
         left = revert::read_what_is_left(open).await;
+    }
+    if accepted.is_none() && is_persons_word {
+        let signal = left_to_person::leave(open, story, &begun, outcome).await?;
+        return Ok(Concluded::End(StepEnd::Interrupted(signal)));
     }
     let size = match &left {
         Ok(left) => open.size_of(left).await,

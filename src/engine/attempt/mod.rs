@@ -2,7 +2,7 @@
 //!
 //! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
-//! - `lost_work` finds out that an attempt discarded what was uncommitted.
+//! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
 
 mod accept;
@@ -10,6 +10,7 @@ pub(crate) mod agent_run;
 mod backoff;
 pub(crate) mod gates;
 pub(crate) mod learnings;
+mod left_to_person;
 pub(crate) mod limits;
 mod lost_work;
 mod message;

@@ -46,8 +46,19 @@ pub enum AttemptRefusal {
         list(" (recorded: ", gates, ")")
     )]
     UnprovenGates { change: String, gates: Vec<String> },
+    /// What a person called complete is not; the work tree stays.
+    #[error("story {story} is not complete: {}", first_line(reason))]
+    NotComplete {
+        change: String,
+        story: String,
+        reason: String,
+    },
     #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }
 
 impl AttemptRefusal {
@@ -108,6 +119,10 @@ impl Advise for AttemptRefusal {
                 ))
                 .exit(Exit::Person)
             }
+            Self::NotComplete { change, .. } => hint(format!(
+                "your work stays as it is: mend it, then git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'",
+                change = typed(change)
+            )),
             Self::NothingChanged { change, .. } => hint(format!(
                 "check that the agent may write files (git ralph log {change}), then run the same command again",
                 change = typed(change)

@@ -6,10 +6,11 @@ use crate::engine::travel::PublicText;
 use crate::engine::{Loop, users_head};
 use crate::error::Error;
 use crate::git::worktree::Reading;
-use crate::names::{Oid, ref_component};
+use crate::names::{Oid, ref_component, typed};
 use crate::protect::{RefChange, UserRefs, user_refs};
 use crate::refs::KeptRef;
 use crate::state::{Intent, RevertPlan, Verdict};
+use crate::stories::Story;
 
 /// The attempt that is being undone.
 pub(crate) struct Undoing {
@@ -60,11 +61,51 @@ pub(crate) async fn undo(
         kept,
         put_back,
     };
+    let edited = match plan.verdict {
+        Some(_) => list_was_edited(open, &now).await?,
+        None => false,
+    };
+    let shown = format!("{}@{}", plan.story, plan.attempt);
     let known = Known {
         reading: Some(now),
         ..Known::fresh()
     };
-    transition::take(open, Intent::Revert(plan), known).await
+    transition::take(open, Intent::Revert(plan), known).await?;
+    if edited {
+        let change = typed(open.change());
+        open.tell(format!(
+            "{} was edited during the attempt, and is back as it was; the edit is kept: git ralph diff {change} {}",
+            open.state.source.path,
+            typed(&shown)
+        ));
+    }
+    Ok(())
+}
+
+/// Returns whether something but marks has changed in the list of stories: a person may have written to it meanwhile, and
+/// its file goes back with the attempt. Two git processes if the list has changed.
+async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> {
+    let source = &open.state.source;
+    let has_changed = now.changes.iter().flatten();
+    let has_changed = has_changed
+        .map(|(_, path)| path)
+        .any(|path| path == source.path.as_bytes());
+    if !has_changed || source.is_by_command() {
+        return Ok(false);
+    }
+    let git = &open.context.repo.git;
+    let listed = |bytes: Option<Vec<u8>>| {
+        let listing = source.list_in(&bytes?).ok()?;
+        let texts = |story: Story| {
+            let tasks = story.tasks.into_iter().map(|task| task.text).collect::<Vec<_>>();
+            (story.title, tasks)
+        };
+        Some(listing.stories.into_iter().map(texts).collect::<Vec<_>>())
+    };
+    let was = listed(git.file_of(&open.state.checkpoint, &source.path).await?);
+    let is = listed(git.file_of(&now.tree, &source.path).await?);
+    // A list that cannot be read is the attempt's doing.
+    Ok(is.is_some() && was != is)
 }
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.

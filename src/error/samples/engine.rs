@@ -200,6 +200,12 @@ pub(super) fn step() -> Vec<StepRefusal> {
 
 pub(super) fn attempt() -> Vec<AttemptRefusal> {
     vec![
+        AttemptRefusal::NotComplete {
+            change: change(),
+            story: "2".to_owned(),
+            reason: "the gate `make` failed (exit code 2)\n\nIts output:\n\nx".to_owned(),
+        }
+        .into(),
         AttemptRefusal::NothingChanged {
             change: change(),
             stories: 3,

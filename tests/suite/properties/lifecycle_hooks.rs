@@ -191,8 +191,12 @@ fn the_hook_before_a_checkpoint_can_refuse_it_like_a_gate() {
     let log = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");
     assert!(fs::read_to_string(log).unwrap().contains("no x here"));
     sandbox.write("x", "by hand\n");
-    sandbox.ralph(&["complete"]).exits(3);
-    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox
+        .ralph(&["complete"])
+        .exits(1)
+        .says("story 1 is not complete: the hook ralph-pre-checkpoint said no");
+    assert_eq!(sandbox.read("x"), "by hand\n");
+    sandbox.ralph(&["revert"]).exits(0);
     sandbox.step("retry", &sandbox.completing("echo y >y")).exits(0);
 }
 

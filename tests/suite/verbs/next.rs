@@ -382,3 +382,20 @@ fn an_amended_checkpoint_is_left_with_the_edit_in_the_work_tree() {
         .exits(0);
     assert_eq!(sandbox.git(&["show", "HEAD:one"]), "one\nand mine");
 }
+
+#[test]
+fn a_list_that_is_edited_during_an_attempt_is_told_when_it_goes_back() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let list = sandbox.read(TASKS);
+    let edit = format!("sed -i 's/- \\[ \\] 1.1/- [x] 1.1/' {TASKS}");
+    let ticked = sandbox.step("next", &sandbox.failing(&edit)).exits(3);
+    assert!(!ticked.stderr.contains("was edited"), "{}", ticked.stderr);
+    let edit = format!("echo '- [ ] 3.9 One more' >>{TASKS}");
+    sandbox
+        .step("retry", &sandbox.failing(&edit))
+        .exits(3)
+        .says(&format!("{TASKS} was edited during the attempt"))
+        .says("the edit is kept: git ralph diff add-login 1@2");
+    assert_eq!(sandbox.read(TASKS), list);
+}

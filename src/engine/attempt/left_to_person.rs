@@ -1,0 +1,41 @@
+//! Ends a `git ralph complete` that was refused, by a gate for instance: the work tree is a person's, so it stays, and
+//! nothing is counted.
+
+use super::agent_run::{Begun, Outcome};
+use super::refusal::AttemptRefusal;
+use crate::engine::{Loop, lifecycle_hooks};
+use crate::error::Error;
+use crate::events::What;
+use crate::protect::story_backup;
+use crate::state::Verdict;
+use crate::stories::Story;
+
+/// Records the refusal, takes back the marks that were made since the person spoke, and ends the attempt. Returns the
+/// signal that ended the gates.
+///
+/// # Errors
+/// Always the refusal, except after a signal; or if something cannot be written.
+pub(super) async fn leave(
+    open: &mut Loop<'_>,
+    story: &Story,
+    begun: &Begun,
+    outcome: Outcome,
+) -> Result<i32, Error> {
+    open.emit(What::AttemptEnded(begun.ended(story, &outcome)));
+    let (site, state, _) = open.parts();
+    story_backup::put_back_judged(site, &state.source)?;
+    open.state.follow_cut_off_answer();
+    open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
+    open.state.running = None;
+    open.save()?;
+    lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
+    match outcome.judgement.signal {
+        Some(signal) => Ok(signal),
+        None => Err(AttemptRefusal::NotComplete {
+            change: open.change().to_string(),
+            story: story.id.clone(),
+            reason: outcome.judgement.reason.unwrap_or_default(),
+        }
+        .into()),
+    }
+}
