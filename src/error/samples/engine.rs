@@ -204,8 +204,7 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             change: change(),
             story: "2".to_owned(),
             reason: "the gate `make` failed (exit code 2)\n\nIts output:\n\nx".to_owned(),
-        }
-        .into(),
+        },
         AttemptRefusal::NothingChanged {
             change: change(),
             stories: 3,
