@@ -5,18 +5,18 @@ use std::mem;
 use std::os::fd::AsFd;
 use std::panic;
 use std::sync::Once;
-use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{getpgrp, getsid};
+use nix::unistd::{Pid, getpgrp, getsid};
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::{DefaultTerminal, Frame, Terminal, backend::CrosstermBackend};
+use tokio::signal::unix::{self, SignalKind};
 
 use crate::signal;
 use crate::ui::hold;
@@ -32,9 +32,6 @@ pub fn is_there() -> bool {
     let has_room = size.is_ok_and(|(columns, rows)| columns >= LEAST.0 && rows >= LEAST.1);
     !dumb && io::stdin().is_terminal() && io::stdout().is_terminal() && has_room
 }
-
-/// The longest time that a process of several threads may take to stop.
-const TO_STOP: Duration = Duration::from_millis(250);
 
 /// The longest time between the bytes of one key.
 const WITHIN_SEQUENCE: Duration = Duration::from_millis(50);
@@ -196,14 +193,24 @@ impl Screen {
         }
         self.lend(|| {
             println_out("fg brings the view back");
-            let stopped = killpg(group, Signal::SIGSTOP);
-            // Another thread may take the signal first: this one must not go on before that.
-            thread::sleep(TO_STOP);
-            stopped
-        })?
-        .map_err(io::Error::from)?;
+            stop_until_continued(group)
+        })??;
         Ok(true)
     }
+}
+
+/// Stops a group, with this process, and returns when it was told to go on. Another thread may take the signal first: until
+/// then this one must not go on, however long that is.
+fn stop_until_continued(group: Pid) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    runtime.block_on(async {
+        let mut continued = unix::signal(SignalKind::from_raw(Signal::SIGCONT as i32))?;
+        killpg(group, Signal::SIGSTOP)?;
+        continued.recv().await;
+        Ok(())
+    })
 }
 
 impl Drop for Screen {

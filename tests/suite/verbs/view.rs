@@ -80,9 +80,13 @@ impl<'s> Tmux<'s> {
         fs::read_to_string(&answer).unwrap()
     }
 
-    /// Fails if the terminal is not as a shell needs it.
+    /// Fails if the terminal is not as a shell needs it, once the view has given it back: until then it reads whatever is
+    /// typed.
     #[track_caller]
     fn is_right(&self) {
+        wait_until("the screen is given back", || {
+            self.run(&["display-message", "-p", "#{alternate_on}"]) == "0\n"
+        });
         let modes = self.asks("stty -a");
         for mode in ["icanon", "echo", "isig"] {
             assert!(
