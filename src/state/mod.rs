@@ -256,9 +256,12 @@ pub struct Running {
     /// The gate that runs before any attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<RunningGate>,
+    /// The gate that judges the attempt now, or did last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<RunningGate>,
 }
 
-/// A gate that runs before any attempt.
+/// A gate that runs now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningGate {
     /// The gate: a shell command.
@@ -277,7 +280,7 @@ impl RunningGate {
         }
     }
 
-    /// Returns the words for it.
+    /// Returns the words for one that runs before any attempt.
     #[must_use]
     pub fn heading(&self) -> String {
         format!("gate before any work: {}", self.command)
@@ -301,6 +304,7 @@ impl Running {
             pid: None,
             started: None,
             gate: None,
+            judging: None,
         }
     }
 }

@@ -90,6 +90,18 @@ impl Store {
         self.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
     }
 
+    /// Returns the path of the file with an attempt's prompt.
+    #[must_use]
+    pub fn attempt_prompt(&self, story: &str, attempt: u32) -> PathBuf {
+        self.file(&format!("attempts/{}.{attempt}.prompt.md", ref_component(story)))
+    }
+
+    /// Returns the path of the log with the output of the gates that run before any attempt.
+    #[must_use]
+    pub fn gates_log(&self) -> PathBuf {
+        self.file("gates-at-start.log")
+    }
+
     /// Creates the loop's directories, accessible only to the user.
     ///
     /// # Errors

@@ -34,7 +34,10 @@ pub(super) async fn run_agent(
     begun: &Begun,
 ) -> Result<Outcome, Error> {
     let prompt_file = open.file("prompt.md");
-    open.store.door().write_private(&prompt_file, text)?;
+    let door = open.store.door();
+    door.write_private(&prompt_file, text)?;
+    // For those who look: the one above is the next attempt's soon.
+    door.write_private(&open.store.attempt_prompt(&story.id, begun.number), text)?;
     let (argv, from_file) = agent.command.argv(&prompt_file);
     let guard = guard_rail::set_up(open, settings.guard).await;
     let mut job = job(open, story, begun, guard);

@@ -15,9 +15,10 @@ use crate::engine::watch::{self, Who, changed_since};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::What;
+use crate::fs::Durability;
 use crate::names::{OUTPUT, Oid};
 use crate::settings::{Settings, to_std};
-use crate::state::Verdict;
+use crate::state::{RunningGate, Verdict};
 use crate::stories::Story;
 
 /// Refuses to go on without gates if the loop was begun with some that are not run any more.
@@ -131,6 +132,11 @@ pub(crate) async fn run_gate(
 ) -> Result<Passed, Error> {
     if about.is_some() {
         open.context.observer.doing(&format!("gate: {gate}"));
+        if let Some(running) = &mut open.state.running {
+            running.judging = Some(RunningGate::begins(gate));
+        }
+        // For those who look: nothing relies on it.
+        open.save_for(Durability::Atomic)?;
     }
     let since = Instant::now();
     let job = Job {

@@ -332,6 +332,7 @@ pub(crate) fn begin_at(
         pid: None,
         started: None,
         gate: None,
+        judging: None,
     });
     // What a person says is only recorded together with its effect; a crash before that must be noticed all the same.
     open.save_for(match step {
