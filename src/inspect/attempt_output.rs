@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use crate::agent::decode::{Decoder, Format};
+use crate::agent::decode::{Decoder, Format, Usage};
 use crate::fs::{FileError, Links, file_error, open_regular};
 
 /// Number of bytes of the log that are read in one step.
@@ -118,6 +118,15 @@ impl AttemptOutput {
             Reader::Raw => piece,
             Reader::Words(words) => words.take(&piece),
         }))
+    }
+
+    /// Returns the model, and what has been used so far, as far as the output that was read says it.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        match &self.reader {
+            Reader::Raw => Usage::default(),
+            Reader::Words(words) => words.decoder.usage(),
+        }
     }
 
     /// Returns the rest of a last line without its end.

@@ -1,6 +1,7 @@
 //! Examines loops and the machine, and changes nothing.
 
 pub mod attempt_output;
+pub mod changed_files;
 pub mod doctor;
 pub mod follow;
 pub mod next_steps;
@@ -8,4 +9,5 @@ mod pace;
 pub mod status;
 pub mod status_line;
 pub mod stories;
+pub mod story_text;
 pub mod summary;

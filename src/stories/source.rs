@@ -95,12 +95,17 @@ impl Source {
                 let records = command::list(top, commands).await?;
                 Ok(advised(records.stories(), records.warnings))
             }
-            None if self.is_by_command() => Err(SourceError::NoCommand),
-            None => {
-                let path = self.file(top).unwrap_or_default();
-                self.list_in(&file::read(&top.join(&*path), &path)?)
-            }
+            None => self.list_in_file(top),
         }
+    }
+
+    /// Reads the stories from their file, and runs nothing.
+    ///
+    /// # Errors
+    /// As [`Source::list`], and if commands list the stories.
+    pub fn list_in_file(&self, top: &Path) -> Result<Listing, SourceError> {
+        let path = self.file(top).ok_or(SourceError::NoCommand)?;
+        self.list_in(&file::read(&top.join(&*path), &path)?)
     }
 
     /// Returns the stories that the file would list if it held these bytes.

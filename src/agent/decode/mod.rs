@@ -34,7 +34,7 @@ mod wait;
 
 pub use fault::{Fault, FaultKind};
 pub use format::{Format, UnknownFormat};
-pub use report::Report;
+pub use report::{Report, Usage};
 
 use super::promise::Heard;
 use detect::{Detection, Found};
@@ -183,6 +183,17 @@ impl Decoder {
     /// as it is.
     pub fn take_activity(&mut self) -> Vec<String> {
         self.report.take_activity()
+    }
+
+    /// Returns the model, and what has been used so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage {
+            model: self.report.model.clone(),
+            input_tokens: self.report.input_tokens,
+            output_tokens: self.report.output_tokens,
+            cost_usd: self.report.cost_usd,
+        }
     }
 
     /// Ends the stream and returns the report.

@@ -4,6 +4,19 @@ use super::fault::Fault;
 use super::format::Format;
 use crate::agent::promise::Heard;
 
+/// The model of a run and what the run has used, as far as its output shows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    /// The agent's name for the model that it uses.
+    pub model: Option<String>,
+    /// All input tokens, by the agent's own count.
+    pub input_tokens: Option<u64>,
+    /// The output tokens, by the agent's own count.
+    pub output_tokens: Option<u64>,
+    /// The cost in US dollars, by the agent's own count.
+    pub cost_usd: Option<f64>,
+}
+
 /// The outcome of an agent's run, as far as its output shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {

@@ -1,0 +1,159 @@
+//! The files that an attempt has changed so far, for somebody who looks at it: read without a lock, in a short time or not
+//! at all.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::async_cmd::Bounds;
+use crate::events::log::range_of;
+use crate::git::{Git, GitError};
+use crate::settings::Strategy;
+use crate::state::{State, Store};
+
+/// The longest time that git may take.
+const LIMIT: Duration = Duration::from_secs(2);
+/// What git may print and take meanwhile.
+const BOUNDS: Bounds = Bounds {
+    output: 4 << 20,
+    memory: 512 << 20,
+};
+
+/// An attempt, and whether it is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Of {
+    /// The story's id.
+    pub story: String,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// True if its work is in the work tree now; false if it is what the attempt left.
+    pub runs: bool,
+}
+
+/// The files by their paths, each with git's letter for its change.
+pub type Changed = BTreeMap<String, char>;
+
+/// The reason why they are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// Git took too long, or printed too much: another try would do the same.
+    TooLong,
+    /// Git cannot tell them now.
+    NotNow(String),
+}
+
+/// Reads the files that an attempt of a loop has changed, in a thread that may wait for it. Takes no lock, and writes
+/// nothing: what the attempt does with git meanwhile is not disturbed.
+///
+/// # Errors
+/// If git takes longer than two seconds, or cannot tell.
+pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
+    let since = Instant::now();
+    let not_now = |error: String| {
+        if since.elapsed() < LIMIT {
+            Unknown::NotNow(error)
+        } else {
+            Unknown::TooLong
+        }
+    };
+    let state = store.load().map_err(|error| not_now(error.to_string()))?;
+    let state = state.ok_or_else(|| not_now("the files of the loop are gone".to_owned()))?;
+    let range = range_of(&store.file("events.jsonl"), &of.story, Some(of.attempt));
+    let range = match range {
+        _ if of.runs => None,
+        Ok(None) => return Err(not_now("nothing is kept of this attempt".to_owned())),
+        Ok(range) => range,
+        Err(error) => return Err(not_now(error.to_string())),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| not_now(error.to_string()))?;
+    let found = runtime.block_on(read(store, &state, range));
+    found.map_err(|error| not_now(error.to_string()))
+}
+
+/// Reads the differences of two states, or of the work tree from the checkpoint.
+async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> Result<Changed, GitError> {
+    let git = Git::at_top(state.worktree.as_path())
+        .with_limit(LIMIT)
+        .with_index(state.strategy.loop_index(&store.dir()));
+    if let Some((from, to)) = range {
+        return Ok(names_and_letters(&between(&git, &from, &to).await?));
+    }
+    let mut changed = Changed::new();
+    let is_branch = state.strategy == Strategy::Branch;
+    if is_branch {
+        // Commits of the agent's own.
+        changed = names_and_letters(&between(&git, state.checkpoint.as_str(), "HEAD").await?);
+    }
+    let args = [
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+        "--ignore-submodules=dirty",
+    ];
+    let status = git.cmd("status", args).within(BOUNDS).fields().await?;
+    changed.extend(of_status(&status, is_branch));
+    Ok(changed)
+}
+
+async fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Vec<u8>>, GitError> {
+    let args = ["-r", "-z", "--name-status", "--no-renames", from, to, "--"];
+    git.cmd("diff-tree", args).within(BOUNDS).fields().await
+}
+
+/// Reads what `git diff-tree --name-status -z` prints.
+fn names_and_letters(fields: &[Vec<u8>]) -> Changed {
+    let pairs = fields.chunks_exact(2);
+    let named = pairs.filter_map(|pair| {
+        let [letter, path] = pair else { return None };
+        Some((in_text(path), char::from(*letter.first()?)))
+    });
+    named.collect()
+}
+
+/// Reads what `git status --porcelain=v1 -z` prints. If HEAD is not the checkpoint, only the second letter counts: the index
+/// is the checkpoint's.
+fn of_status(fields: &[Vec<u8>], is_head_the_checkpoint: bool) -> Changed {
+    let named = fields.iter().filter_map(|field| {
+        let ([staged, unstaged, b' '], path) = field.split_first_chunk()? else {
+            return None;
+        };
+        let letter = match (*staged, *unstaged) {
+            (b'?', _) => b'A',
+            (staged, b' ') if is_head_the_checkpoint => staged,
+            (_, b' ') => return None,
+            (b'A', b'M') if is_head_the_checkpoint => b'A',
+            (_, unstaged) => unstaged,
+        };
+        Some((in_text(path), char::from(letter)))
+    });
+    named.collect()
+}
+
+fn in_text(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(all: &[&str]) -> Vec<Vec<u8>> {
+        all.iter().map(|field| field.as_bytes().to_vec()).collect()
+    }
+
+    fn words(changed: &Changed) -> Vec<String> {
+        let words = changed.iter().map(|(path, letter)| format!("{letter} {path}"));
+        words.collect()
+    }
+
+    #[test]
+    fn what_git_prints_is_read() {
+        let status = fields(&["?? new", " M edited", "M  staged", "AM made", "D  gone", "x"]);
+        let all = ["M edited", "D gone", "A made", "A new", "M staged"];
+        assert_eq!(words(&of_status(&status, true)), all);
+        assert_eq!(words(&of_status(&status, false)), ["M edited", "M made", "A new"]);
+        let trees = names_and_letters(&fields(&["A", "new", "M", "a b", "D"]));
+        assert_eq!(words(&trees), ["M a b", "A new"]);
+    }
+}
