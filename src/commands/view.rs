@@ -57,6 +57,7 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
         is_owner,
         pager: pager::name(&context.repo.top).await,
         coloured: has_colours(),
+        is_replay: false,
     }
 }
 

@@ -142,7 +142,7 @@ fn some_time(seconds: f64) -> Option<String> {
 
 /// Formats a number of tokens: `950`, `12.3k`, `4.5M`.
 #[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
-fn tokens(number: u64) -> String {
+pub(in crate::ui) fn tokens(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),
         1000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),

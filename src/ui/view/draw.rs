@@ -1,49 +1,27 @@
 //! Draws the view. Pure: a scene and a size become a screen. Whatever it says is said in words and signs too, never by
 //! colour alone.
 
+mod list;
+mod title;
+
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use textwrap::core::display_width;
 
-use super::keys::TABLE;
+use super::chosen::Chosen;
+use super::keys::{Action, TABLE};
+use super::layout::{Layout, is_list, is_wide, layout};
 use super::lines::Lines;
-use super::model::{Attempt, Mark, Model, Story};
+use super::model::{Model, Used};
+use super::window::{Window, places};
+use crate::inspect::changed_files::{Changed, Unknown};
 use crate::names::dollars;
-use crate::state::{Phase, Verdict};
+use crate::state::Phase;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
 use crate::ui::width::cut;
-
-/// The least columns and rows of a screen with the list and the output beside each other.
-const WIDE: (u16, u16) = (90, 16);
-/// The least columns and rows of a screen that shows more than one line.
-const LEAST: (u16, u16) = (20, 4);
-
-/// The parts that a person has chosen to see.
-#[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "a person switches each by a key of its own"
-)]
-pub(super) struct Chosen {
-    /// The story; that of the latest attempt if it is none.
-    pub story: Option<usize>,
-    /// The attempt's place in its story; the latest if it is none.
-    pub attempt: Option<usize>,
-    /// The number of lines at the end of the output that are below the screen.
-    pub below: usize,
-    /// The number of all lines when the output was last at its end.
-    pub seen: usize,
-    pub raw: bool,
-    pub help: bool,
-    pub list: bool,
-    pub asks_to_stop: bool,
-    /// An answer to the last key.
-    pub answer: String,
-    pub coloured: bool,
-}
 
 /// All that is on the screen.
 pub(super) struct Scene<'a> {
@@ -51,73 +29,111 @@ pub(super) struct Scene<'a> {
     /// The number of this loop and of all of them.
     pub which: (usize, usize),
     pub chosen: &'a Chosen,
-    pub output: &'a Lines,
+    /// The output of the attempt, or the page in its place.
+    pub text: &'a Lines,
+    /// What the attempt has used so far, by its output.
+    pub used: &'a Used,
+    /// The files that it has changed, once they were counted.
+    pub files: Option<&'a Result<Changed, Unknown>>,
     pub now: Timestamp,
 }
 
-/// Returns whether the list and the output are both shown.
-pub(super) fn is_wide(area: Rect) -> bool {
-    area.width >= WIDE.0 && area.height >= WIDE.1
-}
-
 impl Scene<'_> {
-    /// Returns the story that is shown.
-    pub fn story(&self) -> Option<&Story> {
-        let at = self.chosen.story.unwrap_or_else(|| self.model.current());
-        self.model.stories.get(at)
-    }
-
-    /// Returns the attempt that is shown.
-    pub fn attempt(&self) -> Option<&Attempt> {
-        let attempts = &self.story()?.attempts;
-        match self.chosen.attempt {
-            Some(at) => attempts.get(at),
-            None => attempts.last(),
-        }
-    }
-
     /// Draws the whole screen.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        let line = |buffer: &mut Buffer, y: u16, text: &str, style: Style| {
-            put(buffer, area, (area.x, y, area.width), text, style);
+        let line = |buffer: &mut Buffer, place: Rect, text: &str, style: Style| {
+            put(buffer, area, (place.x, place.y, place.width), text, style);
         };
-        if area.width < LEAST.0 || area.height < LEAST.1 {
-            line(buffer, area.y, &self.in_one_line(), Style::new());
+        let Some(parts) = layout(area, self.chosen) else {
+            line(buffer, area, &self.in_one_line(), Style::new());
             return;
+        };
+        line(
+            buffer,
+            parts.header,
+            &self.header(),
+            self.style(Modifier::BOLD, None),
+        );
+        if let Some(list) = parts.list {
+            self.list(list, buffer);
         }
-        line(buffer, area.y, &self.header(), self.style(Modifier::BOLD, None));
-        let has_reason = area.height >= 8;
-        let rows = area.height - 2 - u16::from(has_reason);
-        let body = Rect::new(area.x, area.y + 1, area.width, rows);
-        if self.chosen.help {
-            help(body, buffer);
-        } else if is_wide(area) {
-            let list = (area.width / 3).clamp(30, 44);
-            self.list(Rect { width: list, ..body }, buffer);
-            for y in body.top()..body.bottom() {
-                put(
-                    buffer,
-                    area,
-                    (area.x + list, y, 1),
-                    "|",
-                    self.style(Modifier::DIM, None),
-                );
+        let dim = self.style(Modifier::DIM, None);
+        if let Some(rule) = parts.rule {
+            for y in rule.top()..rule.bottom() {
+                put(buffer, area, (rule.x, y, 1), "|", dim);
             }
-            let left = list + 2;
-            let right = Rect::new(area.x + left, body.y, area.width - left, rows);
-            self.output(right, buffer);
-        } else if self.chosen.list {
-            self.list(body, buffer);
-        } else {
-            self.output(body, buffer);
         }
-        if has_reason {
-            line(buffer, area.bottom() - 2, &self.told(), Style::new());
+        self.whose(&parts, buffer);
+        if let Some(text) = parts.text {
+            self.text(text, buffer);
         }
-        self.footer(Rect::new(area.x, area.bottom() - 1, area.width, 1), buffer);
+        if let Some(told) = parts.told {
+            line(buffer, told, &self.told(), Style::new());
+        }
+        self.footer(&parts, area, buffer);
+    }
+
+    /// Draws the lines that say whose text it is.
+    fn whose(&self, parts: &Layout, buffer: &mut Buffer) {
+        let Some(place) = parts.title else { return };
+        let width = usize::from(place.width);
+        let (mut first, mut second) = self.title();
+        if place.height < 2 {
+            first = format!("{first}  {second}");
+            second.clear();
+        } else if display_width(&first) > width {
+            // A long gate goes on below.
+            let rows = super::window::broken(&first, width);
+            second = format!("{}  {second}", rows.get(1).map_or("", String::as_str));
+            first = rows.into_iter().next().unwrap_or_default();
+        }
+        let style = self.style(Modifier::UNDERLINED, None);
+        put(
+            buffer,
+            place,
+            (place.x, place.y, place.width),
+            &cut(first.trim_end(), width),
+            style,
+        );
+        let dim = self.style(Modifier::DIM, None);
+        put(
+            buffer,
+            place,
+            (place.x, place.y + 1, place.width),
+            &cut(second.trim_end(), width),
+            dim,
+        );
+    }
+
+    /// Draws the output, or the page in its place, with the words that are searched for.
+    fn text(&self, area: Rect, buffer: &mut Buffer) {
+        let window = Window {
+            lines: self.text,
+            columns: usize::from(area.width),
+            rows: usize::from(area.height),
+        };
+        let mut rows = window.shown(self.chosen.below());
+        if rows.is_empty() && self.chosen.page.is_none() {
+            rows.push(match self.chosen.attempt(self.model) {
+                _ if self.chosen.shows_first_gate(self.model) => "nothing is printed yet".to_owned(),
+                None => "nobody has worked on this story yet".to_owned(),
+                Some(attempt) if attempt.ended.is_none() => "nothing is printed yet".to_owned(),
+                Some(_) => "nothing was printed".to_owned(),
+            });
+        }
+        let found = self.style(Modifier::REVERSED, None);
+        for (y, row) in (area.top()..area.bottom()).zip(rows) {
+            put(buffer, area, (area.x, y, area.width), &row, Style::new());
+            for place in places(&row, &self.chosen.words) {
+                let before = display_width(row.get(..place.start).unwrap_or_default());
+                let x = area.x.saturating_add(u16::try_from(before).unwrap_or(u16::MAX));
+                let words = row.get(place).unwrap_or_default();
+                put(buffer, area, (x, y, area.width), words, found);
+            }
+        }
     }
 
     fn style(&self, modifier: Modifier, colour: Option<Color>) -> Style {
@@ -126,10 +142,6 @@ impl Scene<'_> {
             Some(colour) => style.fg(colour),
             None => style,
         }
-    }
-
-    fn since(&self, then: Timestamp) -> String {
-        time(self.now.duration_since(then).as_secs_f64().max(0.0))
     }
 
     /// Returns the loop in a few words, for a screen with no room for more.
@@ -192,7 +204,7 @@ impl Scene<'_> {
                 time(until.duration_since(self.now).as_secs_f64())
             );
         }
-        if let Some(gate) = model.gate.as_ref().filter(|_| model.is_driven) {
+        if let Some(gate) = model.gate_at_work() {
             return format!("gate, {}", self.since(gate.since));
         }
         match (model.is_gone, model.is_driven, model.phase) {
@@ -215,8 +227,15 @@ impl Scene<'_> {
             let line = format!("git-ralph ({}) asks: {}", asked.process(), asked.question);
             return plain(&line).into_owned();
         }
-        if let Some(gate) = model.gate.as_ref().filter(|_| model.is_driven) {
-            return plain(&gate.heading()).into_owned();
+        let attempt = self.chosen.attempt(model);
+        if let Some((attempt, reason)) = attempt.and_then(|attempt| Some((attempt, attempt.reason.as_ref()?)))
+            && self.chosen.story.is_some()
+        {
+            return format!("attempt {}: {reason}", attempt.number);
+        }
+        if let Some(gate) = model.gate_at_work() {
+            let before = if gate.is_first { " before any work" } else { "" };
+            return format!("gate{before}: {}", gate.command);
         }
         match &model.reason {
             Some(reason) if model.running().is_some() => format!("the attempt before: {reason}"),
@@ -224,165 +243,87 @@ impl Scene<'_> {
         }
     }
 
-    fn list(&self, area: Rect, buffer: &mut Buffer) {
-        let at = self.chosen.story.unwrap_or_else(|| self.model.current());
-        let mut rows: Vec<(String, String, Style)> = Vec::new();
-        let mut selected = 0;
-        for (index, story) in self.model.stories.iter().enumerate() {
-            let is_chosen = index == at;
-            if is_chosen {
-                selected = rows.len();
-            }
-            let sign = if is_chosen { '>' } else { ' ' };
-            let id = plain(&story.id);
-            let name = match story.title.as_str() {
-                "" => id.into_owned(),
-                title if title.starts_with(&*id) => title.to_owned(),
-                title => format!("{id}  {title}"),
-            };
-            let style = match story.mark {
-                Mark::Running => self.style(Modifier::BOLD, None),
-                Mark::Failed => self.style(Modifier::empty(), Some(Color::Red)),
-                Mark::Complete => self.style(Modifier::empty(), Some(Color::Green)),
-                Mark::Skipped => self.style(Modifier::DIM, None),
-                Mark::Open => Style::new(),
-            };
-            let words = format!("{sign}{} {name}", story.mark.sign());
-            rows.push((words, self.duration(story), style));
-            if is_chosen || story.mark == Mark::Running {
-                let shown = self.attempt().map(|attempt| attempt.number).filter(|_| is_chosen);
-                for attempt in &story.attempts {
-                    let is_shown = shown == Some(attempt.number);
-                    if is_shown {
-                        selected = rows.len();
-                    }
-                    let sign = if is_shown && story.attempts.len() > 1 {
-                        '>'
-                    } else {
-                        ' '
-                    };
-                    let (words, took) = self.attempt_words(attempt);
-                    let words = format!("   {sign}@{} {words}", attempt.number);
-                    rows.push((words, took, self.style(Modifier::empty(), None)));
-                }
-            }
-        }
-        let height = usize::from(area.height);
-        let first = selected
-            .saturating_sub(height.saturating_sub(3))
-            .min(rows.len().saturating_sub(height));
-        for (y, (words, right, style)) in (area.top()..area.bottom()).zip(rows.iter().skip(first)) {
-            let width = usize::from(area.width).saturating_sub(right.len() + 2);
-            put(buffer, area, (area.x, y, area.width), &cut(words, width), *style);
-            let column = area
-                .right()
-                .saturating_sub(u16::try_from(right.len() + 1).unwrap_or(0));
-            put(buffer, area, (column, y, area.right() - column), right, *style);
-        }
-    }
-
-    /// Returns the time of all attempts at a story.
-    fn duration(&self, story: &Story) -> String {
-        let seconds = story.attempts.iter().map(|attempt| match attempt.ended {
-            Some((_, seconds)) => seconds,
-            None if self.model.is_driven => self.now.duration_since(attempt.since).as_secs_f64().max(0.0),
-            None => 0.0,
-        });
-        match story.attempts.as_slice() {
-            [] => String::new(),
-            _ => time(seconds.sum()),
-        }
-    }
-
-    fn attempt_words(&self, attempt: &Attempt) -> (String, String) {
-        match attempt.ended {
-            Some((verdict, seconds)) => (verdict.words().to_owned(), time(seconds)),
-            None if self.model.is_driven => {
-                let left = format!("running, {} left", attempt.left);
-                (left, self.since(attempt.since))
-            }
-            None => (Verdict::Interrupted.words().to_owned(), String::new()),
-        }
-    }
-
-    fn output(&self, area: Rect, buffer: &mut Buffer) {
-        let height = usize::from(area.height);
-        let mut rows: Vec<String> = Vec::with_capacity(height);
-        for line in self.output.newest_first().skip(self.chosen.below) {
-            if rows.len() >= height {
-                break;
-            }
-            rows.extend(broken(&line, usize::from(area.width)).into_iter().rev());
-        }
-        rows.truncate(height);
-        if rows.is_empty() {
-            rows.push(match self.attempt() {
-                None => "nobody has worked on this story yet".to_owned(),
-                Some(attempt) if attempt.ended.is_none() => "nothing is printed yet".to_owned(),
-                Some(_) => "nothing was printed".to_owned(),
-            });
-        }
-        for (y, row) in (area.top()..area.bottom()).zip(rows.iter().rev()) {
-            put(buffer, area, (area.x, y, area.width), row, Style::new());
-        }
-    }
-
-    fn footer(&self, area: Rect, buffer: &mut Buffer) {
+    fn footer(&self, parts: &Layout, area: Rect, buffer: &mut Buffer) {
         let chosen = self.chosen;
-        let place = (area.x, area.y, area.width);
+        let footer = parts.footer;
+        let place = (footer.x, footer.y, footer.width);
+        let (bold, dim) = (self.style(Modifier::BOLD, None), self.style(Modifier::DIM, None));
         if chosen.asks_to_stop {
             let question = "stop the run after this attempt? y: yes, any other key: no";
-            put(buffer, area, place, question, self.style(Modifier::BOLD, None));
+            put(buffer, area, place, question, bold);
             return;
         }
-        let right = if chosen.below == 0 {
-            if chosen.raw { "[raw]" } else { "[follow]" }.to_owned()
-        } else {
-            let new = self.output.count().saturating_sub(chosen.seen);
-            format!("[paused, {new} new lines]")
-        };
-        let keys = TABLE.iter().filter(|row| !row.short.is_empty());
-        let mut shown: Vec<String> = keys.map(|row| format!("{} {}", row.keys[0], row.short)).collect();
-        let room = usize::from(area.width).saturating_sub(right.len() + 2);
-        // The last ones say how to leave and where the rest is told.
-        while shown.len() > 1 && shown.join("  ").len() > room {
-            shown.remove(0);
+        if let Some(typed) = &chosen.typed {
+            let words = format!("/{}_  Enter: search  Esc: back", plain(typed));
+            put(buffer, area, place, &words, bold);
+            return;
         }
+        let right = self.place_in_text(parts);
+        let room = usize::from(footer.width).saturating_sub(right.len() + 2);
         let left = if chosen.answer.is_empty() {
-            shown.join("  ")
+            self.hints(area, room)
         } else {
-            chosen.answer.clone()
+            plain(&chosen.answer).into_owned()
         };
-        put(
-            buffer,
-            area,
-            place,
-            &cut(&left, room),
-            self.style(Modifier::DIM, None),
-        );
-        let column = area
+        put(buffer, area, place, &cut(&left, room), dim);
+        let column = footer
             .right()
             .saturating_sub(u16::try_from(right.len()).unwrap_or(0));
         put(
             buffer,
             area,
-            (column.max(area.x), area.y, area.width),
+            (column.max(footer.x), footer.y, footer.width),
             &right,
-            self.style(Modifier::DIM, None),
+            dim,
         );
     }
-}
 
-fn help(area: Rect, buffer: &mut Buffer) {
-    for (y, row) in (area.top()..area.bottom()).zip(TABLE) {
-        let words = format!(" {:<12} {}", row.keys.join(", "), row.words);
-        put(
-            buffer,
-            area,
-            (area.x, y, area.width),
-            &cut(&words, usize::from(area.width)),
-            Style::new(),
-        );
+    /// Returns the keys that there is room for.
+    fn hints(&self, area: Rect, room: usize) -> String {
+        let is_list = is_list(area, self.chosen);
+        let hint = |row: &super::keys::Row| {
+            let short = match row.action {
+                Action::Swap if is_wide(area) => return None,
+                Action::Swap if is_list => "output",
+                Action::Leave if self.chosen.page.is_some() => "back",
+                _ => row.short,
+            };
+            (!short.is_empty()).then(|| format!("{} {short}", row.keys[0]))
+        };
+        let mut shown: Vec<String> = TABLE.iter().filter_map(hint).collect();
+        // The last ones say how to leave and where the rest is told.
+        while shown.len() > 1 && shown.join("  ").len() > room {
+            shown.remove(0);
+        }
+        shown.join("  ")
+    }
+
+    /// Returns where in its text the screen is.
+    fn place_in_text(&self, parts: &Layout) -> String {
+        let chosen = self.chosen;
+        let Some(text) = parts.text else {
+            return String::new();
+        };
+        match chosen.page {
+            Some((_, below)) => {
+                let window = Window {
+                    lines: self.text,
+                    columns: usize::from(text.width),
+                    rows: usize::from(text.height),
+                };
+                let most = window.most();
+                match most {
+                    0 => "[all]".to_owned(),
+                    most => format!("[{}%]", (most - below.min(most)) * 100 / most),
+                }
+            }
+            None if chosen.below > 0 => {
+                let new = self.text.count().saturating_sub(chosen.seen);
+                format!("[paused, {new} new lines]")
+            }
+            None if chosen.raw => "[raw]".to_owned(),
+            None => "[follow]".to_owned(),
+        }
     }
 }
 
@@ -393,24 +334,6 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, at: (u16, u16, u16), words: &
         let width = width.min(area.right() - x);
         buffer.set_stringn(x, y, words, usize::from(width), style);
     }
-}
-
-/// Breaks a line into rows of so many columns.
-fn broken(line: &str, columns: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
-    let mut width = 0;
-    for character in line.chars() {
-        let wide = display_width(character.encode_utf8(&mut [0; 4]));
-        if width + wide > columns && width > 0 {
-            rows.push(String::new());
-            width = 0;
-        }
-        width += wide;
-        if let Some(row) = rows.last_mut() {
-            row.push(character);
-        }
-    }
-    rows
 }
 
 #[cfg(test)]

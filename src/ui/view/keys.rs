@@ -9,13 +9,20 @@ pub(super) enum Action {
     StoryAfter,
     AttemptBefore,
     AttemptAfter,
+    FailureAfter,
+    FailureBefore,
     PageUp,
     PageDown,
     Beginning,
     Follow,
+    Search,
     Log,
     Diff,
     Raw,
+    Story,
+    Prompt,
+    Files,
+    Alone,
     Swap,
     Loop(usize),
     Finish,
@@ -35,7 +42,7 @@ pub struct Row {
     pub words: &'static str,
     /// The same in a word or two for the last line of the screen; empty if it is not shown there.
     pub short: &'static str,
-    action: Action,
+    pub(super) action: Action,
 }
 
 const fn row(keys: &'static [&'static str], action: Action, words: &'static str, short: &'static str) -> Row {
@@ -53,23 +60,25 @@ pub const TABLE: &[Row] = &[
     row(&["Down", "j"], Action::StoryAfter, "the story after", ""),
     row(&["Left", "h"], Action::AttemptBefore, "the attempt before", ""),
     row(&["Right", "l"], Action::AttemptAfter, "the attempt after", ""),
-    row(&["PgUp", "b"], Action::PageUp, "a page back in the output", ""),
     row(
-        &["PgDn", "Space"],
-        Action::PageDown,
-        "a page on in the output",
+        &["n"],
+        Action::FailureAfter,
+        "the next failed attempt, of any story",
         "",
     ),
     row(
-        &["g", "Home"],
-        Action::Beginning,
-        "the beginning of the output",
+        &["N"],
+        Action::FailureBefore,
+        "the failed attempt before, of any story",
         "",
     ),
+    row(&["PgUp", "b", "Ctrl-B"], Action::PageUp, "a page back", ""),
+    row(&["PgDn", "Space", "Ctrl-F"], Action::PageDown, "a page on", ""),
+    row(&["g", "Home"], Action::Beginning, "the beginning", ""),
     row(
         &["G", "End"],
         Action::Follow,
-        "the end of the output, and of the attempt that runs",
+        "the end; in the output, that of the attempt that runs",
         "",
     ),
     row(
@@ -86,10 +95,34 @@ pub const TABLE: &[Row] = &[
     ),
     row(&["r"], Action::Raw, "the output as it is, or in words", "raw"),
     row(
-        &["Tab"],
-        Action::Swap,
-        "the list or the output, where there is no room for both; else the next loop",
-        "",
+        &["o"],
+        Action::Alone,
+        "the text alone, without a frame and at rest, to be copied; again: back",
+        "copy",
+    ),
+    row(
+        &["t"],
+        Action::Story,
+        "the text of the story with its boxes; again: back",
+        "story",
+    ),
+    row(
+        &["p"],
+        Action::Prompt,
+        "the prompt of the attempt; again: back",
+        "prompt",
+    ),
+    row(
+        &["c"],
+        Action::Files,
+        "the files that the attempt has changed; again: back",
+        "files",
+    ),
+    row(
+        &["/"],
+        Action::Search,
+        "search in the text, then in the list of stories; / Enter: the same again",
+        "search",
     ),
     row(&["1-9"], Action::Loop(0), "the loop with this number", ""),
     row(
@@ -104,11 +137,17 @@ pub const TABLE: &[Row] = &[
         "stop the run after this attempt, as git ralph stop; asks first",
         "stop",
     ),
+    row(
+        &["Tab"],
+        Action::Swap,
+        "the list or the output, where there is no room for both; else the next loop, or no list",
+        "list",
+    ),
     row(&["?"], Action::Help, "these keys", "keys"),
     row(
         &["q", "Esc"],
         Action::Leave,
-        "leave the view; the loop goes on",
+        "back to the output; there: leave the view; the loop goes on",
         "leave",
     ),
     row(
@@ -186,5 +225,8 @@ mod tests {
         assert_eq!(plain(KeyCode::Char('2')), Some(Action::Loop(1)));
         assert_eq!(plain(KeyCode::Char('0')), None);
         assert_eq!(plain(KeyCode::Char('x')), None);
+        let control = |letter| press(KeyCode::Char(letter), KeyModifiers::CONTROL);
+        assert_eq!(control('f'), Some(Action::PageDown));
+        assert_eq!(control('o'), None);
     }
 }

@@ -64,9 +64,9 @@ impl Lines {
         self.count
     }
 
-    /// Returns the number of lines that are kept.
-    pub fn kept(&self) -> usize {
-        self.kept.len()
+    /// Returns the number of all lines so far, with one that has not ended yet.
+    pub fn all(&self) -> usize {
+        self.count + usize::from(!self.begun.is_empty())
     }
 
     /// Returns the last lines that have ended, oldest first.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::events::{Event, What};
 use crate::inspect::follow::News;
-use crate::state::{AgentSession, AwaitingChoice, Phase, Running, RunningGate, State, Verdict};
+use crate::state::{AgentSession, AwaitingChoice, Phase, Running, State, Verdict};
 use crate::ui::narration;
 use crate::ui::shown::plain;
 
@@ -49,10 +49,58 @@ pub(super) struct Attempt {
     pub since: Timestamp,
     /// Retries that are left if this attempt fails.
     pub left: u32,
+    /// The name of its agent.
+    pub agent: Option<String>,
     /// The name of its agent's format.
     pub format: Option<String>,
     /// The verdict and the seconds, once it has ended.
     pub ended: Option<(Verdict, f64)>,
+    /// The first line of the reason why it failed.
+    pub reason: Option<String>,
+    pub used: Used,
+    /// The files that it changed, and the lines that it added and removed, once it has ended.
+    pub size: Option<(u64, u64, u64)>,
+}
+
+impl Attempt {
+    /// Returns whether it has ended without success, by its own fault.
+    pub fn has_failed(&self) -> bool {
+        self.ended
+            .is_some_and(|(verdict, _)| verdict != Verdict::Complete && verdict.counts())
+    }
+}
+
+/// The model of an attempt, and what the attempt has used, as far as its agent tells it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Used {
+    pub model: Option<String>,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cost: Option<f64>,
+}
+
+/// A gate that runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Gate {
+    /// The shell command.
+    pub command: String,
+    pub since: Timestamp,
+    /// True if it runs before any attempt.
+    pub is_first: bool,
+}
+
+impl Gate {
+    fn of(running: &Running) -> Option<Self> {
+        let (gate, is_first) = match (running.gate(), &running.judging) {
+            (Some(gate), _) => (gate, true),
+            (None, judging) => (judging.as_ref()?, false),
+        };
+        Some(Self {
+            command: plain(&gate.command).into_owned(),
+            since: gate.since,
+            is_first,
+        })
+    }
 }
 
 /// A loop.
@@ -83,8 +131,8 @@ pub(super) struct Model {
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
     pub is_driven: bool,
-    /// The gate that runs before any attempt.
-    pub gate: Option<RunningGate>,
+    /// The gate that runs, or ran last.
+    pub gate: Option<Gate>,
     /// The question that the process asks a person that drives it.
     pub asks: Option<AwaitingChoice>,
     pub is_gone: bool,
@@ -131,6 +179,16 @@ impl Model {
         session.is_some_and(|session| session.is_heard_at_work(self.idle))
     }
 
+    /// Returns the gate that runs.
+    pub fn gate_at_work(&self) -> Option<&Gate> {
+        self.gate.as_ref().filter(|_| self.is_driven)
+    }
+
+    /// Returns whether this attempt is being made now, as far as is known.
+    pub fn is_at_work(&self, attempt: &Attempt) -> bool {
+        attempt.ended.is_none() && (self.is_driven || self.has_session())
+    }
+
     /// Forgets the attempts of an earlier loop.
     fn forget(&mut self) {
         for story in &mut self.stories {
@@ -165,14 +223,19 @@ impl Model {
                 ..
             } => {
                 self.progress = Some((*done, *total));
-                self.agent = agent.as_deref().map(|agent| plain(agent).into_owned());
-                self.waits_until = None;
+                let agent = agent.as_deref().map(|agent| plain(agent).into_owned());
+                self.agent.clone_from(&agent);
+                (self.waits_until, self.gate) = (None, None);
                 let begun = Attempt {
                     number: *attempt,
                     since: event.t,
                     left: max_retries.saturating_sub(*retries),
+                    agent,
                     format: format.clone(),
                     ended: None,
+                    reason: None,
+                    used: Used::default(),
+                    size: None,
                 };
                 let story = self.story(story, Some(title));
                 story.mark = Mark::Running;
@@ -183,18 +246,31 @@ impl Model {
                     self.cost = Some(self.cost.unwrap_or_default() + cost);
                 }
                 let first = ended.reason.as_deref().and_then(|reason| reason.lines().next());
-                self.reason = first.map(|first| plain(first).into_owned());
-                let story = self.story(&ended.story, None);
-                story.mark = match ended.verdict {
+                let reason = first.map(|first| plain(first).into_owned());
+                self.reason.clone_from(&reason);
+                self.gate = None;
+                self.story(&ended.story, None).mark = match ended.verdict {
                     Verdict::Complete => Mark::Complete,
                     verdict if verdict.counts() => Mark::Failed,
                     _ => Mark::Open,
                 };
-                let attempts = story.attempts.iter_mut();
-                if let Some(attempt) = attempts.rev().find(|attempt| attempt.number == ended.attempt) {
+                if let Some(attempt) = self.attempt(&ended.story, ended.attempt) {
                     attempt.ended = Some((ended.verdict, ended.duration));
+                    attempt.reason = reason;
+                    attempt.used = Used {
+                        model: ended.model.as_deref().map(|model| plain(model).into_owned()),
+                        input_tokens: ended.input_tokens,
+                        output_tokens: ended.output_tokens,
+                        cost: ended.cost_usd,
+                    };
+                    let lines = ended.insertions.zip(ended.deletions);
+                    attempt.size = ended
+                        .files
+                        .zip(lines)
+                        .map(|(files, (added, removed))| (files, added, removed));
                 }
             }
+            What::Gate { .. } => self.gate = None,
             What::Checkpoint {
                 story: Some(story), ..
             } => self.story(story, None).mark = Mark::Complete,
@@ -226,7 +302,7 @@ impl Model {
         self.begun = Some(state.started);
         self.waits_until = state.waits_until;
         self.session.clone_from(&state.session);
-        self.gate = state.running.as_ref().and_then(Running::gate).cloned();
+        self.gate = state.running.as_ref().and_then(Gate::of);
         if let Some(listed) = &state.listed {
             self.progress = Some((listed.done, listed.total));
         }
@@ -262,6 +338,14 @@ impl Model {
         story
     }
 
+    /// Finds an attempt at a story.
+    fn attempt(&mut self, story: &str, number: u32) -> Option<&mut Attempt> {
+        let mut stories = self.stories.iter_mut();
+        let story = stories.find(|known| known.id == story)?;
+        let attempts = story.attempts.iter_mut();
+        attempts.rev().find(|attempt| attempt.number == number)
+    }
+
     /// Returns the story that is worked on, else the one with the latest attempt.
     pub fn current(&self) -> usize {
         let latest = |(at, story): (usize, &Story)| Some((story.attempts.last()?.since, at));
@@ -290,118 +374,4 @@ impl Model {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::events::Attempt as Ended;
-    use crate::events::log::entries_of;
-    use proptest::prelude::*;
-
-    pub fn event(second: i64, what: What) -> Event {
-        Event {
-            t: Timestamp::from_second(1_790_000_000 + second).unwrap(),
-            ..Event::now("add-login", what)
-        }
-    }
-
-    pub fn attempt_started(story: &str, title: &str, attempt: u32, done: usize) -> What {
-        What::AttemptStarted {
-            story: story.to_owned(),
-            title: title.to_owned(),
-            attempt,
-            retries: attempt - 1,
-            max_retries: 3,
-            done,
-            total: 3,
-            agent: Some("claude".to_owned()),
-            format: Some("claude".to_owned()),
-            log: None,
-        }
-    }
-
-    pub fn attempt_ended(story: &str, attempt: u32, verdict: Verdict, reason: Option<&str>) -> What {
-        let since = Timestamp::from_second(1_790_000_000).unwrap();
-        What::AttemptEnded(Ended {
-            duration: 91.0,
-            cost_usd: Some(0.42),
-            ..Ended::ended(story, attempt, verdict, reason.map(ToOwned::to_owned), since)
-        })
-    }
-
-    /// Returns the events of a loop: story 1 complete, story 2 in its second attempt.
-    pub fn events() -> Vec<Event> {
-        let progress = |done| What::StoryProgress {
-            done,
-            total: 3,
-            skipped: Vec::new(),
-        };
-        vec![
-            event(0, attempt_started("1", "Form", 1, 0)),
-            event(130, attempt_ended("1", 1, Verdict::Complete, None)),
-            event(131, progress(1)),
-            event(132, attempt_started("2", "Session 日本", 1, 1)),
-            event(
-                223,
-                attempt_ended("2", 1, Verdict::GateFailed, Some("3 tests failed")),
-            ),
-            event(225, attempt_started("2", "Session 日本", 2, 1)),
-        ]
-    }
-
-    pub fn listed() -> Vec<(String, String, bool)> {
-        let story = |id: &str, title: &str| (id.to_owned(), title.to_owned(), false);
-        vec![
-            story("1", "Form"),
-            story("2", "Session 日本"),
-            story("3", "A title \u{1b}[31m from right to left: שלום"),
-        ]
-    }
-
-    fn model_of(events: &[Event]) -> Model {
-        let mut model = Model::new("add-login", &listed());
-        for event in events {
-            model.event(event);
-        }
-        model
-    }
-
-    #[test]
-    fn events_make_a_list_of_stories_with_attempts() {
-        let model = model_of(&events());
-        let marks: Vec<char> = model.stories.iter().map(|story| story.mark.sign()).collect();
-        assert_eq!(marks, ['v', '*', ' ']);
-        assert_eq!(model.current(), 1);
-        assert_eq!(model.progress, Some((1, 3)));
-        assert_eq!(model.cost, Some(0.84));
-        assert_eq!(model.reason.as_deref(), Some("3 tests failed"));
-        let (story, attempt) = model.running().unwrap();
-        assert_eq!((story.id.as_str(), attempt.number, attempt.left), ("2", 2, 2));
-        assert!(!model.stories[2].title.contains('\u{1b}'));
-        // The same as `git ralph log` says.
-        let ended: usize = model.stories.iter().map(|story| story.attempts.len()).sum();
-        assert_eq!(ended - 1, entries_of(&events()).len());
-    }
-
-    #[test]
-    fn a_new_loop_begins_without_the_attempts_of_the_one_before() {
-        let mut model = model_of(&events());
-        model.take(&News {
-            anew: true,
-            is_driven: true,
-            ..News::default()
-        });
-        assert!(model.stories.iter().all(|story| story.attempts.is_empty()));
-        assert_eq!((model.cost, model.is_driven), (None, true));
-    }
-
-    proptest! {
-        #[test]
-        fn the_model_does_not_depend_on_how_the_events_came(cut in 0_usize..6) {
-            let all = events();
-            let mut model = Model::new("add-login", &listed());
-            for part in [&all[..cut], &all[cut..]] {
-                model.take(&News { events: part.to_vec(), ..News::default() });
-            }
-            prop_assert_eq!(model, model_of(&all));
-        }
-    }
-}
+pub(super) mod tests;

@@ -1,15 +1,20 @@
-//! The output of the attempt that is shown: read from its log, as far as it is there.
+//! The output of the attempt that is shown, read from its log as far as it is there, and the pages in its place.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::PathBuf;
 
+use super::chosen::Page;
+use super::keys::TABLE;
 use super::lines::Lines;
-use super::model::{Attempt, Story};
+use super::model::{Attempt, Story, Used};
 use crate::events::log::range_of;
+use crate::fs::{Links, read_regular_text};
 use crate::inspect::attempt_output::AttemptOutput;
+use crate::inspect::changed_files::{Changed, Unknown};
+use crate::inspect::story_text::story_text;
 use crate::state::Store;
-use crate::ui::shown::AgentOutput;
+use crate::ui::shown::{AgentOutput, plain};
 
 /// The most bytes that are read of what was printed before.
 const BEFORE: u64 = 2 << 20;
@@ -25,6 +30,8 @@ pub(super) struct Showing {
     of: Option<(Log, bool)>,
     output: Option<AttemptOutput>,
     pub lines: Lines,
+    /// What the attempt has used so far, by that output.
+    pub used: Used,
 }
 
 impl Showing {
@@ -35,7 +42,7 @@ impl Showing {
         if changed {
             self.of = of;
             self.output = None;
-            self.lines = Lines::default();
+            (self.lines, self.used) = (Lines::default(), Used::default());
         }
         let mut most = SINCE;
         if self.output.is_none()
@@ -59,6 +66,13 @@ impl Showing {
             self.lines.push(&piece);
             changed = true;
         }
+        let used = output.usage();
+        self.used = Used {
+            model: used.model.map(|model| plain(&model).into_owned()),
+            input_tokens: used.input_tokens,
+            output_tokens: used.output_tokens,
+            cost: used.cost_usd,
+        };
         changed
     }
 
@@ -82,4 +96,54 @@ impl Showing {
 /// Returns the two states that an attempt lies between, once it has ended.
 pub(super) fn range(store: &Store, story: &Story, attempt: &Attempt) -> Option<(String, String)> {
     range_of(&store.file("events.jsonl"), &story.id, Some(attempt.number)).ok()?
+}
+
+/// The most bytes of a prompt that are shown.
+const PROMPT: u64 = 1 << 20;
+
+/// Returns the text of a page.
+pub(super) fn page_text(
+    page: Page,
+    store: &Store,
+    story: Option<&Story>,
+    attempt: Option<&Attempt>,
+    files: Option<&Result<Changed, Unknown>>,
+) -> Lines {
+    let nobody = || "nobody has worked on this story yet".to_owned();
+    let text = match (page, story, attempt) {
+        (Page::Help, ..) => help(),
+        (_, None, _) => "there is no story".to_owned(),
+        (Page::Story, Some(story), _) => story_text(store, &story.id, &story.title).unwrap_or_else(|why| why),
+        (_, _, None) => nobody(),
+        (Page::Prompt, Some(story), Some(attempt)) => {
+            let file = store.attempt_prompt(&story.id, attempt.number);
+            let none = "there is no prompt: an agent's session or a person made this attempt, or an earlier git-ralph";
+            read_regular_text(&file, Links::Refused, PROMPT).unwrap_or_else(|_| none.to_owned())
+        }
+        (Page::Files, ..) => files_text(files),
+    };
+    let mut lines = Lines::default();
+    lines.push(plain(&text).as_bytes());
+    lines.push(b"\n");
+    lines
+}
+
+fn files_text(files: Option<&Result<Changed, Unknown>>) -> String {
+    match files {
+        None => "git has not counted them yet".to_owned(),
+        Some(Err(Unknown::TooLong)) => "git takes too long to count them; d shows the difference".to_owned(),
+        Some(Err(Unknown::NotNow(why))) => why.clone(),
+        Some(Ok(files)) if files.is_empty() => "no file is changed".to_owned(),
+        Some(Ok(files)) => {
+            let lines = files.iter().map(|(path, letter)| format!("{letter}  {path}\n"));
+            lines.collect()
+        }
+    }
+}
+
+fn help() -> String {
+    let keys = TABLE
+        .iter()
+        .map(|row| format!(" {:<20} {}\n", row.keys.join(", "), row.words));
+    keys.collect()
 }

@@ -11,10 +11,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgrp, getsid};
-use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::cursor::{MoveTo, Show};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
+use ratatui::crossterm::{execute, queue};
+use ratatui::layout::Rect;
 use ratatui::{DefaultTerminal, Frame, Terminal, backend::CrosstermBackend};
 use tokio::signal::unix::{self, SignalKind};
 
@@ -167,6 +168,22 @@ impl Screen {
 
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
         self.0.terminal()?.draw(draw).map(|_| ())
+    }
+
+    /// Returns its size.
+    pub fn size(&mut self) -> io::Result<Rect> {
+        let terminal = self.0.terminal()?;
+        terminal.autoresize()?;
+        Ok(terminal.get_frame().area())
+    }
+
+    /// Writes lines and nothing else, which the terminal itself breaks into rows: so it can copy them as they are.
+    pub fn write(&mut self, lines: &[String]) -> io::Result<()> {
+        self.repaint()?;
+        let mut out = io::stdout().lock();
+        queue!(out, MoveTo(0, 0))?;
+        out.write_all(lines.join("\r\n").as_bytes())?;
+        out.flush()
     }
 
     /// Draws everything anew at the next time.

@@ -129,6 +129,8 @@ fn a_whole_change_is_done_by_keys_alone() {
     assert!(seen.starts_with("add-login  0 of 3 stories"), "{seen}");
     assert!(seen.contains(">* 1. Database"), "{seen}");
     tmux.keys(&["?"]);
+    tmux.sees("the next failed attempt");
+    tmux.keys(&["End"]);
     tmux.sees("leave the view; the loop goes on");
     tmux.keys(&["?", "j"]);
     tmux.sees(">  2. Server");
@@ -271,6 +273,94 @@ fn keys_of_the_view_are_no_answer_to_the_question_after_it() {
     });
     tmux.keys(&["C-u"]);
     tmux.is_right();
+}
+
+#[test]
+fn words_that_are_typed_are_no_answer_to_the_question_after_them() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 100, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    tmux.types(&format!("git ralph run {CHANGE} --view -- {agent}"));
+    tmux.sees("hello from 1");
+    tmux.keys(&["/"]);
+    fs::write(&go, "").unwrap();
+    wait_until("the end of the loop", || {
+        tmux.keys(&["x"]);
+        sandbox.status()["phase"] == "complete"
+    });
+    // One that looks at the screen cannot see the question yet; as its keys these would keep the work.
+    for _ in 0..10 {
+        tmux.keys(&["x"]);
+    }
+    tmux.keys(&["k"]);
+    tmux.sees("xk_  Enter: search");
+    tmux.keys(&["Enter"]);
+    tmux.sees("c  cleanup");
+    assert_eq!(sandbox.status()["phase"], "complete");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/add-login");
+    tmux.keys(&["q"]);
+    tmux.is_right();
+}
+
+#[test]
+fn keys_show_story_prompt_files_and_the_output_alone_and_stop_nothing() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+        return;
+    };
+    let go = sandbox.outside("go");
+    let wait = |file: &str| format!("until test -e '{}{file}'; do sleep 0.05; done", go.display());
+    let agent = sandbox.completing(&format!(
+        "test -e made || cp .git/index '{}'; touch -d 2001-02-03 openspec/changes/*/tasks.md; echo x >>made
+        echo \"hello from $RALPH_STORY\"; {}",
+        sandbox.outside("index").display(),
+        wait("")
+    ));
+    // Before any work it passes.
+    let gate = format!("test ! -e made || {{ echo looking; {}; }}", wait(".judged"));
+    sandbox.configure("ralph.verify", &gate);
+    tmux.types(&format!(
+        "git ralph run {CHANGE} --keep --view -- {agent}; echo exit $?"
+    ));
+    let seen = tmux.sees("hello from 1");
+    assert!(seen.contains(">* 1. Database"), "{seen}");
+    assert!(seen.contains("| story 1, attempt 1, "), "{seen}");
+    tmux.keys(&["t"]);
+    let seen = tmux.sees("story 1: its text");
+    assert!(seen.contains("| - [ ] 1.1 "), "{seen}");
+    tmux.keys(&["p"]);
+    let seen = tmux.sees("story 1, attempt 1: its prompt");
+    assert!(seen.contains("You work on one story"), "{seen}");
+    tmux.keys(&["c"]);
+    tmux.sees("| A  made");
+    // Git would have written the new times into the index, if it might.
+    let index = fs::read(sandbox.top.join(".git/index")).unwrap();
+    assert!(index == fs::read(sandbox.outside("index")).unwrap());
+    tmux.keys(&["q", "o"]);
+    wait_until("the output alone", || tmux.seen().trim() == "hello from 1");
+    tmux.keys(&["C-f", "C-b", "PgUp", "End", "k", "q"]);
+    tmux.sees("[follow]");
+    tmux.keys(&["/"]);
+    tmux.run(&["send-keys", "-l", "SERV"]);
+    tmux.keys(&["Enter"]);
+    tmux.sees(">  2. Server");
+    tmux.keys(&["N", "n"]);
+    tmux.sees("no attempt has failed");
+    tmux.keys(&["G"]);
+    fs::write(&go, "").unwrap();
+    let seen = tmux.sees("looking");
+    assert!(
+        seen.contains("| story 1, attempt 1, gate: test ! -e made"),
+        "{seen}"
+    );
+    fs::write(go.with_extension("judged"), "").unwrap();
+    tmux.keys(&["Escape"]);
+    tmux.sees("exit 0");
+    tmux.is_right();
+    let log = sandbox.ralph(&["log", "--json"]).exits(0).json();
+    assert_eq!(log["attempts"].as_array().unwrap().len(), 3);
 }
 
 #[test]

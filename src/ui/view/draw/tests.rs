@@ -4,7 +4,9 @@ use ratatui::buffer::Cell;
 use super::*;
 use crate::events::What;
 use crate::inspect::follow::News;
-use crate::state::{AwaitingChoice, RunningGate};
+use crate::state::{AwaitingChoice, Verdict};
+use crate::ui::view::chosen::Page;
+use crate::ui::view::model::Gate;
 use crate::ui::view::model::tests::{attempt_ended, event, events, listed};
 
 fn model(events: Vec<crate::events::Event>) -> Model {
@@ -25,13 +27,26 @@ fn output(text: &[u8]) -> Lines {
 }
 
 /// The rows of a screen of this size, without blanks at their ends.
-fn drawn(model: &Model, chosen: &Chosen, text: &[u8], (width, height): (u16, u16)) -> Vec<String> {
-    let output = output(text);
+fn drawn(model: &Model, chosen: &Chosen, text: &[u8], size: (u16, u16)) -> Vec<String> {
+    drawn_with(model, chosen, text, None, size)
+}
+
+/// The same, with files that were counted.
+fn drawn_with(
+    model: &Model,
+    chosen: &Chosen,
+    text: &[u8],
+    files: Option<&Result<Changed, Unknown>>,
+    (width, height): (u16, u16),
+) -> Vec<String> {
+    let text = output(text);
     let scene = Scene {
         model,
         which: (0, 1),
         chosen,
-        output: &output,
+        text: &text,
+        used: &Used::default(),
+        files,
         now: Timestamp::from_second(1_790_000_316).unwrap(),
     };
     let area = Rect::new(0, 0, width, height);
@@ -57,17 +72,31 @@ fn a_wide_screen_has_the_list_and_the_output() {
         rows[0],
         "add-login  1 of 3 stories  5m 16s  $0.84  claude  running"
     );
-    assert_eq!(rows[1], " v 1  Form                1m 31s |   read  src/login.rs");
-    assert!(rows[2].starts_with(">* 2  Session"), "{rows:#?}");
     assert_eq!(
-        rows[3],
-        "    @1 gate failed        1m 31s | test login::rate ... FAILED"
+        rows[1],
+        " v 1  Form                1m 31s | story 2, attempt 2, claude: running 1m 31s"
     );
-    assert_eq!(rows[4], "   >@2 running, 2 left    1m 31s |");
+    assert!(rows[2].starts_with(">* 2  Session"), "{rows:#?}");
+    assert_eq!(rows[3], "    @1 gate failed        1m 31s |   read  src/login.rs");
+    assert_eq!(rows[4], "   >@2 running, 2 left    1m 31s |   $ cargo test");
     assert!(rows[5].starts_with("   3  A title ^[[31m from"), "{rows:#?}");
     assert_eq!(rows[14], "the attempt before: 3 tests failed");
-    assert!(rows[15].starts_with("Enter log  d diff  r raw  S stop  ? keys  q leave"));
-    assert!(rows[15].ends_with("[follow]"));
+    assert!(
+        rows[15].ends_with("/ search  S stop  ? keys  q leave        [follow]"),
+        "{rows:#?}"
+    );
+    // The usual size has both, too.
+    let rows = drawn(&model(events()), &Chosen::default(), OUTPUT, (80, 24));
+    assert!(
+        rows[1].ends_with(" | story 2, attempt 2, claude: running 1m 31s"),
+        "{rows:#?}"
+    );
+    let no_list = Chosen {
+        no_list: true,
+        ..Chosen::default()
+    };
+    let rows = drawn(&model(events()), &no_list, OUTPUT, (80, 24));
+    assert_eq!(rows[3], "  read  src/login.rs");
 }
 
 #[test]
@@ -75,17 +104,16 @@ fn a_narrow_screen_has_one_of_both_and_a_tiny_one_a_line() {
     let model = model(events());
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (40, 10));
     assert_eq!(rows[0], "add-login  1 of 3 stories  5m 16s  $0.84");
-    assert_eq!(rows[3], "test login::rate ... FAILED");
-    assert!(
-        rows[9].ends_with("[follow]") && rows[9].contains("q leave"),
-        "{rows:#?}"
-    );
+    assert_eq!(rows[1], "story 2, attempt 2, claude: running 1...");
+    assert_eq!(rows[4], "test login::rate ... FAILED");
+    assert_eq!(rows[9], "Tab list  ? keys  q leave       [follow]");
     let list = Chosen {
         list: true,
         ..Chosen::default()
     };
     let rows = drawn(&model, &list, OUTPUT, (40, 10));
     assert_eq!(rows[1], " v 1  Form                       1m 31s");
+    assert!(rows[9].starts_with("S stop  Tab output  ? keys"), "{rows:#?}");
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (19, 3));
     assert_eq!(rows, ["add-login 1/3 2@2 1", "", ""]);
 }
@@ -130,9 +158,15 @@ fn every_state_fits_every_size() {
             (1, 1),
             (0, 0),
         ] {
-            for (help, list) in [(false, false), (true, false), (false, true)] {
+            let page = |page| Some((page, usize::MAX));
+            for (page, list) in [
+                (None, false),
+                (page(Page::Help), false),
+                (page(Page::Files), true),
+                (None, true),
+            ] {
                 let chosen = Chosen {
-                    help,
+                    page,
                     list,
                     ..Chosen::default()
                 };
@@ -154,7 +188,7 @@ fn output_that_was_scrolled_says_how_much_is_new() {
         ..Chosen::default()
     };
     let rows = drawn(&model(events()), &chosen, OUTPUT, (60, 10));
-    assert_eq!(rows[2], "  $ cargo test");
+    assert_eq!(rows[3], "  $ cargo test");
     assert!(rows[9].ends_with("[paused, 2 new lines]"), "{rows:#?}");
 }
 
@@ -185,13 +219,157 @@ proptest! {
 #[test]
 fn a_gate_before_any_work_is_shown_with_a_clock() {
     let mut model = model(Vec::new());
-    model.gate = Some(RunningGate {
-        command: "make test".to_owned(),
-        since: Timestamp::from_second(1_790_000_304).unwrap(),
-    });
+    model.gate = Some(gate(true));
     let rows = drawn(&model, &Chosen::default(), b"", (100, 16));
     assert!(rows[0].ends_with("  gate, 12s"), "{rows:#?}");
+    assert!(
+        rows[1].ends_with("| gate before any work: make test"),
+        "{rows:#?}"
+    );
+    assert!(rows[3].ends_with("| nothing is printed yet"), "{rows:#?}");
     assert_eq!(rows[14], "gate before any work: make test");
+}
+
+fn gate(is_first: bool) -> Gate {
+    Gate {
+        command: "make test".to_owned(),
+        since: Timestamp::from_second(1_790_000_304).unwrap(),
+        is_first,
+    }
+}
+
+/// The two lines that say whose text it is.
+fn whose(model: &Model, chosen: &Chosen, files: Option<&Result<Changed, Unknown>>) -> [String; 2] {
+    let no_list = Chosen {
+        no_list: true,
+        page: chosen.page,
+        story: chosen.story,
+        attempt: chosen.attempt,
+        ..Chosen::default()
+    };
+    let rows = drawn_with(model, &no_list, OUTPUT, files, (100, 16));
+    [rows[1].clone(), rows[2].clone()]
+}
+
+#[test]
+fn it_is_said_whose_text_is_shown_and_what_the_attempt_used() {
+    let mut model = model(events());
+    let found = Ok([("a".to_owned(), 'M'), ("b".to_owned(), 'A')].into());
+    let shown = |story, attempt, page: Option<Page>| Chosen {
+        story,
+        attempt,
+        page: page.map(|page| (page, 0)),
+        ..Chosen::default()
+    };
+    let now = shown(None, None, None);
+    assert_eq!(
+        whose(&model, &now, Some(&found)),
+        [
+            "story 2, attempt 2, claude: running 1m 31s",
+            "2 files changed so far"
+        ]
+    );
+    assert_eq!(
+        whose(&model, &now, Some(&Err(Unknown::TooLong)))[1],
+        "files: git takes too long"
+    );
+    model.gate = Some(gate(false));
+    assert_eq!(
+        whose(&model, &now, None)[0],
+        "story 2, attempt 2, gate: make test (12s)"
+    );
+    assert_eq!(drawn(&model, &now, OUTPUT, (40, 10))[8], "gate: make test");
+    for (page, words) in [
+        (Page::Story, "story 2: its text"),
+        (Page::Prompt, "story 2, attempt 2: its prompt"),
+        (Page::Files, "story 2, attempt 2: 2 files changed so far"),
+        (Page::Help, "keys"),
+    ] {
+        assert_eq!(
+            whose(&model, &shown(None, None, Some(page)), Some(&found))[0],
+            words
+        );
+    }
+    // The gate is that of the attempt that runs, not of another one on the screen.
+    let before = shown(Some(1), Some(0), None);
+    assert_eq!(
+        whose(&model, &before, None)[0],
+        "story 2, attempt 1, claude: gate failed"
+    );
+    let What::AttemptEnded(ended) = attempt_ended("2", 2, Verdict::GateFailed, None) else {
+        panic!();
+    };
+    model.event(&event(
+        312,
+        What::AttemptEnded(crate::events::Attempt {
+            model: Some("opus\u{1b}[2J".to_owned()),
+            input_tokens: Some(12_345),
+            output_tokens: Some(950),
+            files: Some(3),
+            insertions: Some(12),
+            deletions: Some(4),
+            ..ended
+        }),
+    ));
+    assert_eq!(
+        whose(&model, &now, None),
+        [
+            "story 2, attempt 2, claude: gate failed",
+            "3 files +12 -4  $0.42  opus^[[2J  12.3k tokens in  950 out"
+        ]
+    );
+    let third = shown(Some(2), None, None);
+    assert_eq!(whose(&model, &third, None), ["story 3", ""]);
+    let rows = drawn(&model, &before, OUTPUT, (100, 16));
+    assert_eq!(rows[14], "attempt 1: 3 tests failed");
+}
+
+#[test]
+fn words_that_are_searched_for_are_marked_and_typed_in_the_last_line() {
+    let chosen = Chosen {
+        words: "LOGIN".to_owned(),
+        typed: Some("log".to_owned()),
+        ..Chosen::default()
+    };
+    let text = output(OUTPUT);
+    let model = model(events());
+    let scene = Scene {
+        model: &model,
+        which: (0, 1),
+        chosen: &chosen,
+        text: &text,
+        used: &Used::default(),
+        files: None,
+        now: Timestamp::UNIX_EPOCH,
+    };
+    let area = Rect::new(0, 0, 60, 10);
+    let mut buffer = Buffer::empty(area);
+    scene.draw(area, &mut buffer);
+    let marked = buffer
+        .content
+        .iter()
+        .filter(|cell| cell.modifier.contains(Modifier::REVERSED));
+    assert_eq!(marked.map(Cell::symbol).collect::<String>(), "loginlogin");
+    let rows = drawn(&model, &chosen, OUTPUT, (60, 10));
+    assert_eq!(rows[9], "/log_  Enter: search  Esc: back");
+}
+
+#[test]
+fn a_page_that_does_not_fit_says_how_far_it_is() {
+    let text: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+    let at = |below| {
+        let chosen = Chosen {
+            page: Some((Page::Help, below)),
+            ..Chosen::default()
+        };
+        let rows = drawn(&model(events()), &chosen, text.as_bytes(), (40, 10));
+        (rows[2].clone(), rows[9].clone())
+    };
+    let (first, last) = at(usize::MAX);
+    assert_eq!(first, "line 1");
+    assert!(last.ends_with("? keys  q back    [0%]"), "{last}");
+    assert_eq!(at(0).0, "line 15");
+    assert!(at(0).1.ends_with("[100%]"));
 }
 
 #[test]

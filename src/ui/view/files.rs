@@ -1,0 +1,108 @@
+//! The files that the attempt on the screen has changed: counted now and then, in a thread of its own, and no more once
+//! that takes long.
+
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::inspect::changed_files::{Changed, Of, Unknown, changed_files};
+use crate::state::Store;
+
+/// The least time between two counts.
+const PAUSE: Duration = Duration::from_secs(5);
+/// The least time between two counts, as a multiple of the time that one takes.
+const SHARE: u32 = 50;
+
+/// The answer of a count, and the time that it took.
+type Counted = (Result<Changed, Unknown>, Duration);
+
+/// The files of one attempt.
+#[derive(Default)]
+pub(super) struct Files {
+    of: Option<Of>,
+    found: Option<Result<Changed, Unknown>>,
+    counting: Option<(Of, JoinHandle<Counted>)>,
+    /// The time before which the files of the same attempt are not counted again, and none of one that runs.
+    due: Option<Instant>,
+    /// True once those of one that runs took too long.
+    is_off: bool,
+}
+
+impl Files {
+    /// Returns the files of the attempt that was looked at last, once they are known.
+    pub fn found(&self) -> Option<&Result<Changed, Unknown>> {
+        self.found.as_ref()
+    }
+
+    /// Counts the files of an attempt when that is due; returns true if there is something new.
+    pub fn look(&mut self, store: &Store, of: Option<Of>) -> bool {
+        let mut changed = self.of != of;
+        if changed {
+            (self.of, self.found) = (of, None);
+        }
+        if let Some((of, thread)) = self.counting.take_if(|(_, thread)| thread.is_finished()) {
+            let (found, took) = thread.join().unwrap_or((Err(Unknown::TooLong), PAUSE));
+            self.due = Some(Instant::now() + (took * SHARE).max(PAUSE));
+            self.is_off |= of.runs && found == Err(Unknown::TooLong);
+            if self.of.as_ref() == Some(&of) {
+                changed = true;
+                self.found = Some(found);
+            }
+        }
+        if let Some(of) = self.of.clone().filter(|of| self.is_wanted(of)) {
+            let (store, counted) = (store.clone(), of.clone());
+            let count = move || {
+                let since = Instant::now();
+                (changed_files(&store, &counted), since.elapsed())
+            };
+            let thread = thread::Builder::new().name("files".to_owned()).spawn(count);
+            self.counting = thread.ok().map(|thread| (of, thread));
+        }
+        changed
+    }
+
+    /// Returns whether it is time for a count that can tell more.
+    fn is_wanted(&self, of: &Of) -> bool {
+        let is_due = self.due.is_none_or(|due| Instant::now() >= due);
+        self.counting.is_none()
+            && match &self.found {
+                _ if of.runs => is_due && !self.is_off,
+                None => true,
+                Some(Err(Unknown::NotNow(_))) => is_due,
+                Some(_) => false,
+            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_runs_is_counted_now_and_then_until_that_takes_long() {
+        let of = |runs| Of {
+            story: "1".to_owned(),
+            attempt: 1,
+            runs,
+        };
+        let not_now = || Some(Err(Unknown::NotNow("half a work tree".to_owned())));
+        let known = || Some(Ok(Changed::new()));
+        let is_wanted = |found: Option<Result<Changed, Unknown>>, is_due: bool, is_off: bool| {
+            let now = Instant::now();
+            let files = Files {
+                found,
+                due: Some(if is_due { now } else { now + PAUSE }),
+                is_off,
+                ..Files::default()
+            };
+            [files.is_wanted(&of(true)), files.is_wanted(&of(false))]
+        };
+        assert_eq!(is_wanted(None, true, false), [true, true]);
+        assert_eq!(is_wanted(None, false, false), [false, true]);
+        assert_eq!(is_wanted(known(), true, false), [true, false]);
+        assert_eq!(is_wanted(not_now(), true, false), [true, true]);
+        assert_eq!(is_wanted(not_now(), false, false), [false, false]);
+        assert_eq!(is_wanted(None, true, true), [false, true]);
+        let too_long = Some(Err(Unknown::TooLong));
+        assert_eq!(is_wanted(too_long, true, true), [false, false]);
+    }
+}

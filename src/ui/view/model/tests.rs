@@ -1,0 +1,113 @@
+use super::*;
+use crate::events::Attempt as Ended;
+use crate::events::log::entries_of;
+use proptest::prelude::*;
+
+pub fn event(second: i64, what: What) -> Event {
+    Event {
+        t: Timestamp::from_second(1_790_000_000 + second).unwrap(),
+        ..Event::now("add-login", what)
+    }
+}
+
+pub fn attempt_started(story: &str, title: &str, attempt: u32, done: usize) -> What {
+    What::AttemptStarted {
+        story: story.to_owned(),
+        title: title.to_owned(),
+        attempt,
+        retries: attempt - 1,
+        max_retries: 3,
+        done,
+        total: 3,
+        agent: Some("claude".to_owned()),
+        format: Some("claude".to_owned()),
+        log: None,
+    }
+}
+
+pub fn attempt_ended(story: &str, attempt: u32, verdict: Verdict, reason: Option<&str>) -> What {
+    let since = Timestamp::from_second(1_790_000_000).unwrap();
+    What::AttemptEnded(Ended {
+        duration: 91.0,
+        cost_usd: Some(0.42),
+        ..Ended::ended(story, attempt, verdict, reason.map(ToOwned::to_owned), since)
+    })
+}
+
+/// Returns the events of a loop: story 1 complete, story 2 in its second attempt.
+pub fn events() -> Vec<Event> {
+    let progress = |done| What::StoryProgress {
+        done,
+        total: 3,
+        skipped: Vec::new(),
+    };
+    vec![
+        event(0, attempt_started("1", "Form", 1, 0)),
+        event(130, attempt_ended("1", 1, Verdict::Complete, None)),
+        event(131, progress(1)),
+        event(132, attempt_started("2", "Session 日本", 1, 1)),
+        event(
+            223,
+            attempt_ended("2", 1, Verdict::GateFailed, Some("3 tests failed")),
+        ),
+        event(225, attempt_started("2", "Session 日本", 2, 1)),
+    ]
+}
+
+pub fn listed() -> Vec<(String, String, bool)> {
+    let story = |id: &str, title: &str| (id.to_owned(), title.to_owned(), false);
+    vec![
+        story("1", "Form"),
+        story("2", "Session 日本"),
+        story("3", "A title \u{1b}[31m from right to left: שלום"),
+    ]
+}
+
+fn model_of(events: &[Event]) -> Model {
+    let mut model = Model::new("add-login", &listed());
+    for event in events {
+        model.event(event);
+    }
+    model
+}
+
+#[test]
+fn events_make_a_list_of_stories_with_attempts() {
+    let model = model_of(&events());
+    let marks: Vec<char> = model.stories.iter().map(|story| story.mark.sign()).collect();
+    assert_eq!(marks, ['v', '*', ' ']);
+    assert_eq!(model.current(), 1);
+    assert_eq!(model.progress, Some((1, 3)));
+    assert_eq!(model.cost, Some(0.84));
+    assert_eq!(model.reason.as_deref(), Some("3 tests failed"));
+    let (story, attempt) = model.running().unwrap();
+    assert_eq!((story.id.as_str(), attempt.number, attempt.left), ("2", 2, 2));
+    assert!(!model.stories[2].title.contains('\u{1b}'));
+    // The same as `git ralph log` says.
+    let ended: usize = model.stories.iter().map(|story| story.attempts.len()).sum();
+    assert_eq!(ended - 1, entries_of(&events()).len());
+}
+
+#[test]
+fn a_new_loop_begins_without_the_attempts_of_the_one_before() {
+    let mut model = model_of(&events());
+    model.take(&News {
+        anew: true,
+        is_driven: true,
+        ..News::default()
+    });
+    assert!(model.stories.iter().all(|story| story.attempts.is_empty()));
+    assert_eq!((model.cost, model.is_driven), (None, true));
+}
+
+proptest! {
+    #[test]
+    fn the_model_does_not_depend_on_how_the_events_came(cut in 0_usize..6) {
+        let all = events();
+        let mut model = Model::new("add-login", &listed());
+        for part in [&all[..cut], &all[cut..]] {
+            model.take(&News { events: part.to_vec(), ..News::default() });
+        }
+        prop_assert_eq!(model, model_of(&all));
+    }
+}

@@ -1,0 +1,458 @@
+//! The view itself: looks at the files of the loops, does what a key says, and draws.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+
+use super::chosen::{Chosen, Page};
+use super::draw::Scene;
+use super::files::Files;
+use super::keys::{Action, action};
+use super::layout::{is_list, is_wide, layout};
+use super::lines::Lines;
+use super::model::Model;
+use super::setup::Setup;
+use super::showing::{self, Showing, page_text};
+use super::terminal::Screen;
+use super::window::{Scroll, Window};
+use crate::inspect::changed_files::Of;
+use crate::inspect::follow::driver;
+use crate::state::Store;
+use crate::ui::pager;
+
+/// Time after the end of a loop in which a script may take the next step.
+const REST: Duration = Duration::from_secs(2);
+/// Time after the last key for which words that are being typed keep the view: they are no answer to what comes after it.
+const TYPING: Duration = Duration::from_secs(3);
+/// Number of stories that a page key goes on in the list.
+const PAGE: isize = 10;
+
+/// The reason why the view ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// A person left it.
+    ByKey,
+    /// A person wants to finish the loop with this place in the list, or it has come to its end.
+    AtEnd(usize),
+    /// It was asked to close.
+    Closed,
+}
+
+/// The attempt of a page: the page, the story, and the number of the attempt.
+type PageOf = (Page, usize, Option<u32>);
+
+/// The loops and what of them is shown.
+pub(super) struct View {
+    setup: Setup,
+    models: Vec<Model>,
+    at: usize,
+    chosen: Chosen,
+    showing: Showing,
+    files: Files,
+    /// The page in place of the output, and its text.
+    page: Option<(PageOf, Lines)>,
+    size: Rect,
+    /// The time since which the loop is at its end.
+    rests_since: Option<Instant>,
+    /// The time of the last key.
+    typed: Option<Instant>,
+    /// True if the text that is alone on the screen has to be drawn.
+    is_due: bool,
+}
+
+impl View {
+    pub fn new(setup: Setup) -> Self {
+        let models = setup.loops.iter().map(|viewed| Model {
+            max_cost: viewed.max_cost,
+            idle: viewed.idle,
+            ends: viewed.ends,
+            ..Model::new(&viewed.change, &viewed.stories)
+        });
+        Self {
+            models: models.collect(),
+            at: 0,
+            chosen: Chosen {
+                coloured: setup.coloured,
+                ..Chosen::default()
+            },
+            showing: Showing::default(),
+            files: Files::default(),
+            page: None,
+            size: Rect::ZERO,
+            rests_since: None,
+            typed: None,
+            is_due: true,
+            setup,
+        }
+    }
+
+    /// Draws the screen; a text alone only after a key or for another size, so that what is being marked stays.
+    pub fn draw(&mut self, now: Timestamp, screen: &mut Screen) -> io::Result<()> {
+        let before = self.size;
+        self.size = screen.size()?;
+        if self.chosen.alone.is_none() {
+            return screen.draw(|frame| self.scene(now).draw(frame.area(), frame.buffer_mut()));
+        }
+        if std::mem::take(&mut self.is_due) || before != self.size {
+            let below = self.chosen.below();
+            screen.write(&self.window().unbroken(below))?;
+        }
+        Ok(())
+    }
+
+    fn model(&self) -> &Model {
+        &self.models[self.at]
+    }
+
+    fn scene(&self, now: Timestamp) -> Scene<'_> {
+        Scene {
+            model: self.model(),
+            which: (self.at, self.models.len()),
+            chosen: &self.chosen,
+            text: self.text(),
+            used: &self.showing.used,
+            files: self.files.found(),
+            now,
+        }
+    }
+
+    fn text(&self) -> &Lines {
+        let page = self.page.as_ref().filter(|_| self.chosen.page.is_some());
+        page.map_or(&self.showing.lines, |(_, lines)| lines)
+    }
+
+    fn window(&self) -> Window<'_> {
+        self.window_of(self.text())
+    }
+
+    fn window_of<'l>(&self, lines: &'l Lines) -> Window<'l> {
+        let text = layout(self.size, &self.chosen).and_then(|parts| parts.text);
+        let text = text.unwrap_or(Rect::new(0, 0, 1, 1));
+        Window {
+            lines,
+            columns: usize::from(text.width),
+            rows: usize::from(text.height),
+        }
+    }
+
+    /// Looks at the files; returns true if there is something new.
+    pub fn look(&mut self) -> bool {
+        let (mut changed, mut is_new) = (false, false);
+        for (viewed, model) in self.setup.loops.iter_mut().zip(&mut self.models) {
+            let news = viewed.follower.poll();
+            is_new |= !news.events.is_empty() || news.state.is_some();
+            changed |= news.is_driven != model.is_driven;
+            model.take(&news);
+        }
+        changed |= is_new;
+        let shown = self.shown_log();
+        let before = self.showing.lines.all();
+        changed |= self.showing.look(shown, self.chosen.raw);
+        let more = self.showing.lines.all().saturating_sub(before);
+        if self.chosen.holds_still() {
+            // The lines on the screen stay where they are.
+            self.chosen.below += self.window_of(&self.showing.lines).rows_of_last(more);
+        } else {
+            self.chosen.seen = self.showing.lines.count();
+        }
+        let of = self.counted();
+        let store = self.store().clone();
+        let has_counted = self.files.look(&store, of);
+        self.turn_page(is_new || has_counted);
+        changed || has_counted
+    }
+
+    /// Returns the log that is shown, and the name of its format.
+    fn shown_log(&self) -> Option<(std::path::PathBuf, Option<String>)> {
+        if self.chosen.shows_first_gate(self.model()) {
+            return Some((self.store().gates_log(), Some("text".to_owned())));
+        }
+        let story = self.chosen.story(self.model())?;
+        let attempt = self.chosen.attempt(self.model())?;
+        let log = self.store().attempt_log(&story.id, attempt.number);
+        Some((log, attempt.format.clone()))
+    }
+
+    /// Returns the attempt whose files are counted: one that runs, or one whose files are looked at.
+    fn counted(&self) -> Option<Of> {
+        let model = self.model();
+        let attempt = self.chosen.attempt(model)?;
+        let runs = attempt.ended.is_none();
+        let is_wanted = if runs {
+            model.is_at_work(attempt) && !self.setup.is_replay
+        } else {
+            matches!(self.chosen.page, Some((Page::Files, _)))
+        };
+        is_wanted.then(|| Of {
+            story: self
+                .chosen
+                .story(model)
+                .map_or_else(String::new, |story| story.id.clone()),
+            attempt: attempt.number,
+            runs,
+        })
+    }
+
+    /// Reads the page that was chosen, and again when it may be another one by now.
+    fn turn_page(&mut self, may_differ: bool) {
+        let Some((page, _)) = self.chosen.page else {
+            self.page = None;
+            return;
+        };
+        let model = &self.models[self.at];
+        let (story, attempt) = (self.chosen.story(model), self.chosen.attempt(model));
+        let number = attempt.map(|attempt| attempt.number);
+        let of = (page, self.chosen.story_at(model), number);
+        let before = self.page.as_ref().filter(|(before, _)| *before == of);
+        if before.is_some() && !(may_differ && matches!(page, Page::Story | Page::Files)) {
+            return;
+        }
+        let lines = page_text(page, self.store(), story, attempt, self.files.found());
+        let height = |lines| self.window_of(lines).rows_of_last(usize::MAX);
+        // Its first row stays where it is.
+        let grown = before.map(|(_, before)| (height(before), height(&lines)));
+        if let (Some((before, after)), Some((_, below))) = (grown, &mut self.chosen.page)
+            && *below != usize::MAX
+        {
+            *below = (*below + after).saturating_sub(before);
+        }
+        self.page = Some((of, lines));
+    }
+
+    fn store(&self) -> &Store {
+        self.setup.loops[self.at].follower.store()
+    }
+
+    /// Returns whether words are being typed, which must not become keys of another screen.
+    pub fn is_typed_in(&self) -> bool {
+        self.chosen.typed.is_some() && self.typed.is_some_and(|typed| typed.elapsed() < TYPING)
+    }
+
+    /// Returns the only loop if it has come to its end while it was watched, and nobody has worked on it since, so that
+    /// it can be finished. A person who copies or types is not disturbed.
+    pub fn at_its_end(&mut self) -> Option<usize> {
+        let ends = |model: &Model| model.was_driven && !model.is_driven && model.is_at_its_end();
+        let is_alone = self.models.len() == 1 && !self.setup.is_owner;
+        let is_busy = self.chosen.alone.is_some() || self.is_typed_in();
+        if !is_alone || is_busy || !self.models.first().is_some_and(ends) {
+            self.rests_since = None;
+            return None;
+        }
+        let since = *self.rests_since.get_or_insert_with(Instant::now);
+        (since.elapsed() >= REST).then_some(0)
+    }
+
+    /// Does what a key says; returns the reason to leave, if it is one.
+    pub fn key(&mut self, key: &KeyEvent, screen: &mut Screen) -> io::Result<Option<Left>> {
+        self.chosen.answer.clear();
+        self.typed = Some(Instant::now());
+        self.is_due = true;
+        if std::mem::take(&mut self.chosen.asks_to_stop) {
+            if key.code == KeyCode::Char('y') {
+                self.stop();
+            }
+            return Ok(None);
+        }
+        if let Some(typed) = self.chosen.typed.take() {
+            self.types(typed, key);
+            return Ok(None);
+        }
+        let Some(action) = action(key) else {
+            return Ok(None);
+        };
+        let is_alone = self.chosen.alone.is_some();
+        let left = self.act(action, screen)?;
+        if is_alone && self.chosen.alone.is_none() {
+            screen.repaint()?;
+        }
+        // A page is read before it is drawn, searched or scrolled.
+        self.turn_page(false);
+        Ok(left)
+    }
+
+    fn act(&mut self, action: Action, screen: &mut Screen) -> io::Result<Option<Left>> {
+        if let Some(to) = scroll_of(action) {
+            self.scroll(to, action);
+            return Ok(None);
+        }
+        let is_help = matches!(self.chosen.page, Some((Page::Help, _)));
+        let is_alone = self.chosen.alone.is_some();
+        match action {
+            Action::StoryBefore if is_help || is_alone => self.scroll(Scroll::Up, action),
+            Action::StoryAfter if is_help || is_alone => self.scroll(Scroll::Down, action),
+            Action::CtrlC if self.setup.is_owner => {
+                kill(Pid::this(), Signal::SIGINT)?;
+                "stopping it; press Ctrl-C again to kill it".clone_into(&mut self.chosen.answer);
+            }
+            Action::CtrlC => return Ok(Some(Left::ByKey)),
+            Action::Leave => {
+                if !self.chosen.back() {
+                    return Ok(Some(Left::ByKey));
+                }
+            }
+            Action::Suspend => {
+                if !screen.suspend()? {
+                    "there is no shell that could bring it back".clone_into(&mut self.chosen.answer);
+                }
+            }
+            Action::Alone => self.chosen.turn_alone(),
+            Action::Repaint => screen.repaint()?,
+            // There is no line in which words could be seen.
+            _ if is_alone => {}
+            Action::Search => self.chosen.typed = Some(String::new()),
+            // Any other key closes the help.
+            _ if is_help => self.chosen.page = None,
+            _ => return self.show(action, screen),
+        }
+        Ok(None)
+    }
+
+    /// Does what a key says about the parts that are shown, and the loop.
+    fn show(&mut self, action: Action, screen: &mut Screen) -> io::Result<Option<Left>> {
+        let (chosen, model) = (&mut self.chosen, &self.models[self.at]);
+        match action {
+            Action::StoryBefore => chosen.step_story(model, -1),
+            Action::StoryAfter => chosen.step_story(model, 1),
+            Action::AttemptBefore => chosen.step_attempt(model, -1),
+            Action::AttemptAfter => chosen.step_attempt(model, 1),
+            Action::FailureAfter => chosen.step_failed(model, true),
+            Action::FailureBefore => chosen.step_failed(model, false),
+            Action::Log => self.page_log(screen)?,
+            Action::Diff => self.page_diff(screen)?,
+            Action::Raw => chosen.raw = !chosen.raw,
+            Action::Story => chosen.turn_to(Page::Story),
+            Action::Prompt => chosen.turn_to(Page::Prompt),
+            Action::Files => chosen.turn_to(Page::Files),
+            Action::Help => chosen.turn_to(Page::Help),
+            Action::Swap if is_wide(self.size) && self.models.len() == 1 => chosen.no_list = !chosen.no_list,
+            Action::Swap if !is_wide(self.size) && !chosen.list => (chosen.list, chosen.page) = (true, None),
+            Action::Swap => {
+                chosen.list = false;
+                self.choose_loop((self.at + 1) % self.models.len());
+            }
+            Action::Loop(at) => self.choose_loop(at),
+            Action::Finish if !self.setup.is_owner && model.is_at_its_end() => {
+                return Ok(Some(Left::AtEnd(self.at)));
+            }
+            Action::Finish => "the loop is not at its end".clone_into(&mut chosen.answer),
+            Action::Stop if model.is_driven => chosen.asks_to_stop = true,
+            Action::Stop => "no git-ralph is working on it".clone_into(&mut chosen.answer),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn scroll(&mut self, to: Scroll, action: Action) {
+        let model = &self.models[self.at];
+        if is_list(self.size, &self.chosen) && self.chosen.alone.is_none() {
+            match to {
+                Scroll::PageUp => self.chosen.step_story(model, -PAGE),
+                Scroll::PageDown => self.chosen.step_story(model, PAGE),
+                Scroll::Beginning => self.chosen.choose(0, None),
+                _ => self.chosen.step_story(model, isize::MAX),
+            }
+            return;
+        }
+        let is_output = self.chosen.page.is_none() && self.chosen.alone.is_none();
+        if action == Action::Follow && is_output {
+            (self.chosen.story, self.chosen.attempt) = (None, None);
+        }
+        let page = self.page.as_ref().filter(|_| self.chosen.page.is_some());
+        let lines = page.map_or(&self.showing.lines, |(_, lines)| lines);
+        let window = self.window_of(lines);
+        self.chosen.scroll(to, &window);
+    }
+
+    /// Takes a key as a letter of the words to search for.
+    fn types(&mut self, mut typed: String, key: &KeyEvent) {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Esc => return,
+            KeyCode::Char('c' | 'C') if is_control => return,
+            KeyCode::Char('u' | 'U') if is_control => typed.clear(),
+            KeyCode::Char(letter) if !is_control => typed.push(letter),
+            KeyCode::Backspace if typed.pop().is_none() => return,
+            KeyCode::Enter => {
+                if !typed.is_empty() && typed != self.chosen.words {
+                    (self.chosen.words, self.chosen.found) = (typed, None);
+                }
+                let page = self.page.as_ref().filter(|_| self.chosen.page.is_some());
+                let lines = page.map_or(&self.showing.lines, |(_, lines)| lines);
+                let window = self.window_of(lines);
+                let is_list = is_list(self.size, &self.chosen);
+                self.chosen.search(&self.models[self.at], &window, is_list);
+                return;
+            }
+            _ => {}
+        }
+        self.chosen.typed = Some(typed);
+    }
+
+    fn choose_loop(&mut self, at: usize) {
+        if at < self.models.len() && at != self.at {
+            self.at = at;
+            (self.chosen.story, self.chosen.attempt, self.page) = (None, None, None);
+            self.chosen.begin_anew();
+        }
+    }
+
+    fn stop(&mut self) {
+        let store = self.store();
+        let asked = match driver(store) {
+            Some(holder) => store.ask_to_stop(holder).map_err(|error| error.to_string()),
+            None => Err("no git-ralph is working on it".to_owned()),
+        };
+        self.chosen.answer = match asked {
+            Ok(()) => "the run stops after this attempt".to_owned(),
+            Err(error) => error,
+        };
+    }
+
+    fn page_log(&mut self, screen: &mut Screen) -> io::Result<()> {
+        let pager = self.setup.pager.clone();
+        let shown = self.showing.whole(self.chosen.raw);
+        self.chosen.answer = match shown {
+            Ok(file) => told(screen.lend(|| pager::show_file(&pager, file))?),
+            Err(error) => error.to_string(),
+        };
+        Ok(())
+    }
+
+    fn page_diff(&mut self, screen: &mut Screen) -> io::Result<()> {
+        let model = self.model();
+        let Some((story, attempt)) = self.chosen.story(model).zip(self.chosen.attempt(model)) else {
+            "nobody has worked on this story yet".clone_into(&mut self.chosen.answer);
+            return Ok(());
+        };
+        let top = &self.setup.loops[self.at].top;
+        let range = showing::range(self.store(), story, attempt);
+        let args: Vec<&str> = match &range {
+            Some((from, to)) => vec!["diff", from, to, "--"],
+            None => vec!["diff", "HEAD", "--"],
+        };
+        let shown = screen.lend(|| pager::show_git(top, &args))?;
+        self.chosen.answer = told(shown);
+        Ok(())
+    }
+}
+
+/// Returns the way of a key that scrolls.
+fn scroll_of(action: Action) -> Option<Scroll> {
+    Some(match action {
+        Action::PageUp => Scroll::PageUp,
+        Action::PageDown => Scroll::PageDown,
+        Action::Beginning => Scroll::Beginning,
+        Action::Follow => Scroll::End,
+        _ => return None,
+    })
+}
+
+/// Returns the words about a program that could not be run; none if it could.
+fn told(shown: io::Result<()>) -> String {
+    shown.err().map_or_else(String::new, |error| error.to_string())
+}

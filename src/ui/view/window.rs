@@ -1,0 +1,258 @@
+//! The part of a text that fits a screen. Pure. A place in a text is the number of rows below the screen: what comes at the
+//! end does not move what is read.
+
+use std::ops::Range;
+
+use textwrap::core::display_width;
+
+use super::lines::Lines;
+
+/// A text on so many columns and rows.
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a> {
+    pub lines: &'a Lines,
+    pub columns: usize,
+    pub rows: usize,
+}
+
+/// A way to go in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scroll {
+    PageUp,
+    PageDown,
+    Up,
+    Down,
+    Beginning,
+    End,
+}
+
+impl Window<'_> {
+    /// Returns the number of rows of the last lines.
+    pub fn rows_of_last(&self, lines: usize) -> usize {
+        let last = self.lines.newest_first().take(lines);
+        last.map(|line| height(&line, self.columns)).sum()
+    }
+
+    /// Returns the number of rows below the screen when it shows the beginning.
+    pub fn most(&self) -> usize {
+        self.rows_of_last(usize::MAX).saturating_sub(self.rows)
+    }
+
+    /// Returns the place after a step.
+    pub fn scrolled(&self, below: usize, to: Scroll) -> usize {
+        let most = self.most();
+        let below = below.min(most);
+        // A row of the page before stays.
+        let page = self.rows.saturating_sub(1).max(1);
+        match to {
+            Scroll::PageUp => (below + page).min(most),
+            Scroll::PageDown => below.saturating_sub(page),
+            Scroll::Up => (below + 1).min(most),
+            Scroll::Down => below.saturating_sub(1),
+            Scroll::Beginning => most,
+            Scroll::End => 0,
+        }
+    }
+
+    /// Returns the rows on the screen, top first; those of a place beyond the beginning are the first ones.
+    pub fn shown(&self, below: usize) -> Vec<String> {
+        let rows = self.rows(below).into_iter();
+        rows.map(|(row, _)| row).collect()
+    }
+
+    /// Returns the text on the screen, in lines as it has them.
+    pub fn unbroken(&self, below: usize) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for (row, goes_on) in self.rows(below) {
+            match lines.last_mut().filter(|_| goes_on) {
+                Some(line) => line.push_str(&row),
+                None => lines.push(row),
+            }
+        }
+        lines
+    }
+
+    /// Returns the rows on the screen, each with whether it goes on with the line of the row above.
+    fn rows(&self, below: usize) -> Vec<(String, bool)> {
+        let (mut rows, mut skipped) = (Vec::new(), 0);
+        'lines: for line in self.lines.newest_first() {
+            let rows_of_line = height(&line, self.columns);
+            if skipped + rows_of_line <= below {
+                skipped += rows_of_line;
+                continue;
+            }
+            for (at, row) in broken(&line, self.columns).into_iter().enumerate().rev() {
+                if skipped < below {
+                    skipped += 1;
+                } else if rows.len() < self.rows {
+                    rows.push((row, at > 0));
+                } else {
+                    break 'lines;
+                }
+            }
+        }
+        if rows.len() < self.rows && below > 0 {
+            let most = self.most();
+            if most < below {
+                return self.rows(most);
+            }
+        }
+        rows.reverse();
+        rows
+    }
+
+    /// Returns the place at which the first of these words in the line with this number from the end are in the middle of
+    /// the screen.
+    pub fn around(&self, from_end: usize, words: &str) -> usize {
+        let line = self.lines.newest_first().nth(from_end).unwrap_or_default();
+        let start = places(&line, words).first().map_or(0, |place| place.start);
+        let before = line.get(..start).unwrap_or_default();
+        let rows = height(&line, self.columns) - height(before, self.columns);
+        let below = self.rows_of_last(from_end) + rows;
+        below.saturating_sub(self.rows / 2).min(self.most())
+    }
+
+    /// Returns the number from the end of the lines at the top and at the bottom of the screen.
+    pub fn ends(&self, below: usize) -> (usize, usize) {
+        let below = below.min(self.most());
+        let (mut rows, mut bottom, mut top) = (0, None, 0);
+        for (at, line) in self.lines.newest_first().enumerate() {
+            rows += height(&line, self.columns);
+            if rows > below {
+                bottom.get_or_insert(at);
+            }
+            top = at;
+            if rows >= below + self.rows {
+                break;
+            }
+        }
+        (top, bottom.unwrap_or(0))
+    }
+}
+
+/// Returns the number of rows that a line takes on so many columns.
+fn height(line: &str, columns: usize) -> usize {
+    if line.is_ascii() {
+        // No control character is in it.
+        line.len().div_ceil(columns.max(1)).max(1)
+    } else {
+        broken(line, columns).len()
+    }
+}
+
+/// Breaks a line into rows of so many columns.
+pub(super) fn broken(line: &str, columns: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let mut width = 0;
+    for character in line.chars() {
+        let wide = display_width(character.encode_utf8(&mut [0; 4]));
+        if width + wide > columns && width > 0 {
+            rows.push(String::new());
+            width = 0;
+        }
+        width += wide;
+        if let Some(row) = rows.last_mut() {
+            row.push(character);
+        }
+    }
+    rows
+}
+
+/// Returns the places of words in a line, upper and lower case being the same.
+pub(super) fn places(line: &str, words: &str) -> Vec<Range<usize>> {
+    let words: Vec<char> = words.chars().flat_map(char::to_lowercase).collect();
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(rest) = line.get(from..) {
+        let Some(first) = rest.chars().next() else { break };
+        match length(rest, &words).filter(|length| *length > 0) {
+            Some(length) => {
+                found.push(from..from + length);
+                from += length;
+            }
+            None => from += first.len_utf8(),
+        }
+    }
+    found
+}
+
+/// Returns the length of these words at the beginning of a text, in bytes.
+fn length(text: &str, words: &[char]) -> Option<usize> {
+    let mut wanted = words.iter().peekable();
+    for (at, character) in text.char_indices() {
+        if wanted.peek().is_none() {
+            return Some(at);
+        }
+        for lower in character.to_lowercase() {
+            if wanted.next() != Some(&lower) {
+                return None;
+            }
+        }
+    }
+    wanted.peek().is_none().then_some(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines(text: &str) -> Lines {
+        let mut lines = Lines::default();
+        lines.push(text.as_bytes());
+        lines
+    }
+
+    #[test]
+    fn words_are_found_in_any_case() {
+        assert_eq!(places("a Form, a FORM", "form"), [2..6, 10..14]);
+        assert_eq!(places("GRÖßE GRÖSSE größe", "größe"), [0..7, 16..23]);
+        assert_eq!(places("aaaa", "aa"), [0..2, 2..4]);
+        assert!(places("aaa", "").is_empty() && places("", "a").is_empty());
+    }
+
+    #[test]
+    fn a_line_that_is_found_is_on_the_screen() {
+        let text: String = (0..100)
+            .map(|at| format!("{} {at}. {0}\n", "x".repeat(at)))
+            .collect();
+        let lines = lines(&text);
+        let window = Window {
+            lines: &lines,
+            columns: 10,
+            rows: 7,
+        };
+        for at in 0..100 {
+            let shown = window.unbroken(window.around(99 - at, &format!(" {at}.")));
+            assert!(
+                shown.iter().any(|row| row.contains(&format!(" {at}."))),
+                "{at}: {shown:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pages_show_every_row_in_order(
+            text in "([abö日]{0,30}\n){0,20}", columns in 1_usize..12, rows in 1_usize..8
+        ) {
+            let lines = lines(&text);
+            let window = Window { lines: &lines, columns, rows };
+            let all: Vec<String> = text.lines().flat_map(|line| broken(line, columns)).collect();
+            let mut below = window.scrolled(0, Scroll::Beginning);
+            let mut seen = window.shown(below);
+            prop_assert_eq!(&seen, &window.shown(usize::MAX));
+            while below > 0 {
+                let next = window.scrolled(below, Scroll::PageDown);
+                prop_assert_eq!(window.scrolled(next, Scroll::PageUp).max(below), window.most().min(next + rows.max(2) - 1));
+                let shown = window.shown(next);
+                seen.extend_from_slice(&shown[shown.len() - (below - next)..]);
+                below = next;
+            }
+            prop_assert_eq!(seen, all);
+            let unbroken = window.unbroken(usize::MAX);
+            prop_assert!(text.lines().zip(&unbroken).all(|(line, shown)| line.starts_with(shown)));
+            prop_assert_eq!(unbroken.concat(), window.shown(usize::MAX).concat());
+        }
+    }
+}
