@@ -43,6 +43,26 @@ const PLACES: &[&str] = &[
     ".git/ralph/add-login/guard",
 ];
 
+/// Files that an attempt replaces.
+const FILES: &[&str] = &[
+    "openspec/changes/add-login/tasks.md",
+    ".git/config",
+    ".git/shallow",
+    ".git/ralph/add-login.toml",
+    ".git/ralph/report.html",
+    ".git/ralph/add-login/events.jsonl",
+    ".git/ralph/add-login/learnings.md",
+    ".git/ralph/add-login/prompt.md",
+    ".git/ralph/add-login/report.html",
+    ".git/ralph/add-login/attempts/1.2.log",
+    ".git/ralph/add-login/guard.log",
+    ".git/ralph/add-login/guard.rules",
+    ".git/ralph/add-login/hooks/reference-transaction",
+    ".git/ralph/add-login/stories.copy",
+    ".git/ralph/add-login/work.index",
+    ".git/ralph/add-login/unversioned/inventory",
+];
+
 /// The places after which everything is as before the loop: of the others no copy proves what they were, or none is kept.
 const COMES_BACK: &[&str] = &[
     "src",
@@ -82,11 +102,37 @@ const MISDEEDS: &[(&str, &str)] = &[
     ),
 ];
 
+/// What an attempt does to the file `$p`; `$out/file` is one of the user's outside.
+const MISDEEDS_WITH_FILES: &[(&str, &str)] = &[
+    (
+        "a link to a file",
+        "user; twin; rm -rf $p; mkdir -p ${p%/*}; ln -s $out/file $p",
+    ),
+    (
+        "a link to no file",
+        "mkdir $out; twin; rm -rf $p; mkdir -p ${p%/*}; ln -s $out/none $p",
+    ),
+    (
+        "a file that is also outside",
+        "user; twin; rm -rf $p; mkdir -p ${p%/*}; ln -f $out/file $p",
+    ),
+    (
+        "a link to a directory in the place of the one above, and git is used",
+        "user; mv $out/file $out/${p##*/}; twin; rm -rf ${p%/*}; ln -s $out ${p%/*}; git commit -q --allow-empty -m one",
+    ),
+];
+
 /// The words of the misdeeds.
 const WORDS: &str = r#"
 same() {
     cp -Rp "$p" "$out" 2>/dev/null || mkdir -p "$out"
     find "$out" -type f | while read -r f; do chmod u+rw "$f"; echo '# of the user' >>"$f"; done
+}
+user() {
+    mkdir $out
+    cp -p "$p" "$out/file" 2>/dev/null
+    chmod u+rw "$out/file" 2>/dev/null
+    echo '# of the user' >>"$out/file"
 }
 twin() { cp -Rp "$out" "$twin"; }
 links() { (cd "$out" && find . -type f) | while read -r f; do mkdir -p "$p"; ln -f "$out/$f" "$p/$f"; done; }
@@ -100,6 +146,16 @@ const ENDINGS: &[(&str, &[&[&str]])] = &[
     ("complete", &[&["abort"]]),
     ("kill -9 $PPID", &[&["status"], &["revert"], &["abort"]]),
     ("kill -9 $PPID", &[&["complete"], &["finish", "--cleanup"]]),
+];
+
+/// The same with commands that write the files.
+const ENDINGS_WITH_FILES: &[(&str, &[&[&str]])] = &[
+    (
+        "failed it",
+        &[&["next"], &["report"], &["report", "--all"], &["abort"]],
+    ),
+    ("complete", &[&["next"], &["finish", "--cleanup"]]),
+    ("kill -9 $PPID", &[&["next"], &["report"], &["abort"]]),
 ];
 
 fn begun() -> Sandbox {
@@ -147,6 +203,7 @@ fn check(
         twin.display()
     ));
     let what = |args: &[&str]| format!("{place}: {misdeed}: {promise}: {args:?}");
+    let again = sandbox.agent("echo again >again; echo '<learning>one</learning>'; complete");
     let mut wrong = None;
     let mut look = |args: &[&str], output: &crate::support::Output| {
         if wrong.is_some() {
@@ -187,7 +244,10 @@ fn check(
     look(&["next"], &output);
     let mut last = output;
     for args in after {
-        last = sandbox.ralph(args);
+        last = match args {
+            ["next"] => sandbox.direct(&["next", "--", &again]).run(),
+            args => sandbox.ralph(args),
+        };
         look(args, &last);
     }
     if wrong.is_none() && COMES_BACK.contains(&place) && after.last() == Some(&&["abort"][..]) {
@@ -209,6 +269,15 @@ fn nothing_outside_is_touched() {
             // One ending each, in turn.
             let endings = ENDINGS.iter().enumerate();
             let endings = endings.filter(|(at, _)| is_all || *at == (row + column) % ENDINGS.len());
+            all.extend(endings.map(|(_, ending)| (*place, *misdeed, *ending)));
+        }
+    }
+    for (row, place) in FILES.iter().enumerate() {
+        for (column, misdeed) in MISDEEDS_WITH_FILES.iter().enumerate() {
+            let endings = ENDINGS_WITH_FILES.iter().enumerate();
+            let turn =
+                |at: usize| column == row % MISDEEDS_WITH_FILES.len() && at == row % ENDINGS_WITH_FILES.len();
+            let endings = endings.filter(|(at, _)| is_all || turn(*at));
             all.extend(endings.map(|(_, ending)| (*place, *misdeed, *ending)));
         }
     }
