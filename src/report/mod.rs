@@ -1,13 +1,15 @@
 //! The report of a loop as one value: its stories and attempts, their changes, other events, and totals.
 //!
 //! Everything comes from the loop's events, its state and git; an unknown number is null, never 0. `history` reads the
-//! events (pure), `changes` reads the changes from git, `links` finds web addresses, and `words` describes events.
+//! events (pure), `changes` reads the changes from git, `links` finds web addresses, `outcome` says how the loop
+//! stands, and `words` describes events.
 //! This module knows neither HTML nor Markdown: `ui` writes those.
 
 mod changes;
 mod history;
 mod links;
 mod of_loop;
+mod outcome;
 mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -22,6 +24,7 @@ use crate::state::{Phase, Verdict};
 
 pub use changes::Diffs;
 pub use of_loop::{Wanted, of_loop};
+pub use outcome::{Outcome, OutcomeKind};
 pub use redact::Redaction;
 
 /// Version of the JSON format.
@@ -44,6 +47,8 @@ pub struct Report {
     /// The phase of the loop.
     #[cfg_attr(test, schemars(with = "String"))]
     pub phase: Phase,
+    /// How the loop stands when the report is made.
+    pub outcome: Outcome,
     /// The loop's branch.
     pub branch: String,
     /// The branch that it started from; null if HEAD was detached.

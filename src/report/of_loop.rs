@@ -4,12 +4,14 @@ use jiff::Timestamp;
 
 use super::history::{History, of_events, story_of};
 use super::links::Links;
+use super::outcome::{Outcome, OutcomeKind};
 use super::{Diffs, Redaction, Report, StoryReport, StoryState, Totals, VERSION, changes};
 use crate::agent::decode::Format;
 use crate::error::Error;
 use crate::events::log::{Begun, begun, read_events};
 use crate::git::Repo;
 use crate::inspect::attempt_output::AttemptOutput;
+use crate::inspect::status::Status;
 use crate::state::{State, Store};
 use crate::stories::Listing;
 
@@ -60,6 +62,10 @@ pub async fn of_loop(
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
         made: Timestamp::now(),
         phase: state.progress.phase,
+        outcome: Outcome {
+            kind: OutcomeKind::Open,
+            text: String::new(),
+        },
         branch: state.branch.clone(),
         original_branch: state.begun_on().cloned(),
         original_head: state.original_head.clone(),
@@ -94,6 +100,10 @@ pub async fn of_loop(
     let total = known.map_or(seen, |listed| listed.total.max(seen));
     let complete = known.map_or(complete, |listed| listed.done.max(complete));
     report.sum_up(complete, total);
+    // A run that reports on its own loop is at its end.
+    let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
+    let status = Status::by_files(repo, state);
+    report.outcome = Outcome::of(&status, is_held, &report.stories, &report.totals);
     changes::add(&mut report, &history, git, wanted.diffs, progress).await?;
     add_links(&mut report, repo, state, wanted).await;
     if wanted.logs {

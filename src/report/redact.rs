@@ -41,6 +41,7 @@ impl Redaction {
             return;
         }
         report.agents.iter_mut().for_each(|agent| self.apply(agent));
+        self.apply(&mut report.outcome.text);
         self.apply_to([&mut report.compare_url]);
         report.gates.iter_mut().for_each(|gate| self.gate(gate));
         report.events.iter_mut().for_each(|event| self.event(event));

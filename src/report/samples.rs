@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::history::of_events;
-use super::{FileChange, Patch, Report, Totals, VERSION};
+use super::{FileChange, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
 use crate::events::{Attempt, Event, What};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
@@ -125,6 +125,10 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         made_by: String::new(),
         made: Timestamp::UNIX_EPOCH,
         phase: Phase::Ready,
+        outcome: Outcome {
+            kind: OutcomeKind::Stopped,
+            text: HOSTILE.repeat(50),
+        },
         branch: "ralph/c".to_owned(),
         original_branch: Some("main".to_owned()),
         original_head: None,

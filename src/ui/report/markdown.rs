@@ -10,7 +10,7 @@ use super::{cost, first_line, headed, how_far, moment, origin, short, size, some
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, FileChange, Patch, Report, StoryReport, StoryState};
+use crate::report::{AttemptReport, FileChange, OutcomeKind, Patch, Report, StoryReport, StoryState};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -77,6 +77,7 @@ pub fn markdown(reports: &[Report], limit: usize) -> String {
 
 fn one(report: &Report, brevity: Brevity) -> String {
     let mut text = format!("### git ralph: {}\n\n", report.change);
+    let _ = writeln!(text, "**{}**\n", inline(&report.outcome.text, 300));
     let _ = writeln!(text, "{}\n", summary(report));
     let _ = writeln!(text, "{}\n", inline(&origin(report), 300));
     if let Some(url) = &report.compare_url {
@@ -114,9 +115,10 @@ fn one(report: &Report, brevity: Brevity) -> String {
 }
 
 fn summary(report: &Report) -> String {
+    use OutcomeKind::{Aborted, Complete, Finished, Open};
     let totals = &report.totals;
     let parts = [
-        Some(how_far(totals)),
+        (!matches!(report.outcome.kind, Finished | Aborted | Complete | Open)).then(|| how_far(totals)),
         Some(counted(totals.attempts, "attempt", "attempts")),
         Some(time(totals.duration)),
         cost(totals),
@@ -126,7 +128,7 @@ fn summary(report: &Report) -> String {
         },
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("**{}**", parts.join(" · "))
+    parts.join(" · ")
 }
 
 fn table(report: &Report, brevity: Brevity, left_out: &mut Vec<String>) -> String {

@@ -14,7 +14,7 @@ use super::{cost, headed, how_far, moment, origin, short, size, some_time, token
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, FileChange, Gate, Patch, Report, StoryState, Totals};
+use crate::report::{AttemptReport, FileChange, Gate, OutcomeKind, Patch, Report, StoryState, Totals};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -173,6 +173,12 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
     let scale = Scale::of(report);
     let mut change = Change {
         name: plain(report.change.as_str()).into_owned(),
+        outcome: short(&report.outcome.text, LINE),
+        outcome_kind: match report.outcome.kind {
+            OutcomeKind::Finished | OutcomeKind::Complete => "complete",
+            OutcomeKind::Stopped | OutcomeKind::Aborted => "failed",
+            _ => "other",
+        },
         origin: origin(report),
         compare_url: report.compare_url.clone(),
         cards: cards(&report.totals),

@@ -26,6 +26,8 @@ pub(super) struct ChangeBar {
 pub(super) struct Change {
     pub id: String,
     pub name: String,
+    pub outcome: String,
+    pub outcome_kind: &'static str,
     pub origin: String,
     pub compare_url: Option<String>,
     pub cards: Vec<(&'static str, String)>,

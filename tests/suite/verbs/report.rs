@@ -171,6 +171,49 @@ fn the_sums_are_those_of_the_log_and_the_schema_holds() {
 }
 
 #[test]
+fn the_outcome_and_its_reason_are_on_top() {
+    let sandbox = Sandbox::started();
+    let outcome = || {
+        let outcome = sandbox.ralph(&["report", CHANGE, "--json"]).exits(0).json()["outcome"].clone();
+        let part = |name: &str| outcome[name].as_str().unwrap().to_owned();
+        (part("kind"), part("text"))
+    };
+    let is = |kind: &str, text: &str| assert_eq!(outcome(), (kind.to_owned(), text.to_owned()));
+    is("open", "open: 0 of 3 stories complete, nothing is at work");
+    sandbox.configure("ralph.verify", "test ! -e red || { echo 1 test failed; exit 1; }");
+    let red = sandbox.completing("echo x >red");
+    sandbox.configure("ralph.maxRetries", "0");
+    sandbox.ralph(&["run", "--", &red]).exits(4);
+    let why = "stopped: story 1 has no retries left: the gate `test ! -e red || { echo 1 test failed; exit 1; }` \
+               failed (exit code 1)";
+    is("stopped", why);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (begin, _) = page.split_once("Timeline</h2>").unwrap();
+    assert!(
+        begin.contains(r#"mark failed">stopped: story 1 has no retries left: the gate"#),
+        "{begin}"
+    );
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let first = text.lines().nth(2).unwrap();
+    assert!(
+        first.starts_with("**<code>stopped&#58; story 1 has no"),
+        "{first}"
+    );
+    sandbox.ralph(&["skip"]).exits(0);
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.configure("ralph.maxAttempts", "1");
+    sandbox.ralph(&["run", "--", &agent]).exits(6);
+    is("stopped", "stopped at a limit: 1 attempt (ralph.maxAttempts)");
+    sandbox.step("next", &agent).exits(0);
+    is(
+        "complete",
+        "complete: 2 of 3 stories, 1 skipped; the loop is not closed yet",
+    );
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    is("finished", "finished: 2 of 3 stories, 1 skipped");
+}
+
+#[test]
 fn what_is_not_there_is_not_reported() {
     let sandbox = Sandbox::new();
     sandbox
