@@ -186,7 +186,7 @@ async fn judge_session(
     }
     let mut tail = OutputTail::default();
     tail.push(said.message.as_bytes());
-    let outcome = Outcome::said(said.judgement, said.report, tail.text());
+    let outcome = Outcome::said(said.judgement, said.report, tail.text(), &begun);
     let end = conclude_by_hand(open, story, listing, outcome, settings, begun).await?;
     agent_session(open, &call.session).given = None;
     Ok(end)

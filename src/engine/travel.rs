@@ -299,6 +299,8 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             passed,
             reason,
             duration,
+            // Logs stay here.
+            output: _,
         } => What::Gate {
             story,
             attempt,
@@ -306,6 +308,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             passed,
             reason: text.of_some(reason.as_ref()),
             duration,
+            output: None,
         },
         What::Checkpoint { story, attempt, oid } => What::Checkpoint { story, attempt, oid },
         What::Reverted {
@@ -418,6 +421,7 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         files,
         insertions,
         deletions,
+        output: _,
     } = attempt;
     Attempt {
         story,
@@ -437,6 +441,7 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         files,
         insertions,
         deletions,
+        output: None,
     }
 }
 

@@ -124,6 +124,10 @@ pub enum What {
         reason: Option<String>,
         /// Seconds it took.
         duration: f64,
+        /// The part of its log with its output; null if it is not known. Before any attempt, that is
+        /// gates-at-start.log.
+        #[serde(default)]
+        output: Option<Stretch>,
     },
     /// A checkpoint was made.
     Checkpoint {
@@ -328,6 +332,19 @@ pub struct Attempt {
     /// Lines that the attempt removed; null if they were not counted.
     #[serde(default)]
     pub deletions: Option<u64>,
+    /// The part of the attempt's log that the agent printed; null if it is not known.
+    #[serde(default)]
+    pub output: Option<Stretch>,
+}
+
+/// A part of a log, in bytes from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stretch {
+    /// Its first byte.
+    pub from: u64,
+    /// The byte after its last one.
+    pub to: u64,
 }
 
 impl Attempt {
@@ -358,6 +375,7 @@ impl Attempt {
             files: None,
             insertions: None,
             deletions: None,
+            output: None,
         }
     }
 

@@ -115,6 +115,7 @@ impl History {
                 passed,
                 reason,
                 duration,
+                ..
             } => {
                 let gate = Gate {
                     command: command.clone(),

@@ -82,6 +82,7 @@ fn what() -> impl Strategy<Value = What> {
             passed,
             reason: None,
             duration,
+            output: None,
         }),
         4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
             story,
