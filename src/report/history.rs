@@ -62,6 +62,7 @@ pub(super) fn of_events(all: &[Event]) -> History {
             agent,
             gates,
             told,
+            message: None,
             diff: None,
             url: None,
             patch: None,
@@ -202,6 +203,7 @@ pub(super) fn story_of<'a>(
                 id: id.to_owned(),
                 title: String::new(),
                 state: StoryState::Open,
+                asked: None,
                 attempts: Vec::new(),
             });
             stories.len() - 1

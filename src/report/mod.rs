@@ -1,15 +1,18 @@
 //! The report of a loop as one value: its stories and attempts, their changes, other events, and totals.
 //!
 //! Everything comes from the loop's events, its state and git; an unknown number is null, never 0. `history` reads the
-//! events (pure), `changes` reads the changes from git, `links` finds web addresses, `outcome` says how the loop
+//! events (pure), `changes` reads the changes from git, `asked` has the texts of the stories,
+//! `output` reads the logs of attempts, `links` finds web addresses, `outcome` says how the loop
 //! stands, and `words` describes events.
 //! This module knows neither HTML nor Markdown: `ui` writes those.
 
+mod asked;
 mod changes;
 mod history;
 mod links;
 mod of_loop;
 mod outcome;
+mod output;
 mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -22,6 +25,7 @@ use crate::events::log::LogEntry;
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
+pub use asked::{Asked, AskedTask};
 pub use changes::Diffs;
 pub use of_loop::{Wanted, of_loop};
 pub use outcome::{Outcome, OutcomeKind};
@@ -143,6 +147,8 @@ pub struct StoryReport {
     pub title: String,
     /// Its state.
     pub state: StoryState,
+    /// What it asks for, as in the list, or else as in the list of the latest checkpoint; null if neither has it.
+    pub asked: Option<Asked>,
     /// Its attempts since the loop was last started, oldest first.
     pub attempts: Vec<AttemptReport>,
 }
@@ -175,6 +181,8 @@ pub struct AttemptReport {
     pub gates: Vec<Gate>,
     /// The reason for its failure, as told to the next attempt.
     pub told: Option<String>,
+    /// The end of the agent's final message; null if it is not known. A long one says that its beginning is left out.
+    pub message: Option<String>,
     /// The files that it changed; null if they are not known, or with --diffs=none.
     pub diff: Option<Vec<FileChange>>,
     /// Web address of its checkpoint; null if there is none.

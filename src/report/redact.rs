@@ -48,6 +48,10 @@ impl Redaction {
         for story in &mut report.stories {
             self.apply(&mut story.id);
             self.apply(&mut story.title);
+            if let Some(asked) = &mut story.asked {
+                self.apply(&mut asked.text);
+                asked.tasks.iter_mut().for_each(|task| self.apply(&mut task.text));
+            }
             for attempt in &mut story.attempts {
                 let entry = &mut attempt.entry;
                 self.apply(&mut entry.attempt.story);
@@ -58,6 +62,7 @@ impl Redaction {
                     &mut entry.kept,
                     &mut attempt.agent,
                     &mut attempt.told,
+                    &mut attempt.message,
                     &mut attempt.url,
                     &mut attempt.log,
                 ]);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::history::of_events;
-use super::{FileChange, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
+use super::{Asked, FileChange, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
 use crate::events::{Attempt, Event, What};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
@@ -179,7 +179,14 @@ pub(crate) fn large(attempts: u32, length: usize) -> Report {
         insertions: Some(1),
         deletions: None,
     };
+    for story in &mut report.stories {
+        story.asked = Some(Asked {
+            text: HOSTILE.repeat(10),
+            tasks: Vec::new(),
+        });
+    }
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
+        attempt.message = Some(HOSTILE.repeat(10));
         attempt.diff = Some(vec![change.clone(); 3]);
         attempt.patch = Some(Patch {
             text: text.clone(),

@@ -6,7 +6,9 @@
 use std::fmt::Write;
 
 use super::timeline::{self, Scale};
-use super::{cost, first_line, headed, how_far, moment, origin, short, size, some_time, took};
+use super::{
+    cost, first_line, headed, how_far, last_chars, moment, origin, short, size, some_time, took, words_of,
+};
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
@@ -100,7 +102,7 @@ fn one(report: &Report, brevity: Brevity) -> String {
         left_out.push("the differences".to_owned());
     }
     if brevity >= Brevity::ShortReasons {
-        left_out.push("reasons beyond their first line".to_owned());
+        left_out.push("reasons beyond their first line, and what stories ask for and agents said".to_owned());
     }
     if !left_out.is_empty() {
         let left_out: Vec<_> = left_out.iter().map(|what| inline(what, LINE)).collect();
@@ -248,7 +250,7 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
         return;
     }
     text.push_str("\n#### Failed attempts\n\n");
-    for (_, attempt) in failed {
+    for (story, attempt) in failed {
         let entry = &attempt.entry;
         let reason = entry.attempt.reason.as_deref().unwrap_or_default();
         let name = inline(&attempt.name(), TITLE);
@@ -259,6 +261,7 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
             entry.attempt.verdict.words()
         );
         text.push_str(&fenced("", &short(reason, REASON)));
+        words(text, words_of(story, attempt));
         if let Some(files) = attempt.diff.as_ref().filter(|files| !files.is_empty()) {
             text.push_str(&fenced("", &stat(files)));
         }
@@ -294,15 +297,18 @@ fn happenings(text: &mut String, report: &Report) {
 fn changes(text: &mut String, report: &Report, brevity: Brevity) {
     let all = report.attempts();
     let complete = all.iter().filter(|(_, attempt)| attempt.is_complete());
-    let complete =
-        complete.map(|(story, attempt)| (headed(story), attempt.diff.as_ref(), attempt.patch.as_ref()));
+    let complete = complete.map(|(story, attempt)| {
+        let words = words_of(story, attempt);
+        (headed(story), &attempt.diff, &attempt.patch, words)
+    });
     let edits = report.events.iter().filter(|event| event.checkpoint.is_some());
-    let edits = edits.map(|event| (event.text.clone(), event.diff.as_ref(), event.patch.as_ref()));
-    let mut some = complete
-        .chain(edits)
-        .filter(|(_, files, _)| files.is_some_and(|files| !files.is_empty()));
+    let edits = edits.map(|event| (event.text.clone(), &event.diff, &event.patch, Vec::new()));
     let mut is_first = true;
-    while let Some((title, Some(files), patch)) = some.next() {
+    for (title, files, patch, told) in complete.chain(edits) {
+        let files = files.as_deref().unwrap_or_default();
+        if files.is_empty() && told.is_empty() {
+            continue;
+        }
         if std::mem::take(&mut is_first) {
             text.push_str("\n#### Changes\n\n");
         }
@@ -315,11 +321,22 @@ fn changes(text: &mut String, report: &Report, brevity: Brevity) {
             "<details><summary>{}: {size}</summary>\n",
             inline(&title, TITLE)
         );
-        match patch.filter(|_| brevity == Brevity::Whole) {
+        if brevity < Brevity::ShortReasons {
+            words(text, told);
+        }
+        match patch.as_ref().filter(|_| brevity == Brevity::Whole) {
+            _ if files.is_empty() => {}
             Some(patch) => text.push_str(&fenced("diff", &lines_of(patch))),
             None => text.push_str(&fenced("", &stat(files))),
         }
         text.push_str("</details>\n");
+    }
+}
+
+/// Appends texts of others with their headings.
+fn words(text: &mut String, words: Vec<(&'static str, &str)>) {
+    for (what, said) in words {
+        let _ = write!(text, "{what}:\n\n{}", fenced("", &last_chars(said, REASON)));
     }
 }
 

@@ -64,6 +64,31 @@ fn short(text: &str, most: usize) -> String {
     cut
 }
 
+/// Returns the last `most` characters of a text, and says if its beginning is left out.
+fn last_chars(text: &str, most: usize) -> String {
+    let text = plain(text);
+    let skipped = text.chars().count().saturating_sub(most);
+    let end: String = text.chars().skip(skipped).collect();
+    if skipped > 0 {
+        format!("… the beginning is left out\n{end}")
+    } else {
+        end
+    }
+}
+
+/// Returns the words of a story and of an attempt that stand beside what was changed, with their headings.
+fn words_of<'a>(story: &'a StoryReport, attempt: &'a AttemptReport) -> Vec<(&'static str, &'a str)> {
+    let is_last = story
+        .attempts
+        .last()
+        .is_some_and(|last| std::ptr::eq(last, attempt));
+    let asked = story.asked.as_ref().filter(|_| is_last);
+    let asked = asked.map(|asked| ("What the story asks for", asked.text.as_str()));
+    let message = attempt.message.as_deref();
+    let message = message.map(|message| ("What the agent said at its end", message));
+    asked.into_iter().chain(message).collect()
+}
+
 /// Returns the id and the title of a story.
 fn headed(story: &StoryReport) -> String {
     if story.title.is_empty() {

@@ -10,7 +10,9 @@ use minijinja::{Environment, UndefinedBehavior};
 use super::drawing::{bars_of, kind_of, timeline_of};
 use super::timeline::Scale;
 use super::views::{Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row};
-use super::{cost, headed, how_far, moment, origin, short, size, some_time, tokens, took};
+use super::{
+    cost, headed, how_far, last_chars, moment, origin, short, size, some_time, tokens, took, words_of,
+};
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
@@ -39,8 +41,9 @@ struct Limits {
     events: usize,
     /// Maximum number of files of one difference.
     files: usize,
-    /// Maximum sizes of all reasons, all logs and all lines of differences, in bytes of the page.
+    /// Maximum sizes of all reasons, all texts of stories and messages, all logs and all lines of differences, in bytes of the page.
     reasons: usize,
+    words: usize,
     logs: usize,
     lines: usize,
 }
@@ -52,8 +55,9 @@ const LIMITS: [Limits; 3] = [
         events: 1000,
         files: 200,
         reasons: 700_000,
+        words: 700_000,
         logs: 700_000,
-        lines: 2_300_000,
+        lines: 2_000_000,
     },
     Limits {
         changes: 200,
@@ -61,6 +65,7 @@ const LIMITS: [Limits; 3] = [
         events: 300,
         files: 20,
         reasons: 300_000,
+        words: 300_000,
         logs: 300_000,
         lines: 800_000,
     },
@@ -70,6 +75,7 @@ const LIMITS: [Limits; 3] = [
         events: 30,
         files: 3,
         reasons: 100_000,
+        words: 0,
         logs: 50_000,
         lines: 0,
     },
@@ -86,6 +92,7 @@ pub struct Options {
 struct Room {
     limits: Limits,
     reasons: usize,
+    words: usize,
     logs: usize,
     lines: usize,
 }
@@ -103,6 +110,7 @@ fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
     let mut room = Room {
         limits,
         reasons: limits.reasons,
+        words: limits.words,
         logs: limits.logs,
         lines: limits.lines,
     };
@@ -222,12 +230,18 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
                 row.failure = Some(failure.id.clone());
                 change.failures.push(failure);
             }
-            if let Some(files) = files {
+            let (words, is_there) = (words_of(story, attempt), files.is_some());
+            if files.is_some() || !words.is_empty() {
                 let undone = if attempt.is_complete() { "" } else { ", undone" };
                 let title = format!("{title} ({}{undone})", plain(&attempt.name()));
+                let files = attempt.diff.as_deref();
                 let one = difference_of(difference, title, files, attempt.patch.as_ref(), room);
+                let words = words.into_iter();
                 change.changes.push(Difference {
-                    command: Some(command(report, "diff", attempt)),
+                    words: words
+                        .filter_map(|(what, text)| Some((what, within(text, room)?)))
+                        .collect(),
+                    command: is_there.then(|| command(report, "diff", attempt)),
                     ..one
                 });
             }
@@ -256,7 +270,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         if let Some(files) = event.diff.as_ref().filter(|files| !files.is_empty()) {
             let title = format!("{}, {}", short(&event.text, LINE), moment(event.t));
             let id = format!("{id}e{at}");
-            let mut difference = difference_of(id, title, files, event.patch.as_ref(), room);
+            let mut difference = difference_of(id, title, Some(files), event.patch.as_ref(), room);
             difference.command = event
                 .checkpoint
                 .as_ref()
@@ -376,13 +390,14 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
 fn difference_of(
     id: String,
     title: String,
-    files: &[FileChange],
+    known: Option<&[FileChange]>,
     patch: Option<&Patch>,
     room: &mut Room,
 ) -> Difference {
+    let files = known.unwrap_or_default();
     let insertions = files.iter().filter_map(|file| file.insertions).sum();
     let deletions = files.iter().filter_map(|file| file.deletions).sum();
-    let count = u64::try_from(files.len()).ok();
+    let count = known.and_then(|files| u64::try_from(files.len()).ok());
     let more = files.len().saturating_sub(room.limits.files);
     let rows = files.iter().take(room.limits.files).map(|file| FileRow {
         path: match &file.old_path {
@@ -410,8 +425,17 @@ fn difference_of(
         files: rows.collect(),
         lines: fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
         note: note.map(str::to_owned),
+        words: Vec::new(),
         command: None,
     }
+}
+
+/// Returns a text that fits on the page; `None` if there is no room for it.
+fn within(text: &str, room: &mut Room) -> Option<String> {
+    let text = short(text, REASON);
+    let left = room.words.checked_sub(weight(&text))?;
+    room.words = left;
+    Some(text)
 }
 
 /// Returns the maximum size of a text on the page, in bytes.
@@ -460,10 +484,4 @@ fn gate_row(gate: &Gate) -> GateRow {
         command: short(&gate.command, LINE),
         words: format!("{words} after {}", time(gate.duration)),
     }
-}
-
-fn last_chars(text: &str, most: usize) -> String {
-    let text = plain(text);
-    let skipped = text.chars().count().saturating_sub(most);
-    text.chars().skip(skipped).collect()
 }

@@ -100,6 +100,8 @@ pub(super) struct Difference {
     pub files: Vec<FileRow>,
     pub lines: Vec<(&'static str, String)>,
     pub note: Option<String>,
+    /// Texts with their headings.
+    pub words: Vec<(&'static str, String)>,
     pub command: Option<String>,
 }
 

@@ -214,6 +214,50 @@ fn the_outcome_and_its_reason_are_on_top() {
 }
 
 #[test]
+fn what_was_asked_and_said_stands_beside_the_difference() {
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.verify", "echo not the agent");
+    let agent = sandbox.completing("echo x >x; echo 'I added <x>.'");
+    sandbox.step("next", &agent).exits(0);
+    let long = sandbox.agent("seq 2000; failed 'no luck'");
+    sandbox.step("next", &long).exits(3);
+    let told = || sandbox.ralph(&["report", CHANGE, "--json"]).exits(0).json()["stories"].clone();
+    let stories = told();
+    let text = "- [x] 1.1 Add the table\n- [x] 1.2 Add the index";
+    assert_eq!(stories[0]["asked"]["text"], text);
+    assert_eq!(stories[0]["asked"]["tasks"][0]["done"], true);
+    let said = "I added <x>.\n<promise>COMPLETE</promise>";
+    assert_eq!(stories[0]["attempts"][0]["message"], said);
+    let message = stories[1]["attempts"][0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("… the beginning is left out\n") && message.len() < 5000,
+        "{message}"
+    );
+    assert!(message.ends_with("FAILED: no luck</promise>"), "{message}");
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (_, changes) = page.split_once("Changes</h2>").unwrap();
+    let (words, lines) = changes.split_once("<pre class=\"lines\">").unwrap();
+    assert!(
+        words.contains(text) && words.contains("I added &lt;x&gt;."),
+        "{words}"
+    );
+    assert!(lines.contains("diff --git"));
+    let markdown = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let (_, changes) = markdown.split_once("#### Changes").unwrap();
+    assert!(
+        changes.contains(&format!("What the story asks for:\n\n```\n{text}\n```")),
+        "{changes}"
+    );
+    // Where the branch is not checked out, the list is that of the checkpoint; where the log is gone, nothing is said.
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox.git(&["checkout", "-q", "main"]);
+    fs::remove_dir_all(sandbox.top.join(format!(".git/ralph/{CHANGE}/attempts"))).unwrap();
+    let stories = told();
+    assert_eq!(stories[0]["asked"]["text"], text);
+    assert_eq!(stories[0]["attempts"][0]["message"], Value::Null);
+}
+
+#[test]
 fn what_is_not_there_is_not_reported() {
     let sandbox = Sandbox::new();
     sandbox
