@@ -279,6 +279,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             agent,
             format,
             log,
+            settings,
         } => What::AttemptStarted {
             story,
             title,
@@ -290,6 +291,12 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             agent: agent.map(|agent| program_of(&agent).to_owned()),
             format,
             log,
+            settings: settings.map(|mut settings| {
+                for gate in &mut settings.gates {
+                    *gate = program_of(gate).to_owned();
+                }
+                settings
+            }),
         },
         What::AttemptEnded(attempt) => What::AttemptEnded(ended(attempt, text)),
         What::Gate {

@@ -100,6 +100,9 @@ pub enum What {
         /// The file with the attempt's output, below the loop's directory.
         #[serde(default)]
         log: Option<String>,
+        /// The settings that are in force; null in events of earlier versions.
+        #[serde(default)]
+        settings: Option<Box<InForce>>,
     },
     /// The agent, a gate or a hook printed something; not in events.jsonl.
     Output {
@@ -335,6 +338,30 @@ pub struct Attempt {
     /// The part of the attempt's log that the agent printed; null if it is not known.
     #[serde(default)]
     pub output: Option<Stretch>,
+}
+
+/// The settings that are in force when an attempt begins. A limit that is null is none; times are seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InForce {
+    /// The version of git-ralph.
+    pub version: String,
+    /// The gates: shell commands.
+    pub gates: Vec<String>,
+    /// Longest time of an attempt.
+    pub timeout: Option<f64>,
+    /// Longest time without output.
+    pub idle_timeout: Option<f64>,
+    /// Longest time of a gate.
+    pub verify_timeout: Option<f64>,
+    /// Longest wait for the agent's service.
+    pub max_wait: Option<f64>,
+    /// Longest time of the loop.
+    pub max_duration: Option<f64>,
+    /// Most attempts of a run.
+    pub max_attempts: Option<u32>,
+    /// Highest cost of the loop, in US dollars.
+    pub max_cost: Option<f64>,
 }
 
 /// A part of a log, in bytes from its beginning.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{AttemptReport, Closed, Gate, Happening, Kind, StoryReport, StoryState, words};
+use super::{AttemptReport, Closed, Environment, Gate, Happening, Kind, StoryReport, StoryState, words};
 use crate::events::log::entries_of;
 use crate::events::{Event, What};
 use crate::names::Oid;
@@ -20,6 +20,7 @@ pub(super) struct History {
     pub gates: Vec<Gate>,
     pub events: Vec<Happening>,
     pub closed: Option<Closed>,
+    pub environments: Vec<Environment>,
     /// For each checkpoint and each kept attempt, the checkpoint before it, with which it is compared.
     pub bases: BTreeMap<String, Oid>,
 }
@@ -103,11 +104,25 @@ impl History {
                 story,
                 attempt,
                 agent,
+                max_retries,
+                settings,
                 ..
             } => {
                 let begun = beside.entry((story.clone(), *attempt)).or_default();
                 begun.agent.clone_from(agent);
                 begun.begun = Some(event.t);
+                let last = self.environments.last();
+                let last = last.map(|last| (last.max_retries, &last.settings));
+                if let Some(settings) = settings
+                    .as_deref()
+                    .filter(|one| last != Some((*max_retries, *one)))
+                {
+                    self.environments.push(Environment {
+                        since: format!("{story}@{attempt}"),
+                        max_retries: *max_retries,
+                        settings: settings.clone(),
+                    });
+                }
             }
             What::Gate {
                 story,

@@ -21,6 +21,7 @@ mod words;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::events::InForce;
 use crate::events::log::LogEntry;
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
@@ -45,6 +46,8 @@ pub struct Report {
     pub change: Change,
     /// The version of git-ralph that made the report.
     pub made_by: String,
+    /// The version of git that it was made with, its first two numbers; null if it is not known.
+    pub git: Option<String>,
     /// Time when the report was made.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub made: Timestamp,
@@ -66,6 +69,9 @@ pub struct Report {
     pub closed: Option<Closed>,
     /// The agents of its attempts, without repetition.
     pub agents: Vec<String>,
+    /// The settings that were in force, oldest first: an entry for each change of them; none of attempts that earlier
+    /// versions made.
+    pub environments: Vec<Environment>,
     /// Time of the first event, or of --since if that is later; null if there are no events.
     #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub started: Option<Timestamp>,
@@ -84,6 +90,19 @@ pub struct Report {
     pub compare_url: Option<String>,
     /// Descriptions of the parts that are left out.
     pub dropped: Vec<String>,
+}
+
+/// The settings that were in force from an attempt on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Environment {
+    /// The first attempt with these settings, as story@number.
+    pub since: String,
+    /// Retries that each story has.
+    pub max_retries: u32,
+    /// The other settings.
+    #[serde(flatten)]
+    pub settings: InForce,
 }
 
 /// The end of a loop.

@@ -53,10 +53,12 @@ pub async fn of_loop(
     for story in &mut stories {
         story.state = state_of(story, state, listing);
     }
+    let version = repo.git.version().await.ok().flatten();
     let mut report = Report {
         v: VERSION,
         change: state.change.clone(),
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
+        git: version.map(|(major, minor)| format!("{major}.{minor}")),
         made: Timestamp::now(),
         phase: state.progress.phase,
         outcome: Outcome {
@@ -69,6 +71,7 @@ pub async fn of_loop(
         tip: state.checkpoint.clone(),
         closed: history.closed.take(),
         agents: Vec::new(),
+        environments: std::mem::take(&mut history.environments),
         started: history.started,
         ended: history.ended,
         totals: Totals::default(),

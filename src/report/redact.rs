@@ -43,6 +43,14 @@ impl Redaction {
         report.agents.iter_mut().for_each(|agent| self.apply(agent));
         self.apply(&mut report.outcome.text);
         self.apply_to([&mut report.compare_url]);
+        for environment in &mut report.environments {
+            self.apply(&mut environment.since);
+            environment
+                .settings
+                .gates
+                .iter_mut()
+                .for_each(|gate| self.apply(gate));
+        }
         report.gates.iter_mut().for_each(|gate| self.gate(gate));
         report.events.iter_mut().for_each(|event| self.event(event));
         for story in &mut report.stories {

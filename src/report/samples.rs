@@ -63,6 +63,7 @@ fn what() -> impl Strategy<Value = What> {
             agent: Some("claude".to_owned()),
             format: None,
             log: None,
+            settings: None,
         }),
         12 => ended.prop_map(|(story, number, verdict, reason, duration, cost, input, output, started)| {
             What::AttemptEnded(Attempt {
@@ -124,6 +125,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         v: VERSION,
         change: Change::new("c").unwrap(),
         made_by: String::new(),
+        git: None,
         made: Timestamp::UNIX_EPOCH,
         phase: Phase::Ready,
         outcome: Outcome {
@@ -135,6 +137,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         original_head: None,
         tip: oid(1),
         agents: Vec::new(),
+        environments: history.environments,
         started: history.started,
         ended: history.ended,
         totals: Totals::default(),

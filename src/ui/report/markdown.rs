@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use super::timeline::{self, Scale};
 use super::{
-    cost, first_line, headed, how_far, last_chars, moment, origin, short, size, some_time, took, words_of,
+    NO_LIMIT, cost, first_line, headed, how_far, in_force, last_chars, moment, origin, short, size,
+    some_time, took, words_of,
 };
 use crate::names::counted;
 use crate::names::dollars;
@@ -95,6 +96,7 @@ fn one(report: &Report, brevity: Brevity) -> String {
         failures(&mut text, report, brevity);
         happenings(&mut text, report);
         changes(&mut text, report, brevity);
+        environment(&mut text, report);
     } else if !report.events.is_empty() {
         left_out.push("what happened in between".to_owned());
     }
@@ -330,6 +332,21 @@ fn changes(text: &mut String, report: &Report, brevity: Brevity) {
             None => text.push_str(&fenced("", &stat(files))),
         }
         text.push_str("</details>\n");
+    }
+}
+
+/// Appends the settings that were last in force.
+fn environment(text: &mut String, report: &Report) {
+    let Some(last) = report.environments.last() else {
+        return;
+    };
+    text.push_str("\n#### Settings in force\n\n");
+    if report.environments.len() > 1 {
+        let since = inline(&last.since, TITLE);
+        let _ = writeln!(text, "- From {since} on; others before");
+    }
+    for (name, value) in in_force(last).into_iter().filter(|(_, value)| value != NO_LIMIT) {
+        let _ = writeln!(text, "- {name}: {}", inline(&value, 1000));
     }
 }
 

@@ -17,8 +17,8 @@ use super::Screen;
 use super::live::Live;
 use super::narration::{spent, time};
 use super::shown::plain;
-use crate::names::{counted, heading};
-use crate::report::{AttemptReport, Report, StoryReport, Totals};
+use crate::names::{counted, dollars, heading};
+use crate::report::{AttemptReport, Environment, Report, StoryReport, Totals};
 
 pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
@@ -173,6 +173,40 @@ fn tokens(number: u64) -> String {
         1000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
         _ => format!("{:.1}M", number as f64 / 1e6),
     }
+}
+
+/// The words for a limit that is not set.
+const NO_LIMIT: &str = "no limit";
+
+/// Returns the settings that were in force, with their names.
+fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
+    let settings = &environment.settings;
+    let none = || NO_LIMIT.to_owned();
+    let limit = |seconds: Option<f64>| seconds.map_or_else(none, time);
+    let gates = settings.gates.iter().take(20);
+    let gates: Vec<String> = gates.map(|gate| short(gate, 200).replace('\n', "^J")).collect();
+    vec![
+        ("git-ralph", short(&settings.version, 40)),
+        (
+            "Gates",
+            if gates.is_empty() {
+                "none".to_owned()
+            } else {
+                gates.join("; ")
+            },
+        ),
+        ("Retries of a story", environment.max_retries.to_string()),
+        ("Time of an attempt", limit(settings.timeout)),
+        ("Time without output", limit(settings.idle_timeout)),
+        ("Time of a gate", limit(settings.verify_timeout)),
+        ("Wait for the agent's service", limit(settings.max_wait)),
+        ("Time of the loop", limit(settings.max_duration)),
+        (
+            "Attempts of a run",
+            settings.max_attempts.map_or_else(none, |most| most.to_string()),
+        ),
+        ("Cost of the loop", settings.max_cost.map_or_else(none, dollars)),
+    ]
 }
 
 /// Returns the first line of a text that is not blank.

@@ -11,7 +11,8 @@ use super::drawing::{bars_of, kind_of, timeline_of};
 use super::timeline::Scale;
 use super::views::{Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row};
 use super::{
-    cost, headed, how_far, last_chars, moment, origin, short, size, some_time, tokens, took, words_of,
+    cost, headed, how_far, in_force, last_chars, moment, origin, short, size, some_time, tokens, took,
+    words_of,
 };
 use crate::names::counted;
 use crate::names::dollars;
@@ -143,6 +144,7 @@ fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
     let page = Page {
         title,
         version: env!("CARGO_PKG_VERSION"),
+        git: reports.first().and_then(|report| report.git.clone()),
         print: options.print,
         made: reports
             .first()
@@ -179,6 +181,8 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         format!("{id}t{}", at.unwrap_or_default())
     };
     let scale = Scale::of(report);
+    let unshown = report.environments.len().saturating_sub(room.limits.files);
+    let environments = report.environments[unshown..].iter();
     let mut change = Change {
         name: plain(report.change.as_str()).into_owned(),
         outcome: short(&report.outcome.text, LINE),
@@ -198,6 +202,9 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         logs: Vec::new(),
         gates: report.gates.iter().map(gate_row).collect(),
         events: Vec::new(),
+        environments: environments
+            .map(|one| (short(&one.since, LINE), in_force(one)))
+            .collect(),
         left_out: Vec::new(),
         id: id.clone(),
     };

@@ -6,6 +6,7 @@ use serde::Serialize;
 pub(super) struct Page {
     pub title: String,
     pub version: &'static str,
+    pub git: Option<String>,
     pub print: bool,
     pub made: String,
     pub several: bool,
@@ -39,6 +40,8 @@ pub(super) struct Change {
     pub logs: Vec<(String, String)>,
     pub gates: Vec<GateRow>,
     pub events: Vec<EventRow>,
+    /// The settings that were in force, each time with the attempt from which on.
+    pub environments: Vec<(String, Vec<(&'static str, String)>)>,
     pub left_out: Vec<String>,
 }
 

@@ -315,6 +315,7 @@ pub(super) mod tests {
             agent: Some("claude".to_owned()),
             format: Some("claude".to_owned()),
             log: None,
+            settings: None,
         }
     }
 

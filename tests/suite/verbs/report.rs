@@ -103,6 +103,11 @@ fn settled(sandbox: &Sandbox, text: &str) -> String {
         text = text.replace(id, &format!("[OID {number}]"));
         text = text.replace(&id[..10], &format!("[OID {number}]"));
     }
+    let version = sandbox.git(&["version"]);
+    let version = version.trim_start_matches("git version ").splitn(3, '.').take(2);
+    let version = version.collect::<Vec<_>>().join(".");
+    text = text.replace(&format!("· git {version}<"), "· git [GIT]<");
+    text = text.replace(&format!("\"git\": \"{version}\""), "\"git\": \"[GIT]\"");
     let agent = sandbox.git(&["rev-parse", "--show-toplevel"]);
     text.replace(&agent, "[TOP]")
 }
@@ -255,6 +260,46 @@ fn what_was_asked_and_said_stands_beside_the_difference() {
     let stories = told();
     assert_eq!(stories[0]["asked"]["text"], text);
     assert_eq!(stories[0]["attempts"][0]["message"], Value::Null);
+}
+
+#[test]
+fn the_settings_in_force_are_told_with_each_change() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "test -e x");
+    sandbox
+        .ralph(&["start", "--allow-red", "--timeout", "5m"])
+        .exits(0);
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.configure("ralph.maxCost", "2.50");
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let told = report["environments"].as_array().unwrap();
+    let told: Vec<_> = told
+        .iter()
+        .map(|one| (&one["since"], &one["timeout"], &one["max_cost"]))
+        .collect();
+    let (first, second, cost) = ("1@1".into(), "2@1".into(), 2.5.into());
+    assert_eq!(
+        told,
+        [
+            (&first, &300.0.into(), &Value::Null),
+            (&second, &300.0.into(), &cost)
+        ]
+    );
+    assert_eq!(report["environments"][0]["gates"][0], "test -e x");
+    assert_eq!(report["environments"][0]["max_retries"], 3);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    for shown in [
+        "From 1@1 on:",
+        "<dt>Time of an attempt</dt><dd>5m 00s</dd>",
+        "<dd>$2.50</dd>",
+    ] {
+        assert!(page.contains(shown), "{shown} in {page}");
+    }
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(text.contains("- Time of an attempt: 5m 00s\n"), "{text}");
 }
 
 #[test]
