@@ -73,7 +73,12 @@ pub(super) fn of_events(all: &[Event]) -> History {
         story.attempts.push(report);
     }
     for ((story, attempt), beside) in beside {
-        history.gates.extend(beside.gates);
+        // Their output is in another log than that of the others.
+        let gates = beside.gates.into_iter();
+        history.gates.extend(gates.map(|gate| Gate {
+            printed: None,
+            ..gate
+        }));
         if let Some(t) = beside.begun {
             let text = format!("{story}@{attempt} began; its end is not recorded");
             history.events.push(happening(t, Kind::Unended, text));
@@ -131,7 +136,7 @@ impl History {
                 passed,
                 reason,
                 duration,
-                ..
+                output,
             } => {
                 let gate = Gate {
                     command: command.clone(),
@@ -139,6 +144,8 @@ impl History {
                     reason: reason.clone(),
                     ended: event.t,
                     duration: *duration,
+                    output: None,
+                    printed: *output,
                 };
                 match story.clone().zip(*attempt) {
                     Some(name) => beside.entry(name).or_default().gates.push(gate),

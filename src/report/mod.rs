@@ -21,8 +21,8 @@ mod words;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::events::InForce;
 use crate::events::log::LogEntry;
+use crate::events::{InForce, Stretch};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
@@ -229,6 +229,11 @@ pub struct Gate {
     pub ended: Timestamp,
     /// Seconds it took.
     pub duration: f64,
+    /// The end of its output; null if it is not known. A long one says that its beginning is left out.
+    pub output: Option<String>,
+    /// The part of the log with its output.
+    #[serde(skip)]
+    pub printed: Option<Stretch>,
 }
 
 /// A changed file.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::Report;
+use super::{Gate, Report};
 use crate::agent::decode::{Decoder, Format};
 use crate::events::Stretch;
 use crate::events::log::Begun;
@@ -17,8 +17,13 @@ const LOG_END: usize = 32 * 1024;
 /// Maximum length of the end of a log's part that is searched for the final message, in bytes.
 const SEARCHED: u64 = 1 << 20;
 
-/// Adds to each attempt the agent's final message, and the end of its output if `logs` is set, as far as its log still
-/// exists.
+/// Maximum length of the end of a gate's output, in bytes.
+const GATE_END: u64 = 4 * 1024;
+/// The line before the end of a text.
+const CUT: &str = "… the beginning is left out\n";
+
+/// Adds to each attempt the agent's final message and what its gates printed, and the end of its output if `logs` is
+/// set, as far as its log still exists.
 pub(super) fn add(report: &mut Report, store: &Store, begun: &[Begun], logs: bool) {
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
         let done = &attempt.entry.attempt;
@@ -33,10 +38,27 @@ pub(super) fn add(report: &mut Report, store: &Store, begun: &[Begun], logs: boo
         let of_agent = format.unwrap_or(Format::Text);
         let message = done.output.and_then(|part| message(&path, part, of_agent));
         attempt.message = message.filter(|message| Some(message.as_str()) != done.reason.as_deref());
+        attempt.gates.iter_mut().for_each(|gate| add_to(gate, &path));
         if logs {
             attempt.log = end_of_log(&path, format.unwrap_or(Format::Auto));
         }
     }
+    let path = store.gates_log();
+    report.gates.iter_mut().for_each(|gate| add_to(gate, &path));
+}
+
+/// Adds to a gate the end of its output in this log.
+fn add_to(gate: &mut Gate, log: &Path) {
+    let Some(part) = gate.printed else {
+        return;
+    };
+    let mut end = Vec::new();
+    let read = end_of(log, part, GATE_END).and_then(|mut rest| rest.read_to_end(&mut end));
+    let text = String::from_utf8_lossy(&end);
+    let text = text.trim_end();
+    let is_cut = part.to.saturating_sub(part.from) > GATE_END;
+    let begin = if is_cut { CUT } else { "" };
+    gate.output = (read.is_ok() && !text.is_empty()).then(|| format!("{begin}{text}"));
 }
 
 /// Returns the end of the final message in a part of a log; `None` if there is none but a promise, or the log is gone.
@@ -52,11 +74,7 @@ fn message(log: &Path, part: Stretch, format: Format) -> Option<String> {
     }
     let message = decoder.finish().message;
     let text = message.text.trim();
-    let begin = if message.is_cut {
-        "… the beginning is left out\n"
-    } else {
-        ""
-    };
+    let begin = if message.is_cut { CUT } else { "" };
     // The verdict and the reason say what is in a promise.
     let is_promise = text.starts_with("<promise>")
         && text

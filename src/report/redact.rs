@@ -82,7 +82,7 @@ impl Redaction {
 
     fn gate(&self, gate: &mut Gate) {
         self.apply(&mut gate.command);
-        self.apply_to([&mut gate.reason]);
+        self.apply_to([&mut gate.reason, &mut gate.output]);
     }
 
     fn event(&self, event: &mut Happening) {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::history::of_events;
-use super::{Asked, FileChange, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
+use super::{Asked, FileChange, Gate, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
 use crate::events::{Attempt, Event, What};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
@@ -190,6 +190,15 @@ pub(crate) fn large(attempts: u32, length: usize) -> Report {
     }
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
         attempt.message = Some(HOSTILE.repeat(10));
+        attempt.gates = vec![Gate {
+            command: HOSTILE.to_owned(),
+            passed: true,
+            reason: None,
+            ended: attempt.entry.attempt.started,
+            duration: 1.0,
+            output: Some(HOSTILE.repeat(10)),
+            printed: None,
+        }];
         attempt.diff = Some(vec![change.clone(); 3]);
         attempt.patch = Some(Patch {
             text: text.clone(),

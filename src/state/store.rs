@@ -90,6 +90,12 @@ impl Store {
         self.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
     }
 
+    /// Returns the path of the log with what the gates printed before any attempt.
+    #[must_use]
+    pub fn gates_log(&self) -> PathBuf {
+        self.file("gates-at-start.log")
+    }
+
     /// Creates the loop's directories, accessible only to the user.
     ///
     /// # Errors

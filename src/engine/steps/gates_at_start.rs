@@ -17,9 +17,6 @@ use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::{Running, RunningGate};
 
-/// File in the loop's directory with the gates' output at its beginning.
-const LOG: &str = "gates-at-start.log";
-
 /// Runs each gate once before any work. Afterwards the work tree is as it was before.
 ///
 /// # Errors
@@ -78,7 +75,7 @@ async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Runs all gates and returns the first that fails.
 async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<StartRefusal>, Error> {
-    let path = open.file(LOG);
+    let path = open.store.gates_log();
     let log = open.store.door().begin_file(&path)?;
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends the processes that the gates have started.

@@ -13,7 +13,7 @@ use super::{
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, FileChange, OutcomeKind, Patch, Report, StoryReport, StoryState};
+use crate::report::{AttemptReport, FileChange, Gate, OutcomeKind, Patch, Report, StoryReport, StoryState};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -31,6 +31,8 @@ const LINE: usize = 200;
 const REASON: usize = 4000;
 /// Maximum number of lines shown of one difference.
 const DIFF_LINES: usize = 300;
+/// Maximum number of gates in the table.
+const MOST_GATES: usize = 20;
 /// Maximum number of files listed for one difference.
 const FILES: usize = 50;
 
@@ -94,6 +96,7 @@ fn one(report: &Report, brevity: Brevity) -> String {
     }
     if !matches!(brevity, Brevity::Rows(_)) {
         failures(&mut text, report, brevity);
+        gates(&mut text, report, brevity);
         happenings(&mut text, report);
         changes(&mut text, report, brevity);
         environment(&mut text, report);
@@ -104,7 +107,10 @@ fn one(report: &Report, brevity: Brevity) -> String {
         left_out.push("the differences".to_owned());
     }
     if brevity >= Brevity::ShortReasons {
-        left_out.push("reasons beyond their first line, and what stories ask for and agents said".to_owned());
+        left_out.push(
+            "reasons beyond their first line, and what stories ask for, agents said and gates printed"
+                .to_owned(),
+        );
     }
     if !left_out.is_empty() {
         let left_out: Vec<_> = left_out.iter().map(|what| inline(what, LINE)).collect();
@@ -276,6 +282,47 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
             let _ = writeln!(text, "What it left: {}\n", inline(&command, LINE));
         }
         text.push_str("</details>\n");
+    }
+}
+
+/// Appends a table of the gates, and the end of the output of the last run of each.
+fn gates(text: &mut String, report: &Report, brevity: Brevity) {
+    let all = report.attempts();
+    let of_attempts = all.iter().flat_map(|(_, attempt)| &attempt.gates);
+    let mut runs: Vec<(&str, Vec<&Gate>)> = Vec::new();
+    for gate in report.gates.iter().chain(of_attempts) {
+        let room = MOST_GATES - runs.len();
+        match runs.iter_mut().find(|(command, _)| *command == gate.command) {
+            Some((_, runs)) => runs.push(gate),
+            None if room > 0 => runs.push((&gate.command, vec![gate])),
+            None => {}
+        }
+    }
+    if runs.is_empty() {
+        return;
+    }
+    text.push_str("\n#### Gates\n\n| gate | passed | failed | time |\n|---|---|---|---|\n");
+    for (command, runs) in &runs {
+        let passed = runs.iter().filter(|gate| gate.passed).count();
+        let took = time(runs.iter().map(|gate| gate.duration).sum());
+        let failed = runs.len() - passed;
+        let _ = writeln!(
+            text,
+            "| {} | {passed} | {failed} | {took} |",
+            inline(command, LINE)
+        );
+    }
+    let last = runs
+        .iter()
+        .filter_map(|(command, runs)| Some((command, runs.last()?.output.as_ref()?)));
+    for (command, output) in last.filter(|_| brevity < Brevity::ShortReasons) {
+        let command = inline(command, LINE);
+        let output = fenced("", &last_chars(output, REASON));
+        let summary = format!("the end of what {command} printed last");
+        let _ = write!(
+            text,
+            "\n<details><summary>{summary}</summary>\n\n{output}</details>\n"
+        );
     }
 }
 

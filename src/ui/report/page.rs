@@ -200,7 +200,11 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         changes: Vec::new(),
         failures: Vec::new(),
         logs: Vec::new(),
-        gates: report.gates.iter().map(gate_row).collect(),
+        gates: report
+            .gates
+            .iter()
+            .map(|gate| gate_row(gate, None, room))
+            .collect(),
         events: Vec::new(),
         environments: environments
             .map(|one| (short(&one.since, LINE), in_force(one)))
@@ -252,6 +256,10 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
                     ..one
                 });
             }
+            for gate in &attempt.gates {
+                let attempt = (plain(&attempt.name()).into_owned(), target.clone());
+                change.gates.push(gate_row(gate, Some(attempt), room));
+            }
             if let Some(log) = &attempt.log {
                 let end = last_chars(log, room.logs);
                 room.logs = room.logs.saturating_sub(weight(&end));
@@ -284,6 +292,11 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
                 .map(|oid| format!("git show {}", oid.short()));
             change.changes.push(difference);
         }
+    }
+    let unshown = change.gates.len().saturating_sub(room.limits.events);
+    if unshown > 0 {
+        left_out.push(format!("{unshown} earlier runs of gates"));
+        change.gates.drain(..unshown);
     }
     change.timeline = timeline_of(report, lines, &scale);
     change.left_out = left_out;
@@ -485,10 +498,17 @@ fn blocks_of(patch: &str) -> Vec<(&'static str, String)> {
     blocks
 }
 
-fn gate_row(gate: &Gate) -> GateRow {
+fn gate_row(gate: &Gate, attempt: Option<(String, String)>, room: &mut Room) -> GateRow {
     let words = if gate.passed { "passed" } else { "failed" };
+    let why = gate
+        .reason
+        .as_deref()
+        .map(|why| format!(": {}", short(why, LINE)));
     GateRow {
+        attempt,
+        passed: gate.passed,
         command: short(&gate.command, LINE),
-        words: format!("{words} after {}", time(gate.duration)),
+        words: format!("{words} after {}{}", time(gate.duration), why.unwrap_or_default()),
+        output: gate.output.as_deref().and_then(|output| within(output, room)),
     }
 }

@@ -128,8 +128,12 @@ pub(super) struct Failure {
 
 #[derive(Serialize)]
 pub(super) struct GateRow {
+    /// The name of its attempt, and the id of the attempt's row; absent before any attempt.
+    pub attempt: Option<(String, String)>,
+    pub passed: bool,
     pub command: String,
     pub words: String,
+    pub output: Option<String>,
 }
 
 #[derive(Serialize)]

@@ -263,6 +263,42 @@ fn what_was_asked_and_said_stands_beside_the_difference() {
 }
 
 #[test]
+fn each_run_of_a_gate_has_the_end_of_its_output() {
+    let sandbox = Sandbox::new();
+    let red = "seq 3000; echo '<1> of hunter2 tests failed'; test -e x";
+    sandbox.configure("ralph.verify", red);
+    sandbox.configure("ralph.redact", "hunter[0-9]");
+    sandbox.ralph(&["start", "--allow-red"]).exits(0);
+    sandbox.step("next", &sandbox.completing("true")).exits(3);
+    sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let attempts = &report["stories"][0]["attempts"];
+    for gates in [&report["gates"], &attempts[0]["gates"], &attempts[1]["gates"]] {
+        let output = gates[0]["output"].as_str().unwrap();
+        assert!(output.starts_with("… the beginning is left out\n"), "{output}");
+        assert!(
+            output.ends_with("\n3000\n<1> of *** tests failed") && output.len() < 4200,
+            "{output}"
+        );
+    }
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (_, gates) = page.split_once("Gates</h2>").unwrap();
+    let (gates, _) = gates.split_once("</ul>").unwrap();
+    assert_eq!(
+        gates.matches("&lt;1&gt; of *** tests failed</pre>").count(),
+        3,
+        "{gates}"
+    );
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let (_, gates) = text.split_once("#### Gates").unwrap();
+    assert!(gates.contains(" | 1 | 2 | "), "{gates}");
+    let printed = gates
+        .matches("\n3000\n<1> of *** tests failed\n```\n\n</details>")
+        .count();
+    assert_eq!(printed, 1, "{gates}");
+}
+
+#[test]
 fn the_settings_in_force_are_told_with_each_change() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "test -e x");
