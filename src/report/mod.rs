@@ -86,6 +86,8 @@ pub struct Report {
     pub gates: Vec<Gate>,
     /// Events other than attempts, oldest first.
     pub events: Vec<Happening>,
+    /// The files that stories and people changed, by path, as far as the differences list them; none with --diffs=none.
+    pub files: Vec<FileTotal>,
     /// Web address of the comparison of the commit the loop started from with `final`; null if there is none.
     pub compare_url: Option<String>,
     /// Descriptions of the parts that are left out.
@@ -249,6 +251,22 @@ pub struct FileChange {
     /// Number of added lines; null for a binary file.
     pub insertions: Option<u64>,
     /// Number of removed lines; null for a binary file.
+    pub deletions: Option<u64>,
+}
+
+/// A file and who changed it in what the loop has accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FileTotal {
+    /// Its path from the top directory; invalid UTF-8 is replaced.
+    pub path: String,
+    /// The ids of the stories that changed it.
+    pub stories: Vec<String>,
+    /// True if a person edited it in between.
+    pub by_person: bool,
+    /// Number of lines added by all of them; null for a binary file.
+    pub insertions: Option<u64>,
+    /// Number of lines removed by all of them; null for a binary file.
     pub deletions: Option<u64>,
 }
 

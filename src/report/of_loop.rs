@@ -78,6 +78,7 @@ pub async fn of_loop(
         gates: std::mem::take(&mut history.gates),
         events: std::mem::take(&mut history.events),
         stories,
+        files: Vec::new(),
         compare_url: None,
         dropped,
     };
@@ -105,6 +106,7 @@ pub async fn of_loop(
     let status = Status::by_files(repo, state);
     report.outcome = Outcome::of(&status, is_held, &report.stories, &report.totals);
     changes::add(&mut report, &history, git, wanted.diffs, progress).await?;
+    changes::add_up(&mut report);
     add_links(&mut report, repo, state, wanted).await;
     let then = match listing {
         None => list_at_checkpoint(git, state).await,

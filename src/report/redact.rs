@@ -51,6 +51,10 @@ impl Redaction {
                 .iter_mut()
                 .for_each(|gate| self.apply(gate));
         }
+        for file in &mut report.files {
+            self.apply(&mut file.path);
+            file.stories.iter_mut().for_each(|story| self.apply(story));
+        }
         report.gates.iter_mut().for_each(|gate| self.gate(gate));
         report.events.iter_mut().for_each(|event| self.event(event));
         for story in &mut report.stories {

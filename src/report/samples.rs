@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 
+use super::changes::add_up;
 use super::history::of_events;
 use super::{Asked, FileChange, Gate, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
 use crate::events::{Attempt, Event, What};
@@ -144,6 +145,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         stories: history.stories,
         gates: history.gates,
         events: history.events,
+        files: Vec::new(),
         compare_url: None,
         closed: None,
         dropped: Vec::new(),
@@ -204,6 +206,8 @@ pub(crate) fn large(attempts: u32, length: usize) -> Report {
             text: text.clone(),
             is_cut: false,
         });
+        attempt.entry.checkpoint = attempt.is_complete().then(|| oid(2));
     }
+    add_up(&mut report);
     report
 }

@@ -5,10 +5,11 @@
 
 use std::fmt::Write;
 
+use super::harmless::{fenced, inline};
 use super::timeline::{self, Scale};
 use super::{
-    NO_LIMIT, cost, first_line, headed, how_far, in_force, last_chars, moment, origin, short, size,
-    some_time, took, words_of,
+    NO_LIMIT, changed_by, cost, first_line, headed, how_far, in_force, last_chars, lines, moment, origin,
+    short, size, some_time, took, words_of,
 };
 use crate::names::counted;
 use crate::names::dollars;
@@ -33,7 +34,7 @@ const REASON: usize = 4000;
 const DIFF_LINES: usize = 300;
 /// Maximum number of gates in the table.
 const MOST_GATES: usize = 20;
-/// Maximum number of files listed for one difference.
+/// Maximum number of files in a list.
 const FILES: usize = 50;
 
 /// The brevity of the text; each level leaves out more than the one before.
@@ -98,6 +99,7 @@ fn one(report: &Report, brevity: Brevity) -> String {
         failures(&mut text, report, brevity);
         gates(&mut text, report, brevity);
         happenings(&mut text, report);
+        files(&mut text, report);
         changes(&mut text, report, brevity);
         environment(&mut text, report);
     } else if !report.events.is_empty() {
@@ -343,6 +345,22 @@ fn happenings(text: &mut String, report: &Report) {
     }
 }
 
+/// Appends a table of the files that were changed, with those that changed them.
+fn files(text: &mut String, report: &Report) {
+    if report.files.is_empty() {
+        return;
+    }
+    text.push_str("\n#### Files\n\n| file | stories | added | removed |\n|---|---|---|---|\n");
+    for file in report.files.iter().take(FILES) {
+        let (path, who) = (inline(&file.path, LINE), inline(&changed_by(file), LINE));
+        let (added, removed) = (lines(file.insertions), lines(file.deletions));
+        let _ = writeln!(text, "| {path} | {who} | {added} | {removed} |");
+    }
+    if report.files.len() > FILES {
+        let _ = writeln!(text, "\nand {} more", report.files.len() - FILES);
+    }
+}
+
 fn changes(text: &mut String, report: &Report, brevity: Brevity) {
     let all = report.attempts();
     let complete = all.iter().filter(|(_, attempt)| attempt.is_complete());
@@ -416,102 +434,17 @@ fn lines_of(patch: &Patch) -> String {
 fn stat(files: &[FileChange]) -> String {
     let mut text = String::new();
     for file in files.iter().take(FILES) {
-        let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
         let path = short(&file.path, LINE).replace('\n', "^J");
         let _ = writeln!(
             text,
             "{:8} +{} -{}  {path}",
             file.status,
-            number(file.insertions),
-            number(file.deletions)
+            lines(file.insertions),
+            lines(file.deletions)
         );
     }
     if files.len() > FILES {
         let _ = writeln!(text, "and {} more", files.len() - FILES);
     }
     text
-}
-
-/// Returns a fenced code block of a language with a text in which nothing is markup.
-fn fenced(kind: &str, text: &str) -> String {
-    let text = plain(text);
-    let runs = text.split(|c| c != '`').map(str::len);
-    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
-    format!("{fence}{kind}\n{}\n{fence}\n\n", text.trim_end())
-}
-
-/// Returns text of others for use within a line: unchanged if it cannot contain markup, a link or a mention, else as
-/// code with all punctuation escaped. Texts of more than `most` characters are cut.
-fn inline(text: &str, most: usize) -> String {
-    let text = short(&text.replace(['\n', '\r', '\t'], " "), most);
-    let is_plain = |c: char| c.is_alphanumeric() || " ,;:()/'%=?".contains(c);
-    let is_dot = |at: usize| {
-        // A dot within a word may make it an address.
-        let after = text[at + 1..].chars().next();
-        after.is_none_or(|c| c == ' ' || c.is_ascii_digit())
-    };
-    let mut chars = text.char_indices();
-    let is_safe =
-        chars.all(|(at, c)| is_plain(c) || c == '…' || c == '.' && is_dot(at) || c == '-' && at > 0);
-    if is_safe && !text.contains("://") && !text.starts_with(' ') {
-        return text;
-    }
-    let mut code = "<code>".to_owned();
-    for c in text.chars() {
-        if c.is_ascii_punctuation() {
-            let _ = write!(code, "&#{};", u32::from(c));
-        } else {
-            code.push(c);
-        }
-    }
-    code.push_str("</code>");
-    code
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn plain_words_stay_and_others_are_code() {
-        for text in [
-            "2. Check the password",
-            "3 tests failed in 2.5 s",
-            "a well-known thing",
-            "",
-            "Prüfen",
-        ] {
-            assert_eq!(inline(text, 100), text);
-        }
-        for (text, code) in [
-            ("@all", "<code>&#64;all</code>"),
-            ("fix #1", "<code>fix &#35;1</code>"),
-            ("a.example", "<code>a&#46;example</code>"),
-            ("<b>|`", "<code>&#60;b&#62;&#124;&#96;</code>"),
-            ("- x", "<code>&#45; x</code>"),
-            ("\u{202e}x", "<code>&#60;U&#43;202E&#62;x</code>"),
-        ] {
-            assert_eq!(inline(text, 100), code);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_of_others_is_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y){0,40}") {
-            use pulldown_cmark::{Event, Options, Parser, Tag};
-
-            let all = format!("- {}\n\n{}", inline(&text, 1000), fenced("diff", &text));
-            let mut blocks = 0;
-            for event in Parser::new_ext(&all, Options::all()) {
-                match event {
-                    Event::Start(Tag::CodeBlock(_)) => blocks += 1,
-                    Event::Start(Tag::List(_) | Tag::Item | Tag::Paragraph) | Event::End(_) | Event::Text(_) => {}
-                    Event::InlineHtml(tag) => prop_assert!(matches!(&*tag, "<code>" | "</code>")),
-                    other => prop_assert!(false, "{other:?} in {all:?}"),
-                }
-            }
-            prop_assert_eq!(blocks, 1);
-        }
-    }
 }

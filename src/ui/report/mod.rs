@@ -1,10 +1,13 @@
 //! Writes the report of a loop as an HTML page, Markdown or JUnit XML. Text of others is shown with its control
 //! characters visible, and never becomes markup.
 
+mod differences;
 mod drawing;
+mod harmless;
 mod junit;
 mod markdown;
 mod page;
+mod room;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -18,7 +21,7 @@ use super::live::Live;
 use super::narration::{spent, time};
 use super::shown::plain;
 use crate::names::{counted, dollars, heading};
-use crate::report::{AttemptReport, Environment, Report, StoryReport, Totals};
+use crate::report::{AttemptReport, Environment, FileTotal, Report, StoryReport, Totals};
 
 pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
@@ -207,6 +210,18 @@ fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
         ),
         ("Cost of the loop", settings.max_cost.map_or_else(none, dollars)),
     ]
+}
+
+/// Returns who changed a file: the stories, and a person, if one did.
+fn changed_by(file: &FileTotal) -> String {
+    let person = file.by_person.then_some("a person");
+    let all = file.stories.iter().map(String::as_str).chain(person);
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// Formats a number of lines; those of a binary file are not known.
+fn lines(number: Option<u64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
 
 /// Returns the first line of a text that is not blank.

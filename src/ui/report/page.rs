@@ -7,17 +7,19 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
+use super::differences::difference_of;
 use super::drawing::{bars_of, kind_of, timeline_of};
+use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
 use super::timeline::Scale;
-use super::views::{Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row};
+use super::views::{Change, ChangeBar, Difference, EventRow, Failure, GateRow, Page, Row};
 use super::{
-    cost, headed, how_far, in_force, last_chars, moment, origin, short, size, some_time, tokens, took,
-    words_of,
+    changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size, some_time,
+    tokens, took, words_of,
 };
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, FileChange, Gate, OutcomeKind, Patch, Report, StoryState, Totals};
+use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryState, Totals};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -27,75 +29,15 @@ const TEMPLATE: &str = include_str!("page.html");
 
 /// Maximum size of a page, in bytes.
 const MOST: usize = 5 << 20;
-/// Maximum lengths of a title, a line, a line in a row of the table, and a reason, in characters.
+/// Maximum lengths of a title, and of a line in a row of the table, in characters.
 const TITLE: usize = 160;
-const LINE: usize = 300;
 const ROW_LINE: usize = 200;
-const REASON: usize = 6000;
-
-/// The limits of a page's parts; stricter ones apply if the page would be too large.
-#[derive(Clone, Copy)]
-struct Limits {
-    /// Maximum number of changes, and of attempts and events of each; the last ones are kept.
-    changes: usize,
-    attempts: usize,
-    events: usize,
-    /// Maximum number of files of one difference.
-    files: usize,
-    /// Maximum sizes of all reasons, all texts of stories and messages, all logs and all lines of differences, in bytes of the page.
-    reasons: usize,
-    words: usize,
-    logs: usize,
-    lines: usize,
-}
-
-const LIMITS: [Limits; 3] = [
-    Limits {
-        changes: 1000,
-        attempts: 1500,
-        events: 1000,
-        files: 200,
-        reasons: 700_000,
-        words: 700_000,
-        logs: 700_000,
-        lines: 2_000_000,
-    },
-    Limits {
-        changes: 200,
-        attempts: 1000,
-        events: 300,
-        files: 20,
-        reasons: 300_000,
-        words: 300_000,
-        logs: 300_000,
-        lines: 800_000,
-    },
-    Limits {
-        changes: 50,
-        attempts: 60,
-        events: 30,
-        files: 3,
-        reasons: 100_000,
-        words: 0,
-        logs: 50_000,
-        lines: 0,
-    },
-];
 
 /// Options of the page.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// True if everything on the page is unfolded, for printing.
     pub print: bool,
-}
-
-/// The room that is left on the page.
-struct Room {
-    limits: Limits,
-    reasons: usize,
-    words: usize,
-    logs: usize,
-    lines: usize,
 }
 
 /// Returns the reports as a page.
@@ -108,13 +50,7 @@ pub fn page(reports: &[Report], options: Options) -> String {
 }
 
 fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
-    let mut room = Room {
-        limits,
-        reasons: limits.reasons,
-        words: limits.words,
-        logs: limits.logs,
-        lines: limits.lines,
-    };
+    let mut room = Room::of(limits);
     let skipped = reports.len().saturating_sub(limits.changes);
     let reports = &reports[skipped..];
     let mut changes: Vec<Change> = reports
@@ -181,6 +117,19 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         format!("{id}t{}", at.unwrap_or_default())
     };
     let scale = Scale::of(report);
+    let files = report.files.iter().take(room.limits.files);
+    let files = files.map(|file| {
+        (
+            short(&file.path, LINE),
+            short(&changed_by(file), LINE),
+            lines(file.insertions),
+            lines(file.deletions),
+        )
+    });
+    if report.files.len() > room.limits.files {
+        let rest = report.files.len() - room.limits.files;
+        left_out.push(format!("{rest} files of the table by file"));
+    }
     let unshown = report.environments.len().saturating_sub(room.limits.files);
     let environments = report.environments[unshown..].iter();
     let mut change = Change {
@@ -206,13 +155,14 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             .map(|gate| gate_row(gate, None, room))
             .collect(),
         events: Vec::new(),
+        files: files.collect(),
         environments: environments
             .map(|one| (short(&one.since, LINE), in_force(one)))
             .collect(),
         left_out: Vec::new(),
         id: id.clone(),
     };
-    let mut lines = Vec::new();
+    let mut bars_of_stories = Vec::new();
     for story in &report.stories {
         let title = short(&headed(story), TITLE);
         if story.attempts.is_empty() {
@@ -268,7 +218,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             change.rows.push(row);
         }
         if !bars.is_empty() {
-            lines.push((title, bars));
+            bars_of_stories.push((title, bars));
         }
     }
     let events = &report.events[report.events.len().saturating_sub(room.limits.events)..];
@@ -298,7 +248,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         left_out.push(format!("{unshown} earlier runs of gates"));
         change.gates.drain(..unshown);
     }
-    change.timeline = timeline_of(report, lines, &scale);
+    change.timeline = timeline_of(report, bars_of_stories, &scale);
     change.left_out = left_out;
     change
 }
@@ -405,97 +355,6 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
         commands,
         difference: None,
     }
-}
-
-fn difference_of(
-    id: String,
-    title: String,
-    known: Option<&[FileChange]>,
-    patch: Option<&Patch>,
-    room: &mut Room,
-) -> Difference {
-    let files = known.unwrap_or_default();
-    let insertions = files.iter().filter_map(|file| file.insertions).sum();
-    let deletions = files.iter().filter_map(|file| file.deletions).sum();
-    let count = known.and_then(|files| u64::try_from(files.len()).ok());
-    let more = files.len().saturating_sub(room.limits.files);
-    let rows = files.iter().take(room.limits.files).map(|file| FileRow {
-        path: match &file.old_path {
-            Some(old) => format!("{} → {}", short(old, LINE), short(&file.path, LINE)),
-            None => short(&file.path, LINE),
-        },
-        status: file.status,
-        lines: match (file.insertions, file.deletions) {
-            (Some(added), Some(removed)) => format!("+{added} -{removed}"),
-            _ => "binary".to_owned(),
-        },
-    });
-    let fitting = patch.filter(|patch| weight(&patch.text) <= room.lines);
-    let note = match (patch, fitting) {
-        (Some(_), Some(patch)) if patch.is_cut => Some("Long lines, or lines at the end, are left out."),
-        (Some(_), None) => Some("The lines are left out: there are too many on this page."),
-        _ => None,
-    };
-    room.lines -= fitting.map_or(0, |patch| weight(&patch.text));
-    Difference {
-        id,
-        more,
-        title,
-        size: size(count, Some(insertions), Some(deletions)).unwrap_or_default(),
-        files: rows.collect(),
-        lines: fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
-        note: note.map(str::to_owned),
-        words: Vec::new(),
-        command: None,
-    }
-}
-
-/// Returns a text that fits on the page; `None` if there is no room for it.
-fn within(text: &str, room: &mut Room) -> Option<String> {
-    let text = short(text, REASON);
-    let left = room.words.checked_sub(weight(&text))?;
-    room.words = left;
-    Some(text)
-}
-
-/// Returns the maximum size of a text on the page, in bytes.
-fn weight(text: &str) -> usize {
-    let of = |c: char| match c {
-        '<' | '>' | '&' | '"' | '\'' | '/' => 6,
-        c if c.is_control() => 8,
-        c => c.len_utf8(),
-    };
-    text.chars().map(of).sum()
-}
-
-/// Joins neighbouring lines of the same kind: a browser draws a page with fewer elements faster.
-fn blocks_of(patch: &str) -> Vec<(&'static str, String)> {
-    let mut blocks: Vec<(&'static str, String)> = Vec::new();
-    let mut is_head = false;
-    for line in patch.lines() {
-        if line.starts_with("diff --git ") {
-            is_head = true;
-        } else if line.starts_with("@@") {
-            is_head = false;
-        }
-        let kind = match line.as_bytes().first() {
-            _ if line.starts_with("diff --git ") => "file",
-            _ if is_head => "head",
-            Some(b'+') => "add",
-            Some(b'-') => "del",
-            Some(b'@') => "hunk",
-            _ => "same",
-        };
-        let line = plain(line);
-        match blocks.last_mut() {
-            Some((last, text)) if *last == kind && kind != "file" => {
-                text.push_str(&line);
-                text.push('\n');
-            }
-            _ => blocks.push((kind, format!("{line}\n"))),
-        }
-    }
-    blocks
 }
 
 fn gate_row(gate: &Gate, attempt: Option<(String, String)>, room: &mut Room) -> GateRow {

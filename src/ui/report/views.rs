@@ -40,6 +40,8 @@ pub(super) struct Change {
     pub logs: Vec<(String, String)>,
     pub gates: Vec<GateRow>,
     pub events: Vec<EventRow>,
+    /// Files, with who changed them, and the lines added and removed.
+    pub files: Vec<(String, String, String, String)>,
     /// The settings that were in force, each time with the attempt from which on.
     pub environments: Vec<(String, Vec<(&'static str, String)>)>,
     pub left_out: Vec<String>,

@@ -299,6 +299,43 @@ fn each_run_of_a_gate_has_the_end_of_its_output() {
 }
 
 #[test]
+fn what_was_accepted_is_added_up_by_file() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent(
+        "count; case $n in 1) seq 3 >'a b'; printf '\\0' >bytes ;; 2) echo x >undone; failed no ;; *) echo 9 >'a b' ;; esac
+         test $n = 2 || complete",
+    );
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(3);
+    sandbox.write("mine", "1\n2\n");
+    sandbox.step("retry", &agent).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let told = report["files"].as_array().unwrap().iter().map(|file| {
+        let stories = file["stories"].as_array().unwrap().len();
+        format!(
+            "{} {stories} {} {} {}",
+            file["path"], file["by_person"], file["insertions"], file["deletions"]
+        )
+    });
+    let told: Vec<String> = told.filter(|file| !file.contains("tasks.md")).collect();
+    let all = [
+        "\"a b\" 2 false 4 3",
+        "\"bytes\" 1 false null null",
+        "\"mine\" 0 true 2 0",
+    ];
+    assert_eq!(told, all);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let row = "<code>a b</code></th><td>1, 2</td><td class=\"number\">4</td><td class=\"number\">3</td>";
+    assert!(page.contains(row), "{page}");
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(
+        text.contains("| a b | 1, 2 | 4 | 3 |\n| bytes | 1 | - | - |\n"),
+        "{text}"
+    );
+    assert!(text.contains("| mine | a person | 2 | 0 |\n"), "{text}");
+}
+
+#[test]
 fn the_settings_in_force_are_told_with_each_change() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "test -e x");
