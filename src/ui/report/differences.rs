@@ -45,6 +45,7 @@ pub(super) fn difference_of(
         files: rows.collect(),
         lines: fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
         note: note.map(str::to_owned),
+        accepted: true,
         words: Vec::new(),
         command: None,
     }

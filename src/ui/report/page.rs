@@ -86,6 +86,7 @@ fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
             .first()
             .map_or_else(String::new, |report| moment(report.made)),
         several: reports.len() != 1,
+        has_failed: changes.iter().any(|change| !change.failures.is_empty()),
         bars: bars.collect(),
         changes,
     };
@@ -180,7 +181,12 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             let target = row_id(attempt);
             bars.extend(bars_of(attempt, &scale, &target));
             let mut row = row_of(attempt, target.clone());
-            if at == 0 {
+            // Where only what failed is shown, the first row may be another.
+            let is_first_failed = || {
+                let mut before = of_story[..at].iter();
+                !attempt.is_complete() && before.all(|before| before.is_complete())
+            };
+            if at == 0 || is_first_failed() {
                 row.story.clone_from(&title);
             }
             let difference = format!("{target}d");
@@ -202,6 +208,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
                     words: words
                         .filter_map(|(what, text)| Some((what, within(text, room)?)))
                         .collect(),
+                    accepted: attempt.is_complete(),
                     command: is_there.then(|| command(report, "diff", attempt)),
                     ..one
                 });
@@ -213,7 +220,8 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             if let Some(log) = &attempt.log {
                 let end = last_chars(log, room.logs);
                 room.logs = room.logs.saturating_sub(weight(&end));
-                change.logs.push((plain(&attempt.name()).into_owned(), end));
+                let name = plain(&attempt.name()).into_owned();
+                change.logs.push((attempt.is_complete(), name, end));
             }
             change.rows.push(row);
         }

@@ -10,6 +10,8 @@ pub(super) struct Page {
     pub print: bool,
     pub made: String,
     pub several: bool,
+    /// True if something failed, and something else did not.
+    pub has_failed: bool,
     pub bars: Vec<ChangeBar>,
     pub changes: Vec<Change>,
 }
@@ -37,7 +39,8 @@ pub(super) struct Change {
     pub other_stories: Vec<(String, &'static str)>,
     pub changes: Vec<Difference>,
     pub failures: Vec<Failure>,
-    pub logs: Vec<(String, String)>,
+    /// Whether the attempt completed its story, its name, and the end of what it printed.
+    pub logs: Vec<(bool, String, String)>,
     pub gates: Vec<GateRow>,
     pub events: Vec<EventRow>,
     /// Files, with who changed them, and the lines added and removed.
@@ -53,6 +56,8 @@ pub(super) struct Timeline {
     pub bottom: f64,
     pub rows: Vec<TimelineRow>,
     pub gaps: Vec<(f64, String)>,
+    /// Horizontal positions with the times there.
+    pub ticks: Vec<(f64, String)>,
     pub start: String,
     pub end: String,
     pub has_waits: bool,
@@ -105,6 +110,8 @@ pub(super) struct Difference {
     pub files: Vec<FileRow>,
     pub lines: Vec<(&'static str, String)>,
     pub note: Option<String>,
+    /// True if it is part of what was accepted.
+    pub accepted: bool,
     /// Texts with their headings.
     pub words: Vec<(&'static str, String)>,
     pub command: Option<String>,

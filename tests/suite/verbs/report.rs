@@ -336,6 +336,41 @@ fn what_was_accepted_is_added_up_by_file() {
 }
 
 #[test]
+fn the_page_can_show_only_what_failed_and_has_times() {
+    let sandbox = looped();
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert!(page.contains("body:has(#only-failed:checked) .accepted { display: none; }"));
+    assert_eq!(page.matches(r#"type="checkbox" id="only-failed""#).count(), 1);
+    let rows = page
+        .split("<tr id=")
+        .skip(1)
+        .map(|row| row.split_once("</tr>").unwrap().0);
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        assert_eq!(
+            row.contains("class=\"accepted\""),
+            row.contains("mark complete"),
+            "{row}"
+        );
+    }
+    // The edits of a person are accepted as well.
+    let differences = page.split("<details id=").skip(1);
+    let hidden = differences.filter(|one| one.split_once('>').unwrap().0.contains("accepted"));
+    assert_eq!(hidden.count(), 4, "{page}");
+    for time in ["10:03", "10:20"] {
+        assert!(
+            page.contains(&format!(" text-anchor=\"middle\">{time}</text>")),
+            "{page}"
+        );
+    }
+    let green = Sandbox::started();
+    green.step("next", &green.completing("echo x >x")).exits(0);
+    let page = green.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert!(!page.contains("checkbox"), "{page}");
+}
+
+#[test]
 fn the_settings_in_force_are_told_with_each_change() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "test -e x");
