@@ -187,17 +187,12 @@ fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
     let none = || NO_LIMIT.to_owned();
     let limit = |seconds: Option<f64>| seconds.map_or_else(none, time);
     let gates = settings.gates.iter().take(20);
-    let gates: Vec<String> = gates.map(|gate| short(gate, 200).replace('\n', "^J")).collect();
-    vec![
-        ("git-ralph", short(&settings.version, 40)),
-        (
-            "Gates",
-            if gates.is_empty() {
-                "none".to_owned()
-            } else {
-                gates.join("; ")
-            },
-        ),
+    let gates = gates.map(|gate| ("Gate", short(gate, 200).replace('\n', "^J")));
+    let gates: Vec<_> = match settings.gates.as_slice() {
+        [] => vec![("Gates", "none".to_owned())],
+        _ => gates.collect(),
+    };
+    let limits = [
         ("Retries of a story", environment.max_retries.to_string()),
         ("Time of an attempt", limit(settings.timeout)),
         ("Time without output", limit(settings.idle_timeout)),
@@ -209,7 +204,9 @@ fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
             settings.max_attempts.map_or_else(none, |most| most.to_string()),
         ),
         ("Cost of the loop", settings.max_cost.map_or_else(none, dollars)),
-    ]
+    ];
+    let version = [("git-ralph", short(&settings.version, 40))];
+    version.into_iter().chain(gates).chain(limits).collect()
 }
 
 /// Returns who changed a file: the stories, and a person, if one did.

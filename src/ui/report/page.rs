@@ -137,7 +137,11 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         name: plain(report.change.as_str()).into_owned(),
         outcome: short(&report.outcome.text, LINE),
         outcome_kind: match report.outcome.kind {
-            OutcomeKind::Finished | OutcomeKind::Complete => "complete",
+            OutcomeKind::Finished | OutcomeKind::Complete
+                if report.totals.complete >= report.totals.stories =>
+            {
+                "complete"
+            }
             OutcomeKind::Stopped | OutcomeKind::Aborted => "failed",
             _ => "other",
         },
@@ -153,7 +157,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         gates: report
             .gates
             .iter()
-            .map(|gate| gate_row(gate, None, room))
+            .map(|gate| gate_row(gate, "before any attempt", room))
             .collect(),
         events: Vec::new(),
         files: files.collect(),
@@ -214,8 +218,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
                 });
             }
             for gate in &attempt.gates {
-                let attempt = (plain(&attempt.name()).into_owned(), target.clone());
-                change.gates.push(gate_row(gate, Some(attempt), room));
+                change.gates.push(gate_row(gate, &attempt.name(), room));
             }
             if let Some(log) = &attempt.log {
                 let end = last_chars(log, room.logs);
@@ -365,14 +368,14 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
     }
 }
 
-fn gate_row(gate: &Gate, attempt: Option<(String, String)>, room: &mut Room) -> GateRow {
+fn gate_row(gate: &Gate, about: &str, room: &mut Room) -> GateRow {
     let words = if gate.passed { "passed" } else { "failed" };
     let why = gate
         .reason
         .as_deref()
         .map(|why| format!(": {}", short(why, LINE)));
     GateRow {
-        attempt,
+        about: short(about, TITLE),
         passed: gate.passed,
         command: short(&gate.command, LINE),
         words: format!("{words} after {}{}", time(gate.duration), why.unwrap_or_default()),

@@ -137,8 +137,8 @@ pub(super) struct Failure {
 
 #[derive(Serialize)]
 pub(super) struct GateRow {
-    /// The name of its attempt, and the id of the attempt's row; absent before any attempt.
-    pub attempt: Option<(String, String)>,
+    /// The name of its attempt, or that there was none.
+    pub about: String,
     pub passed: bool,
     pub command: String,
     pub words: String,
