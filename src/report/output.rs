@@ -74,6 +74,9 @@ fn message(log: &Path, part: Stretch, format: Format) -> Option<String> {
     }
     let message = decoder.finish().message;
     let text = message.text.trim();
+    // Half a line could be half of something that is to be taken out.
+    let lines = text.split_once('\n').filter(|_| message.is_cut);
+    let text = lines.map_or(text, |(_, lines)| lines);
     let begin = if message.is_cut { CUT } else { "" };
     // The verdict and the reason say what is in a promise.
     let is_promise = text.starts_with("<promise>")

@@ -5,10 +5,14 @@ use crate::events::{What, handed_over};
 use crate::names::counted;
 use crate::state::Verdict;
 
-/// Cuts a text to `most` characters; a longer one says so in a line at its end.
+/// Cuts a text to `most` characters, between lines if it has several; a longer one says so in a line at its end.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}\n… the rest is left out", &text[..end]),
+        Some((end, _)) => {
+            let begin = &text[..end];
+            let begin = begin.rsplit_once('\n').map_or(begin, |(lines, _)| lines);
+            format!("{begin}\n… the rest is left out")
+        }
         None => text.to_owned(),
     }
 }

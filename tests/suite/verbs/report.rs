@@ -595,7 +595,10 @@ END"#
 fn what_is_to_be_taken_out_is_nowhere() {
     let sandbox = Sandbox::started();
     sandbox.configure("ralph.redact", "hunter[0-9]");
-    let agent = sandbox.failing("echo hunter2 tok-77 >hunter3; echo hunter4 tok-78");
+    let lines = "for i in 1 2 3 4 5 6 7 8; do printf '%0600d hunter5 ' 0; echo tok-79; done";
+    let agent = sandbox.failing(&format!(
+        "echo hunter2 tok-77 >hunter3; echo hunter4 tok-78; {lines}"
+    ));
     sandbox.step("next", &agent).exits(3);
     for form in ["--markdown", "--json", "--junit", "--logs"] {
         let text = sandbox
