@@ -181,7 +181,7 @@ async fn judge_session(
     let (site, state, _) = open.parts();
     story_backup::take_judged(site, &state.source)?;
     let since = since.unwrap_or_else(Timestamp::now);
-    let mut begun = begin_at(open, since, Step::Manual, story, listing, None)?;
+    let mut begun = begin_at(open, since, Step::Manual, story, listing, None, settings)?;
     let session = agent_session(open, &call.session);
     session.attempts = session.attempts.saturating_add(1);
     session.reminders = 0;
@@ -191,7 +191,7 @@ async fn judge_session(
     }
     let mut tail = OutputTail::default();
     tail.push(said.message.as_bytes());
-    let outcome = Outcome::said(said.judgement, said.report, tail.text());
+    let outcome = Outcome::said(said.judgement, said.report, tail.text(), &begun);
     let end = conclude_by_hand(open, story, listing, outcome, settings, begun).await?;
     agent_session(open, &call.session).given = None;
     Ok(end)

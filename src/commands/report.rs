@@ -146,7 +146,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         (None, Some(usual)) => {
             let door = Below::new(&context.repo.common_dir);
             door.write_private(&usual, &text)?;
-            shortened(&usual)
+            usual
         }
         _ => {
             if args.json {
@@ -157,10 +157,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             return Ok(exit);
         }
     };
-    screen.answer(&format!("{}\n", file.display()));
+    let file = std::path::absolute(&file).unwrap_or(file);
+    let address = file.to_string_lossy();
+    screen.answer(&format!("{}\n", address.replace('\n', "^J")));
     if args.open {
-        let absolute = std::path::absolute(&file).unwrap_or(file);
-        let address = absolute.to_string_lossy();
         context.repo.git.show(&["web--browse", &address]).await?;
     }
     Ok(exit)
@@ -211,13 +211,6 @@ fn write(repo: &Repo, path: &Path, text: &str) -> Result<(), FileError> {
         _ => {}
     }
     write_named(path, text.as_bytes(), 0o600, Durability::Atomic)
-}
-
-/// Returns a path relative to the current directory if it is below that, else unchanged.
-fn shortened(path: &Path) -> PathBuf {
-    let here = std::env::current_dir().ok();
-    let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
-    below.unwrap_or(path).to_owned()
 }
 
 /// Waits for a signal that asks git-ralph to stop; returns its number.

@@ -1,7 +1,22 @@
 //! The beginning and the end of a process's output, for reasons and prompts.
 
+use std::fs::File;
+
+use crate::events::Stretch;
+
 /// Number of lines at the beginning and at the end of some output that go into a reason.
 const LINES: (usize, usize) = (10, 40);
+
+/// Returns the part of a log after its first `from` bytes; `None` if that cannot be told.
+pub(crate) fn printed(log: &File, from: Option<u64>) -> Option<Stretch> {
+    let (from, to) = (from?, length(log)?);
+    Some(Stretch { from, to })
+}
+
+/// Returns the length of a log in bytes; `None` if that cannot be told.
+pub(super) fn length(log: &File) -> Option<u64> {
+    log.metadata().ok().map(|about| about.len())
+}
 
 /// The beginning and the end of some output, limited in size.
 #[derive(Default)]

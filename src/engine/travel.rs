@@ -279,6 +279,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             agent,
             format,
             log,
+            settings,
         } => What::AttemptStarted {
             story,
             title,
@@ -290,6 +291,12 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             agent: agent.map(|agent| program_of(&agent).to_owned()),
             format,
             log,
+            settings: settings.map(|mut settings| {
+                for gate in &mut settings.gates {
+                    *gate = program_of(gate).to_owned();
+                }
+                settings
+            }),
         },
         What::AttemptEnded(attempt) => What::AttemptEnded(ended(attempt, text)),
         What::Gate {
@@ -299,6 +306,8 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             passed,
             reason,
             duration,
+            // Logs stay here.
+            output: _,
         } => What::Gate {
             story,
             attempt,
@@ -306,6 +315,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             passed,
             reason: text.of_some(reason.as_ref()),
             duration,
+            output: None,
         },
         What::Checkpoint { story, attempt, oid } => What::Checkpoint { story, attempt, oid },
         What::Reverted {
@@ -419,6 +429,7 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         insertions,
         deletions,
         rests_on,
+        output: _,
     } = attempt;
     Attempt {
         story,
@@ -439,6 +450,7 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         insertions,
         deletions,
         rests_on,
+        output: None,
     }
 }
 

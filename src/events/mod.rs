@@ -1,6 +1,7 @@
 //! Events of a loop as data: one JSON object per line, the same in `events.jsonl` and on standard output with `--json`.
 //! This module decides nothing and prints nothing.
 
+mod attempt;
 pub mod log;
 
 use std::path::PathBuf;
@@ -9,9 +10,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::git::DiffSize;
 use crate::names::Oid;
-use crate::state::Verdict;
+
+pub use attempt::{Attempt, Basis, InForce, Stretch};
 
 /// Takes notices for a person while a step is running.
 pub trait Notices {
@@ -100,6 +101,9 @@ pub enum What {
         /// The file with the attempt's output, below the loop's directory.
         #[serde(default)]
         log: Option<String>,
+        /// The settings that are in force; null in events of earlier versions.
+        #[serde(default)]
+        settings: Option<Box<InForce>>,
     },
     /// The agent, a gate or a hook printed something; not in events.jsonl.
     Output {
@@ -124,6 +128,10 @@ pub enum What {
         reason: Option<String>,
         /// Seconds it took.
         duration: f64,
+        /// The part of its log with its output; null if it is not known. Before any attempt, that is
+        /// gates-at-start.log.
+        #[serde(default)]
+        output: Option<Stretch>,
     },
     /// A checkpoint was made.
     Checkpoint {
@@ -279,124 +287,6 @@ pub fn handed_over(from: Option<&str>, remote: &str) -> String {
     match from {
         Some(from) => format!("taken over on {remote} from {from}, which did not renew its lease"),
         None => format!("taken over from {remote}"),
-    }
-}
-
-/// An attempt that has ended: one entry of git ralph log --json.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Attempt {
-    /// The story's id.
-    pub story: String,
-    /// The attempt's number.
-    pub attempt: u32,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The reason, if there is one.
-    pub reason: Option<String>,
-    /// Time when it began.
-    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
-    pub started: Timestamp,
-    /// Seconds it took.
-    pub duration: f64,
-    /// The agent's exit code.
-    pub exit_code: Option<i32>,
-    /// Its cost in US dollars, if the agent reports it.
-    pub cost_usd: Option<f64>,
-    /// Tokens read, including cache reads and writes, if the agent reports them.
-    pub input_tokens: Option<u64>,
-    /// Tokens read from a cache, if the agent reports them.
-    #[serde(default)]
-    pub cache_read_tokens: Option<u64>,
-    /// Tokens written to a cache, if the agent reports them.
-    #[serde(default)]
-    pub cache_write_tokens: Option<u64>,
-    /// Tokens written, if the agent reports them.
-    pub output_tokens: Option<u64>,
-    /// The model, if the agent reports it.
-    #[serde(default)]
-    pub model: Option<String>,
-    /// Number of requests to the model, if the agent reports it.
-    #[serde(default)]
-    pub turns: Option<u64>,
-    /// Files that the attempt changed since the checkpoint before it; null if they were not counted.
-    #[serde(default)]
-    pub files: Option<u64>,
-    /// Lines that the attempt added; null if they were not counted.
-    #[serde(default)]
-    pub insertions: Option<u64>,
-    /// Lines that the attempt removed; null if they were not counted.
-    #[serde(default)]
-    pub deletions: Option<u64>,
-    /// What the verdict `complete` rests on; empty for another verdict, and if it is not known.
-    #[serde(default)]
-    pub rests_on: Vec<Basis>,
-}
-
-/// What can speak for a complete story.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Basis {
-    /// The agent's own promise.
-    Promise,
-    /// The word of a person.
-    Person,
-    /// Gates, all of which passed.
-    Gates,
-}
-
-impl Basis {
-    /// Returns its name, as in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Promise => "promise",
-            Self::Person => "person",
-            Self::Gates => "gates",
-        }
-    }
-}
-
-impl Attempt {
-    /// Returns an attempt that ended; all other facts are unknown.
-    #[must_use]
-    pub fn ended(
-        story: &str,
-        attempt: u32,
-        verdict: Verdict,
-        reason: Option<String>,
-        started: Timestamp,
-    ) -> Self {
-        Self {
-            story: story.to_owned(),
-            attempt,
-            verdict,
-            reason,
-            started,
-            duration: 0.0,
-            exit_code: None,
-            cost_usd: None,
-            input_tokens: None,
-            cache_read_tokens: None,
-            cache_write_tokens: None,
-            output_tokens: None,
-            model: None,
-            turns: None,
-            files: None,
-            insertions: None,
-            deletions: None,
-            rests_on: Vec::new(),
-        }
-    }
-
-    /// Adds the size of the attempt's changes, if it was counted.
-    #[must_use]
-    pub fn with_size(mut self, size: Option<DiffSize>) -> Self {
-        self.files = size.map(|size| size.files);
-        self.insertions = size.map(|size| size.insertions);
-        self.deletions = size.map(|size| size.deletions);
-        self
     }
 }
 

@@ -311,16 +311,35 @@ impl Status {
     pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let running = RunningAttempt::of(repo, state);
         let waiting = Waiting::of(repo, state);
-        let mut status = Self::where_it_is(repo, head, state).await?;
+        let status = Self::where_it_is(repo, head, state).await?;
+        Ok(status.with(running, waiting, repo, state))
+    }
+
+    /// Returns the status of a loop as its files tell it, without reading the story list and without git.
+    #[must_use]
+    pub fn by_files(repo: &Repo, state: &State) -> Self {
+        let running = RunningAttempt::of(repo, state);
+        let waiting = Waiting::of(repo, state);
+        Self::remembered(state).with(running, waiting, repo, state)
+    }
+
+    /// Adds what goes on now, and how the loop was closed.
+    fn with(
+        mut self,
+        running: Option<RunningAttempt>,
+        waiting: Option<Waiting>,
+        repo: &Repo,
+        state: &State,
+    ) -> Self {
         if waiting.is_some() {
-            status.stopped = None;
+            self.stopped = None;
         }
         if !state.is_live() {
-            status.closed = closed(repo, state);
+            self.closed = closed(repo, state);
         }
-        (status.running, status.waiting) = (running, waiting);
-        status.gate = GateAtWork::of(repo, state);
-        Ok(status)
+        (self.running, self.waiting) = (running, waiting);
+        self.gate = GateAtWork::of(repo, state);
+        self
     }
 
     async fn where_it_is(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {

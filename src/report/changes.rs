@@ -2,8 +2,10 @@
 //!
 //! The changes of a kept attempt that was pruned are unknown. Patches are read only while there is room to show them.
 
+use std::collections::BTreeMap;
+
 use super::history::History;
-use super::{FileChange, Patch, Report};
+use super::{FileChange, FileTotal, Patch, Report};
 use crate::git::{FileStat, Git, GitError};
 use crate::names::{Oid, counted};
 
@@ -119,6 +121,40 @@ pub(super) async fn add(
             .push(format!("the lines of {without} of {total} differences"));
     }
     Ok(())
+}
+
+/// Adds up by file what the differences of checkpoints list.
+pub(super) fn add_up(report: &mut Report) {
+    let mut files: BTreeMap<&str, FileTotal> = BTreeMap::new();
+    let of_stories = report.stories.iter().flat_map(|story| {
+        let accepted = story.attempts.iter().filter(|one| one.entry.checkpoint.is_some());
+        accepted.map(|attempt| (Some(&story.id), &attempt.diff))
+    });
+    let of_people = report.events.iter().map(|event| (None, &event.diff));
+    for (story, diff) in of_stories.chain(of_people) {
+        for file in diff.iter().flatten() {
+            let total = files.entry(&file.path).or_insert_with(|| FileTotal {
+                path: file.path.clone(),
+                insertions: Some(0),
+                deletions: Some(0),
+                ..FileTotal::default()
+            });
+            match story {
+                Some(id) if !total.stories.contains(id) => total.stories.push(id.clone()),
+                Some(_) => {}
+                None => total.by_person = true,
+            }
+            let sum = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
+            total.insertions = sum(total.insertions, file.insertions);
+            total.deletions = sum(total.deletions, file.deletions);
+        }
+    }
+    let all = files.len();
+    report.files = files.into_values().take(MOST_FILES).collect();
+    if all > MOST_FILES {
+        let rest = all - MOST_FILES;
+        report.dropped.push(format!("{rest} files of the table by file"));
+    }
 }
 
 /// Finds the trees to compare: those of checkpoints first, then of failed attempts, the newest first in each group; and

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{AttemptReport, Closed, Gate, Happening, Kind, StoryReport, StoryState, words};
+use super::{AttemptReport, Closed, Environment, Gate, Happening, Kind, StoryReport, StoryState, words};
 use crate::events::log::entries_of;
 use crate::events::{Event, What};
 use crate::names::Oid;
@@ -20,6 +20,7 @@ pub(super) struct History {
     pub gates: Vec<Gate>,
     pub events: Vec<Happening>,
     pub closed: Option<Closed>,
+    pub environments: Vec<Environment>,
     /// For each checkpoint and each kept attempt, the checkpoint before it, with which it is compared.
     pub bases: BTreeMap<String, Oid>,
 }
@@ -62,6 +63,7 @@ pub(super) fn of_events(all: &[Event]) -> History {
             agent,
             gates,
             told,
+            message: None,
             diff: None,
             url: None,
             patch: None,
@@ -71,7 +73,12 @@ pub(super) fn of_events(all: &[Event]) -> History {
         story.attempts.push(report);
     }
     for ((story, attempt), beside) in beside {
-        history.gates.extend(beside.gates);
+        // Their output is in another log than that of the others.
+        let gates = beside.gates.into_iter();
+        history.gates.extend(gates.map(|gate| Gate {
+            printed: None,
+            ..gate
+        }));
         if let Some(t) = beside.begun {
             let text = format!("{story}@{attempt} began; its end is not recorded");
             history.events.push(happening(t, Kind::Unended, text));
@@ -102,11 +109,25 @@ impl History {
                 story,
                 attempt,
                 agent,
+                max_retries,
+                settings,
                 ..
             } => {
                 let begun = beside.entry((story.clone(), *attempt)).or_default();
                 begun.agent.clone_from(agent);
                 begun.begun = Some(event.t);
+                let last = self.environments.last();
+                let last = last.map(|last| (last.max_retries, &last.settings));
+                if let Some(settings) = settings
+                    .as_deref()
+                    .filter(|one| last != Some((*max_retries, *one)))
+                {
+                    self.environments.push(Environment {
+                        since: format!("{story}@{attempt}"),
+                        max_retries: *max_retries,
+                        settings: settings.clone(),
+                    });
+                }
             }
             What::Gate {
                 story,
@@ -115,6 +136,7 @@ impl History {
                 passed,
                 reason,
                 duration,
+                output,
             } => {
                 let gate = Gate {
                     command: command.clone(),
@@ -122,6 +144,8 @@ impl History {
                     reason: reason.clone(),
                     ended: event.t,
                     duration: *duration,
+                    output: None,
+                    printed: *output,
                 };
                 match story.clone().zip(*attempt) {
                     Some(name) => beside.entry(name).or_default().gates.push(gate),
@@ -201,6 +225,7 @@ pub(super) fn story_of<'a>(
                 id: id.to_owned(),
                 title: String::new(),
                 state: StoryState::Open,
+                asked: None,
                 attempts: Vec::new(),
             });
             stories.len() - 1

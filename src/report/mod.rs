@@ -1,13 +1,18 @@
 //! The report of a loop as one value: its stories and attempts, their changes, other events, and totals.
 //!
 //! Everything comes from the loop's events, its state and git; an unknown number is null, never 0. `history` reads the
-//! events (pure), `changes` reads the changes from git, `links` finds web addresses, and `words` describes events.
+//! events (pure), `changes` reads the changes from git, `asked` has the texts of the stories,
+//! `output` reads the logs of attempts, `links` finds web addresses, `outcome` says how the loop
+//! stands, and `words` describes events.
 //! This module knows neither HTML nor Markdown: `ui` writes those.
 
+mod asked;
 mod changes;
 mod history;
 mod links;
 mod of_loop;
+mod outcome;
+mod output;
 mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -17,11 +22,14 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::events::log::LogEntry;
+use crate::events::{InForce, Stretch};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
+pub use asked::{Asked, AskedTask};
 pub use changes::Diffs;
 pub use of_loop::{Wanted, of_loop};
+pub use outcome::{Outcome, OutcomeKind};
 pub use redact::Redaction;
 
 /// Version of the JSON format.
@@ -38,12 +46,16 @@ pub struct Report {
     pub change: Change,
     /// The version of git-ralph that made the report.
     pub made_by: String,
+    /// The version of git that it was made with, its first two numbers; null if it is not known.
+    pub git: Option<String>,
     /// Time when the report was made.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub made: Timestamp,
     /// The phase of the loop.
     #[cfg_attr(test, schemars(with = "String"))]
     pub phase: Phase,
+    /// How the loop stands when the report is made.
+    pub outcome: Outcome,
     /// The loop's branch.
     pub branch: String,
     /// The branch that it started from; null if HEAD was detached.
@@ -57,6 +69,9 @@ pub struct Report {
     pub closed: Option<Closed>,
     /// The agents of its attempts, without repetition.
     pub agents: Vec<String>,
+    /// The settings that were in force, oldest first: an entry for each change of them; none of attempts that earlier
+    /// versions made.
+    pub environments: Vec<Environment>,
     /// Time of the first event, or of --since if that is later; null if there are no events.
     #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub started: Option<Timestamp>,
@@ -71,10 +86,25 @@ pub struct Report {
     pub gates: Vec<Gate>,
     /// Events other than attempts, oldest first.
     pub events: Vec<Happening>,
+    /// The files that stories and people changed, by path, as far as the differences list them; none with --diffs=none.
+    pub files: Vec<FileTotal>,
     /// Web address of the comparison of the commit the loop started from with `final`; null if there is none.
     pub compare_url: Option<String>,
     /// Descriptions of the parts that are left out.
     pub dropped: Vec<String>,
+}
+
+/// The settings that were in force from an attempt on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Environment {
+    /// The first attempt with these settings, as story@number.
+    pub since: String,
+    /// Retries that each story has.
+    pub max_retries: u32,
+    /// The other settings.
+    #[serde(flatten)]
+    pub settings: InForce,
 }
 
 /// The end of a loop.
@@ -138,6 +168,8 @@ pub struct StoryReport {
     pub title: String,
     /// Its state.
     pub state: StoryState,
+    /// What it asks for, as in the list, or else as in the list of the latest checkpoint; null if neither has it.
+    pub asked: Option<Asked>,
     /// Its attempts since the loop was last started, oldest first.
     pub attempts: Vec<AttemptReport>,
 }
@@ -170,6 +202,8 @@ pub struct AttemptReport {
     pub gates: Vec<Gate>,
     /// The reason for its failure, as told to the next attempt.
     pub told: Option<String>,
+    /// The end of the agent's final message; null if it is not known. A long one says that its beginning is left out.
+    pub message: Option<String>,
     /// The files that it changed; null if they are not known, or with --diffs=none.
     pub diff: Option<Vec<FileChange>>,
     /// Web address of its checkpoint; null if there is none.
@@ -197,6 +231,11 @@ pub struct Gate {
     pub ended: Timestamp,
     /// Seconds it took.
     pub duration: f64,
+    /// The end of its output; null if it is not known. A long one says that its beginning is left out.
+    pub output: Option<String>,
+    /// The part of the log with its output.
+    #[serde(skip)]
+    pub printed: Option<Stretch>,
 }
 
 /// A changed file.
@@ -212,6 +251,22 @@ pub struct FileChange {
     /// Number of added lines; null for a binary file.
     pub insertions: Option<u64>,
     /// Number of removed lines; null for a binary file.
+    pub deletions: Option<u64>,
+}
+
+/// A file and who changed it in what the loop has accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FileTotal {
+    /// Its path from the top directory; invalid UTF-8 is replaced.
+    pub path: String,
+    /// The ids of the stories that changed it.
+    pub stories: Vec<String>,
+    /// True if a person edited it in between.
+    pub by_person: bool,
+    /// Number of lines added by all of them; null for a binary file.
+    pub insertions: Option<u64>,
+    /// Number of lines removed by all of them; null for a binary file.
     pub deletions: Option<u64>,
 }
 

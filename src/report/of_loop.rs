@@ -1,20 +1,19 @@
 //! Makes a report from the events, the state, the story list and git.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use super::history::{History, of_events, story_of};
 use super::links::Links;
-use super::{Diffs, Redaction, Report, StoryReport, StoryState, Totals, VERSION, changes};
-use crate::agent::decode::Format;
+use super::outcome::{Outcome, OutcomeKind};
+use super::{Diffs, Redaction, Report, StoryReport, StoryState, Totals, VERSION, asked, changes, output};
 use crate::error::Error;
-use crate::events::log::{Begun, begun, read_events};
-use crate::git::Repo;
-use crate::inspect::attempt_output::AttemptOutput;
+use crate::events::log::{begun, read_events};
+use crate::git::{Git, Repo};
+use crate::inspect::status::Status;
 use crate::state::{State, Store};
 use crate::stories::Listing;
-
-/// Maximum length of the end of an attempt's output, in bytes.
-const LOG_END: usize = 32 * 1024;
 
 /// The parts that a report is to have.
 #[derive(Clone, Debug, Default)]
@@ -54,24 +53,32 @@ pub async fn of_loop(
     for story in &mut stories {
         story.state = state_of(story, state, listing);
     }
+    let version = repo.git.version().await.ok().flatten();
     let mut report = Report {
         v: VERSION,
         change: state.change.clone(),
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
+        git: version.map(|(major, minor)| format!("{major}.{minor}")),
         made: Timestamp::now(),
         phase: state.progress.phase,
+        outcome: Outcome {
+            kind: OutcomeKind::Open,
+            text: String::new(),
+        },
         branch: state.branch.clone(),
         original_branch: state.begun_on().cloned(),
         original_head: state.original_head.clone(),
         tip: state.checkpoint.clone(),
         closed: history.closed.take(),
         agents: Vec::new(),
+        environments: std::mem::take(&mut history.environments),
         started: history.started,
         ended: history.ended,
         totals: Totals::default(),
         gates: std::mem::take(&mut history.gates),
         events: std::mem::take(&mut history.events),
         stories,
+        files: Vec::new(),
         compare_url: None,
         dropped,
     };
@@ -94,13 +101,33 @@ pub async fn of_loop(
     let total = known.map_or(seen, |listed| listed.total.max(seen));
     let complete = known.map_or(complete, |listed| listed.done.max(complete));
     report.sum_up(complete, total);
+    // A run that reports on its own loop is at its end.
+    let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
+    let status = Status::by_files(repo, state);
+    report.outcome = Outcome::of(&status, is_held, &report.stories, &report.totals);
     changes::add(&mut report, &history, git, wanted.diffs, progress).await?;
+    changes::add_up(&mut report);
     add_links(&mut report, repo, state, wanted).await;
-    if wanted.logs {
-        add_logs(&mut report, &store, &begun(&events_file)?);
+    let then = match listing {
+        None => list_at_checkpoint(git, state).await,
+        Some(_) => None,
+    };
+    if let Some(listing) = listing.or(then.as_ref()) {
+        asked::add(&mut report.stories, listing);
     }
+    output::add(&mut report, &store, &begun(&events_file)?, wanted.logs);
     wanted.redaction.redact(&mut report);
     Ok(report)
+}
+
+/// Reads the story list in the latest checkpoint; `None` if it is not there, or is no list.
+async fn list_at_checkpoint(git: &Git, state: &State) -> Option<Listing> {
+    let source = &state.source;
+    if source.is_by_command() || Path::new(&source.path).is_absolute() {
+        return None;
+    }
+    let bytes = git.file_of(&state.checkpoint, &source.path).await.ok()??;
+    source.list_in(&bytes).ok()
 }
 
 /// Returns the state of a story. The list decides, where it has the story: what was complete may be open again.
@@ -199,28 +226,4 @@ async fn add_links(report: &mut Report, repo: &Repo, state: &State, wanted: &Wan
         let oid = attempt.entry.checkpoint.as_ref();
         attempt.url = oid.and_then(|oid| links.commit(oid));
     }
-}
-
-/// Adds the end of each attempt's output, if its log still exists.
-fn add_logs(report: &mut Report, store: &Store, begun: &[Begun]) {
-    for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
-        let (story, number) = (&attempt.entry.attempt.story, attempt.entry.attempt.attempt);
-        let of_it = |begun: &&Begun| begun.story == *story && begun.attempt == number;
-        let format = begun.iter().rfind(of_it).and_then(|begun| begun.format.clone());
-        let format = format
-            .and_then(|format| format.parse().ok())
-            .unwrap_or(Format::Auto);
-        attempt.log = end_of_log(&store.attempt_log(story, number), format);
-    }
-}
-
-fn end_of_log(path: &std::path::Path, format: Format) -> Option<String> {
-    let mut output = AttemptOutput::open(path, Some(format)).ok()?;
-    let mut end = Vec::new();
-    while let Ok(Some(piece)) = output.read() {
-        end.extend_from_slice(&piece);
-        end.drain(..end.len().saturating_sub(LOG_END));
-    }
-    end.extend_from_slice(&output.rest());
-    Some(String::from_utf8_lossy(&end).into_owned())
 }

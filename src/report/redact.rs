@@ -41,12 +41,29 @@ impl Redaction {
             return;
         }
         report.agents.iter_mut().for_each(|agent| self.apply(agent));
+        self.apply(&mut report.outcome.text);
         self.apply_to([&mut report.compare_url]);
+        for environment in &mut report.environments {
+            self.apply(&mut environment.since);
+            environment
+                .settings
+                .gates
+                .iter_mut()
+                .for_each(|gate| self.apply(gate));
+        }
+        for file in &mut report.files {
+            self.apply(&mut file.path);
+            file.stories.iter_mut().for_each(|story| self.apply(story));
+        }
         report.gates.iter_mut().for_each(|gate| self.gate(gate));
         report.events.iter_mut().for_each(|event| self.event(event));
         for story in &mut report.stories {
             self.apply(&mut story.id);
             self.apply(&mut story.title);
+            if let Some(asked) = &mut story.asked {
+                self.apply(&mut asked.text);
+                asked.tasks.iter_mut().for_each(|task| self.apply(&mut task.text));
+            }
             for attempt in &mut story.attempts {
                 let entry = &mut attempt.entry;
                 self.apply(&mut entry.attempt.story);
@@ -57,6 +74,7 @@ impl Redaction {
                     &mut entry.kept,
                     &mut attempt.agent,
                     &mut attempt.told,
+                    &mut attempt.message,
                     &mut attempt.url,
                     &mut attempt.log,
                 ]);
@@ -68,7 +86,7 @@ impl Redaction {
 
     fn gate(&self, gate: &mut Gate) {
         self.apply(&mut gate.command);
-        self.apply_to([&mut gate.reason]);
+        self.apply_to([&mut gate.reason, &mut gate.output]);
     }
 
     fn event(&self, event: &mut Happening) {

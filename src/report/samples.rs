@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 
+use super::changes::add_up;
 use super::history::of_events;
-use super::{FileChange, Patch, Report, Totals, VERSION};
+use super::{Asked, FileChange, Gate, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
 use crate::events::{Attempt, Event, What};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
@@ -63,6 +64,7 @@ fn what() -> impl Strategy<Value = What> {
             agent: Some("claude".to_owned()),
             format: None,
             log: None,
+            settings: None,
         }),
         12 => ended.prop_map(|(story, number, verdict, reason, duration, cost, input, output, started)| {
             What::AttemptEnded(Attempt {
@@ -82,6 +84,7 @@ fn what() -> impl Strategy<Value = What> {
             passed,
             reason: None,
             duration,
+            output: None,
         }),
         4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
             story,
@@ -123,19 +126,26 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         v: VERSION,
         change: Change::new("c").unwrap(),
         made_by: String::new(),
+        git: None,
         made: Timestamp::UNIX_EPOCH,
         phase: Phase::Ready,
+        outcome: Outcome {
+            kind: OutcomeKind::Stopped,
+            text: HOSTILE.repeat(50),
+        },
         branch: "ralph/c".to_owned(),
         original_branch: Some("main".to_owned()),
         original_head: None,
         tip: oid(1),
         agents: Vec::new(),
+        environments: history.environments,
         started: history.started,
         ended: history.ended,
         totals: Totals::default(),
         stories: history.stories,
         gates: history.gates,
         events: history.events,
+        files: Vec::new(),
         compare_url: None,
         closed: None,
         dropped: Vec::new(),
@@ -174,12 +184,30 @@ pub(crate) fn large(attempts: u32, length: usize) -> Report {
         insertions: Some(1),
         deletions: None,
     };
+    for story in &mut report.stories {
+        story.asked = Some(Asked {
+            text: HOSTILE.repeat(10),
+            tasks: Vec::new(),
+        });
+    }
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
+        attempt.message = Some(HOSTILE.repeat(10));
+        attempt.gates = vec![Gate {
+            command: HOSTILE.to_owned(),
+            passed: true,
+            reason: None,
+            ended: attempt.entry.attempt.started,
+            duration: 1.0,
+            output: Some(HOSTILE.repeat(10)),
+            printed: None,
+        }];
         attempt.diff = Some(vec![change.clone(); 3]);
         attempt.patch = Some(Patch {
             text: text.clone(),
             is_cut: false,
         });
+        attempt.entry.checkpoint = attempt.is_complete().then(|| oid(2));
     }
+    add_up(&mut report);
     report
 }

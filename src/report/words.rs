@@ -1,9 +1,21 @@
-//! Describes the events that a report lists beside its attempts.
+//! Describes the events that a report lists beside its attempts, and cuts long texts.
 
 use super::Kind;
 use crate::events::{What, handed_over};
 use crate::names::counted;
 use crate::state::Verdict;
+
+/// Cuts a text to `most` characters, between lines if it has several; a longer one says so in a line at its end.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => {
+            let begin = &text[..end];
+            let begin = begin.rsplit_once('\n').map_or(begin, |(lines, _)| lines);
+            format!("{begin}\n… the rest is left out")
+        }
+        None => text.to_owned(),
+    }
+}
 
 /// Returns the kind and the description of an event; `None` for events that a report does not list.
 pub(super) fn of(what: &What) -> Option<(Kind, String)> {

@@ -99,6 +99,13 @@ impl<T> Default for Lenient<T> {
     }
 }
 
+/// Appends to `kept` and drops its beginning, so that at most `limit` bytes are left.
+pub(super) fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], limit: usize) {
+    let end = &bytes[bytes.len().saturating_sub(limit)..];
+    kept.drain(..(kept.len() + end.len()).saturating_sub(limit));
+    kept.extend_from_slice(end);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

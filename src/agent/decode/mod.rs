@@ -34,13 +34,12 @@ mod wait;
 
 pub use fault::{Fault, FaultKind};
 pub use format::{Format, UnknownFormat};
-pub use report::{Report, Usage};
+pub use report::{Message, Report, Usage};
 
 use super::promise::Heard;
 use detect::{Detection, Found};
 use dialect::Dialect;
-use last_words::keep_end;
-use lines::LineReader;
+use lines::{LineReader, keep_end};
 use report_builder::ReportBuilder;
 use std::mem;
 

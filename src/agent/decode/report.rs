@@ -17,11 +17,22 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
+/// The end of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Message {
+    /// The text.
+    pub text: String,
+    /// True if its beginning is left out.
+    pub is_cut: bool,
+}
+
 /// The outcome of an agent's run, as far as its output shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The promise of the final message.
     pub heard: Heard,
+    /// The end of the final message, as a terminal would show it; empty if there is none.
+    pub message: Message,
     /// True if the end marker of the format was seen; text has none and is always ended.
     pub ended: bool,
     /// The fault that kept the agent from ending well.

@@ -3,9 +3,14 @@
 //! Invariant: whenever the agent begins another message, what it said before is not its final message, the end has not
 //! come, and an earlier fault is overcome. This module must not know any format.
 
-use super::{fault::Fault, format::Format, lines::Lenient, report::Report};
+use super::{
+    fault::Fault,
+    format::Format,
+    lines::{Lenient, keep_end},
+    report::{Message, Report},
+};
 use crate::agent::learnings::LearningScanner;
-use crate::agent::promise::{Heard, PromiseScanner};
+use crate::agent::promise::{Heard, PromiseScanner, plain_text};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::mem;
@@ -28,10 +33,15 @@ const DENIED_CHARS: usize = 60;
 /// Maximum length of the name of a model, in characters.
 const MODEL_CHARS: usize = 100;
 
+/// The most bytes that are kept of the end of the final message.
+const MESSAGE_KEPT: usize = 4 * 1024;
+
 /// The report on the run so far.
 pub(super) struct ReportBuilder {
     scanner: PromiseScanner,
     learnings: LearningScanner,
+    /// The end of the message, a byte more than is told.
+    message: Vec<u8>,
     activity: Vec<String>,
     denied: Vec<String>,
     /// The last different actions, and the number of repetitions of any of them since a new one.
@@ -58,6 +68,7 @@ impl ReportBuilder {
         Self {
             scanner: PromiseScanner::new(prompt),
             learnings: LearningScanner::new(prompt),
+            message: Vec::new(),
             activity: Vec::new(),
             denied: Vec::new(),
             recent: VecDeque::new(),
@@ -81,6 +92,7 @@ impl ReportBuilder {
     pub(super) fn message_begins(&mut self) {
         self.scanner.restart();
         self.learnings.restart();
+        self.message.clear();
         self.ended = false;
         self.fault = None;
     }
@@ -100,6 +112,7 @@ impl ReportBuilder {
     pub(super) fn words(&mut self, words: impl AsRef<[u8]>) {
         self.scanner.push(words.as_ref());
         self.learnings.push(words.as_ref());
+        keep_end(&mut self.message, words.as_ref(), MESSAGE_KEPT + 1);
     }
 
     /// Takes a whole message.
@@ -188,9 +201,14 @@ impl ReportBuilder {
     /// Returns the final report: only a stream that ended, and without a fault, promises anything.
     pub(super) fn report(self, format: Format) -> Report {
         let heard = self.scanner.finish();
+        let excess = self.message.len().saturating_sub(MESSAGE_KEPT);
         let ended_well = self.ended && self.fault.is_none();
         Report {
             heard: if ended_well { heard } else { Heard::Nothing },
+            message: Message {
+                text: plain_text(&self.message[excess..]).replace("\r\n", "\n"),
+                is_cut: excess > 0,
+            },
             ended: self.ended,
             fault: self.fault,
             cost_usd: self.cost_usd,

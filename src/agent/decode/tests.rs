@@ -26,6 +26,26 @@ const STREAMS: [&str; 8] = [
 {"type":"agent_end"}"#,
 ];
 
+#[test]
+fn the_end_of_the_final_message_is_kept() {
+    let result = |text: &str| format!("{{\"type\":\"result\",\"is_error\":false,\"result\":\"{text}\"}}\n");
+    let said = |format, text: &str| decode(format, text.as_bytes(), 7).message;
+    let first =
+        "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"I begin.\"}]}}\n";
+    let message = said(
+        Format::Claude,
+        &format!("{first}{}", result("Done.\\nAll of it.")),
+    );
+    assert_eq!(
+        (message.text.as_str(), message.is_cut),
+        ("Done.\nAll of it.", false)
+    );
+    let message = said(Format::Claude, &result(&"x".repeat(5000)));
+    assert_eq!((message.text.len(), message.is_cut), (4096, true));
+    let message = said(Format::Text, "\u{1b}[1mHello\u{1b}[0m\nend\n");
+    assert_eq!(message.text, "Hello\nend\n");
+}
+
 fn decode(format: Format, bytes: &[u8], size: usize) -> Report {
     let mut decoder = Decoder::new(format, "Do it.");
     for piece in bytes.chunks(size) {

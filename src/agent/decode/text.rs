@@ -5,11 +5,7 @@
 //! only at the very end and only if there is no promise.
 
 use super::{
-    fault::Fault,
-    format::Format,
-    last_words::{self, keep_end},
-    report::Report,
-    report_builder::ReportBuilder,
+    fault::Fault, format::Format, last_words, lines::keep_end, report::Report, report_builder::ReportBuilder,
 };
 use crate::agent::promise::Heard;
 

@@ -10,11 +10,11 @@ use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::{self, Ended, Ending, Job, Listener};
 use crate::engine::lifecycle_hooks::About;
-use crate::engine::output_tail::OutputTail;
+use crate::engine::output_tail::{OutputTail, printed};
 use crate::engine::run_command::{plain_job, variable};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::events::{Attempt, Observer, Stream};
+use crate::events::{Attempt, Observer, Stream, Stretch};
 use crate::fs::Durability;
 use crate::guard::GitSettings;
 use crate::processes;
@@ -77,6 +77,7 @@ pub(super) async fn run_agent(
         report: Some(report),
         agent: Some(agent.label()),
         tail,
+        output: printed(&begun.log, Some(0)),
         litter: agent.litter,
     })
 }
@@ -158,6 +159,7 @@ impl Begun {
             insertions: None,
             deletions: None,
             rests_on: Vec::new(),
+            output: outcome.output,
         }
     }
 }
@@ -173,6 +175,8 @@ pub(crate) struct Outcome {
     pub agent: Option<String>,
     /// The last lines of the agent's output.
     pub tail: String,
+    /// The part of the log with that output.
+    output: Option<Stretch>,
     /// The prefix of files that the agent leaves for its own use in the top directory.
     pub litter: Option<&'static str>,
 }
@@ -199,11 +203,12 @@ impl Outcome {
         matches!(self.judgement.verdict, Verdict::NotStarted | Verdict::Auth)
     }
 
-    /// Returns the outcome reported by an agent whose process is not git-ralph's.
-    pub fn said(judgement: Judgement, report: Report, tail: String) -> Self {
+    /// Returns the outcome reported by an agent whose process is not git-ralph's; the attempt's log has its message.
+    pub fn said(judgement: Judgement, report: Report, tail: String, begun: &Begun) -> Self {
         Self {
             report: Some(report),
             tail,
+            output: printed(&begun.log, Some(0)),
             ..Self::by_hand(judgement)
         }
     }
@@ -217,6 +222,7 @@ impl Outcome {
             report: None,
             agent: None,
             tail: String::new(),
+            output: None,
             litter: None,
         }
     }

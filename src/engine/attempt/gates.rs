@@ -9,7 +9,7 @@ use super::verdict::Judgement;
 use crate::agent::process::{Job, ProcessError};
 use crate::agent::program_of;
 use crate::engine::attempt::refusal::AttemptRefusal;
-use crate::engine::output_tail::OutputTail;
+use crate::engine::output_tail::{OutputTail, length, printed};
 use crate::engine::run_command::{Passed, run_command, variable};
 use crate::engine::watch::{self, Who, changed_since};
 use crate::engine::{Loop, guard_rail};
@@ -139,6 +139,8 @@ pub(crate) async fn run_gate(
         open.save_for(Durability::Atomic)?;
     }
     let since = Instant::now();
+    let from = length(&log);
+    let to_end = log.try_clone().ok();
     let job = Job {
         argv: ["sh", "-c", gate].map(OsString::from).into(),
         timeout: settings.verify_timeout.map(to_std),
@@ -159,6 +161,7 @@ pub(crate) async fn run_gate(
         passed: why.is_none(),
         reason: why,
         duration: since.elapsed().as_secs_f64(),
+        output: to_end.and_then(|log| printed(&log, from)),
     });
     Ok(passed)
 }

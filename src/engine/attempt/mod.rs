@@ -33,7 +33,7 @@ use super::{Loop, Step, numbers, refuse_inside_attempt, shared_stash, stories, u
 use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
-use crate::events::{Watching, What};
+use crate::events::{InForce, Watching, What};
 use crate::fs::{Durability, file_error};
 use crate::settings::{Settings, to_std};
 use crate::signal;
@@ -222,7 +222,7 @@ async fn attempt_once(
     // All that can fail comes before the attempt is recorded as running.
     let text = prompt_text(open, &listing, &story, settings)?;
     take_record(open, &story.id).await?;
-    let begun = begin(open, step, &story, &listing, Some(&agent))?;
+    let begun = begin(open, step, &story, &listing, Some(&agent), settings)?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
     if !outcome.never_began() && !agent.format.tells_no_cost() {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
@@ -294,9 +294,10 @@ pub(crate) fn begin(
     story: &Story,
     listing: &Listing,
     agent: Option<&Agent>,
+    settings: &Settings,
 ) -> Result<Begun, Error> {
     open.state.leave_session();
-    begin_at(open, Timestamp::now(), step, story, listing, agent)
+    begin_at(open, Timestamp::now(), step, story, listing, agent, settings)
 }
 
 /// Begins an attempt that has been running since that time.
@@ -307,6 +308,7 @@ pub(crate) fn begin_at(
     story: &Story,
     listing: &Listing,
     agent: Option<&Agent>,
+    settings: &Settings,
 ) -> Result<Begun, Error> {
     let number = numbers::next_number(open, &story.id);
     let log_path = numbers::log_of(open, &story.id, number);
@@ -355,6 +357,22 @@ pub(crate) fn begin_at(
         log: log_path
             .file_name()
             .map(|name| format!("attempts/{}", name.to_string_lossy())),
+        settings: Some(Box::new(in_force(settings))),
     });
     Ok(begun)
+}
+
+fn in_force(settings: &Settings) -> InForce {
+    let seconds = |limit: Option<SignedDuration>| limit.map(|limit| limit.as_secs_f64());
+    InForce {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        gates: settings.verify.clone(),
+        timeout: seconds(settings.timeout),
+        idle_timeout: seconds(settings.idle_timeout),
+        verify_timeout: seconds(settings.verify_timeout),
+        max_wait: seconds(settings.max_wait),
+        max_duration: seconds(settings.max_duration),
+        max_attempts: settings.max_attempts,
+        max_cost: settings.max_cost,
+    }
 }

@@ -46,6 +46,7 @@ pub(super) async fn before_attempt(
         agent: None,
         format: None,
         log: None,
+        settings: None,
     };
     let call = Call {
         hook: Hook::PreAttempt,

@@ -69,7 +69,7 @@ async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Sto
     open.position().await?.require_on_branch(&open.state)?;
     forget_record(open)?;
     let (listing, story) = attempt::choose_story(open, Step::Manual, settings).await?;
-    let begun = attempt::begin(open, Step::Manual, &story, &listing, None)?;
+    let begun = attempt::begin(open, Step::Manual, &story, &listing, None, settings)?;
     Ok((listing, story, begun))
 }
 

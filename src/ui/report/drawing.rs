@@ -1,5 +1,8 @@
 //! Computes the drawing of the timeline: the positions and sizes of its bars.
 
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
 use super::timeline::{self, Scale};
 use super::views::{Bar, Timeline, TimelineRow};
 use super::{moment, short};
@@ -11,6 +14,8 @@ use crate::ui::shown::plain;
 const WIDTH: f64 = 800.0;
 const LEFT: f64 = 190.0;
 const ROW: f64 = 24.0;
+/// Upper edge of the first row, below the times.
+const TOP: f64 = 44.0;
 
 /// Draws the timeline of a loop; `None` if nothing ran.
 pub(super) fn timeline_of(
@@ -23,7 +28,7 @@ pub(super) fn timeline_of(
         return None;
     }
     let mut rows: Vec<TimelineRow> = Vec::new();
-    let mut y = 26.0;
+    let mut y = TOP;
     let mut add = |label: String, bars: Vec<Bar>| {
         rows.push(TimelineRow {
             y,
@@ -45,6 +50,18 @@ pub(super) fn timeline_of(
         });
         add("waiting".to_owned(), bars.collect());
     }
+    let (step, ticks) = scale.ticks();
+    let mut day = start.to_zoned(TimeZone::UTC).date();
+    let ticks = ticks.into_iter().filter_map(|(time, at)| {
+        let time = Timestamp::from_duration(SignedDuration::try_from_secs_f64(time).ok()?).ok()?;
+        let time = time.to_zoned(TimeZone::UTC);
+        let form = match (std::mem::replace(&mut day, time.date()) == day, step < 60.0) {
+            (false, _) => "%m-%d %H:%M",
+            (true, true) => "%H:%M:%S",
+            (true, false) => "%H:%M",
+        };
+        Some((place(at), time.strftime(form).to_string()))
+    });
     let gaps = scale.gaps.iter();
     let gaps = gaps.map(|(at, long)| (place(*at), format!("{} in which nothing ran", time(*long))));
     Some(Timeline {
@@ -52,6 +69,7 @@ pub(super) fn timeline_of(
         bottom: y,
         rows,
         gaps: gaps.collect(),
+        ticks: ticks.collect(),
         start: moment(start),
         end: moment(end),
         has_waits,

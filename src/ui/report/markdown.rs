@@ -5,12 +5,16 @@
 
 use std::fmt::Write;
 
+use super::harmless::{fenced, inline};
 use super::timeline::{self, Scale};
-use super::{cost, first_line, headed, how_far, moment, origin, short, size, some_time, took};
+use super::{
+    NO_LIMIT, changed_by, cost, first_line, headed, how_far, in_force, last_chars, lines, moment, origin,
+    short, size, some_time, took, words_of,
+};
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, FileChange, Patch, Report, StoryReport, StoryState};
+use crate::report::{AttemptReport, FileChange, Gate, OutcomeKind, Patch, Report, StoryReport, StoryState};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -28,7 +32,9 @@ const LINE: usize = 200;
 const REASON: usize = 4000;
 /// Maximum number of lines shown of one difference.
 const DIFF_LINES: usize = 300;
-/// Maximum number of files listed for one difference.
+/// Maximum number of gates in the table.
+const MOST_GATES: usize = 20;
+/// Maximum number of files in a list.
 const FILES: usize = 50;
 
 /// The brevity of the text; each level leaves out more than the one before.
@@ -77,6 +83,7 @@ pub fn markdown(reports: &[Report], limit: usize) -> String {
 
 fn one(report: &Report, brevity: Brevity) -> String {
     let mut text = format!("### git ralph: {}\n\n", report.change);
+    let _ = writeln!(text, "**{}**\n", inline(&report.outcome.text, 300));
     let _ = writeln!(text, "{}\n", summary(report));
     let _ = writeln!(text, "{}\n", inline(&origin(report), 300));
     if let Some(url) = &report.compare_url {
@@ -90,8 +97,11 @@ fn one(report: &Report, brevity: Brevity) -> String {
     }
     if !matches!(brevity, Brevity::Rows(_)) {
         failures(&mut text, report, brevity);
+        gates(&mut text, report, brevity);
         happenings(&mut text, report);
+        files(&mut text, report);
         changes(&mut text, report, brevity);
+        environment(&mut text, report);
     } else if !report.events.is_empty() {
         left_out.push("what happened in between".to_owned());
     }
@@ -99,7 +109,10 @@ fn one(report: &Report, brevity: Brevity) -> String {
         left_out.push("the differences".to_owned());
     }
     if brevity >= Brevity::ShortReasons {
-        left_out.push("reasons beyond their first line".to_owned());
+        left_out.push(
+            "reasons beyond their first line, and what stories ask for, agents said and gates printed"
+                .to_owned(),
+        );
     }
     if !left_out.is_empty() {
         let left_out: Vec<_> = left_out.iter().map(|what| inline(what, LINE)).collect();
@@ -114,9 +127,10 @@ fn one(report: &Report, brevity: Brevity) -> String {
 }
 
 fn summary(report: &Report) -> String {
+    use OutcomeKind::{Aborted, Complete, Finished, Open};
     let totals = &report.totals;
     let parts = [
-        Some(how_far(totals)),
+        (!matches!(report.outcome.kind, Finished | Aborted | Complete | Open)).then(|| how_far(totals)),
         Some(counted(totals.attempts, "attempt", "attempts")),
         Some(time(totals.duration)),
         cost(totals),
@@ -126,7 +140,7 @@ fn summary(report: &Report) -> String {
         },
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("**{}**", parts.join(" · "))
+    parts.join(" · ")
 }
 
 fn table(report: &Report, brevity: Brevity, left_out: &mut Vec<String>) -> String {
@@ -246,7 +260,7 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
         return;
     }
     text.push_str("\n#### Failed attempts\n\n");
-    for (_, attempt) in failed {
+    for (story, attempt) in failed {
         let entry = &attempt.entry;
         let reason = entry.attempt.reason.as_deref().unwrap_or_default();
         let name = inline(&attempt.name(), TITLE);
@@ -257,6 +271,7 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
             entry.attempt.verdict.words()
         );
         text.push_str(&fenced("", &short(reason, REASON)));
+        words(text, words_of(story, attempt));
         if let Some(files) = attempt.diff.as_ref().filter(|files| !files.is_empty()) {
             text.push_str(&fenced("", &stat(files)));
         }
@@ -269,6 +284,47 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
             let _ = writeln!(text, "What it left: {}\n", inline(&command, LINE));
         }
         text.push_str("</details>\n");
+    }
+}
+
+/// Appends a table of the gates, and the end of the output of the last run of each.
+fn gates(text: &mut String, report: &Report, brevity: Brevity) {
+    let all = report.attempts();
+    let of_attempts = all.iter().flat_map(|(_, attempt)| &attempt.gates);
+    let mut runs: Vec<(&str, Vec<&Gate>)> = Vec::new();
+    for gate in report.gates.iter().chain(of_attempts) {
+        let room = MOST_GATES - runs.len();
+        match runs.iter_mut().find(|(command, _)| *command == gate.command) {
+            Some((_, runs)) => runs.push(gate),
+            None if room > 0 => runs.push((&gate.command, vec![gate])),
+            None => {}
+        }
+    }
+    if runs.is_empty() {
+        return;
+    }
+    text.push_str("\n#### Gates\n\n| gate | passed | failed | time |\n|---|---|---|---|\n");
+    for (command, runs) in &runs {
+        let passed = runs.iter().filter(|gate| gate.passed).count();
+        let took = time(runs.iter().map(|gate| gate.duration).sum());
+        let failed = runs.len() - passed;
+        let _ = writeln!(
+            text,
+            "| {} | {passed} | {failed} | {took} |",
+            inline(command, LINE)
+        );
+    }
+    let last = runs
+        .iter()
+        .filter_map(|(command, runs)| Some((command, runs.last()?.output.as_ref()?)));
+    for (command, output) in last.filter(|_| brevity < Brevity::ShortReasons) {
+        let command = inline(command, LINE);
+        let output = fenced("", &last_chars(output, REASON));
+        let summary = format!("the end of what {command} printed last");
+        let _ = write!(
+            text,
+            "\n<details><summary>{summary}</summary>\n\n{output}</details>\n"
+        );
     }
 }
 
@@ -289,18 +345,37 @@ fn happenings(text: &mut String, report: &Report) {
     }
 }
 
+/// Appends a table of the files that were changed, with those that changed them.
+fn files(text: &mut String, report: &Report) {
+    if report.files.is_empty() {
+        return;
+    }
+    text.push_str("\n#### Files\n\n| file | stories | added | removed |\n|---|---|---|---|\n");
+    for file in report.files.iter().take(FILES) {
+        let (path, who) = (inline(&file.path, LINE), inline(&changed_by(file), LINE));
+        let (added, removed) = (lines(file.insertions), lines(file.deletions));
+        let _ = writeln!(text, "| {path} | {who} | {added} | {removed} |");
+    }
+    if report.files.len() > FILES {
+        let _ = writeln!(text, "\nand {} more", report.files.len() - FILES);
+    }
+}
+
 fn changes(text: &mut String, report: &Report, brevity: Brevity) {
     let all = report.attempts();
     let complete = all.iter().filter(|(_, attempt)| attempt.is_complete());
-    let complete =
-        complete.map(|(story, attempt)| (headed(story), attempt.diff.as_ref(), attempt.patch.as_ref()));
+    let complete = complete.map(|(story, attempt)| {
+        let words = words_of(story, attempt);
+        (headed(story), &attempt.diff, &attempt.patch, words)
+    });
     let edits = report.events.iter().filter(|event| event.checkpoint.is_some());
-    let edits = edits.map(|event| (event.text.clone(), event.diff.as_ref(), event.patch.as_ref()));
-    let mut some = complete
-        .chain(edits)
-        .filter(|(_, files, _)| files.is_some_and(|files| !files.is_empty()));
+    let edits = edits.map(|event| (event.text.clone(), &event.diff, &event.patch, Vec::new()));
     let mut is_first = true;
-    while let Some((title, Some(files), patch)) = some.next() {
+    for (title, files, patch, told) in complete.chain(edits) {
+        let files = files.as_deref().unwrap_or_default();
+        if files.is_empty() && told.is_empty() {
+            continue;
+        }
         if std::mem::take(&mut is_first) {
             text.push_str("\n#### Changes\n\n");
         }
@@ -313,11 +388,37 @@ fn changes(text: &mut String, report: &Report, brevity: Brevity) {
             "<details><summary>{}: {size}</summary>\n",
             inline(&title, TITLE)
         );
-        match patch.filter(|_| brevity == Brevity::Whole) {
+        if brevity < Brevity::ShortReasons {
+            words(text, told);
+        }
+        match patch.as_ref().filter(|_| brevity == Brevity::Whole) {
+            _ if files.is_empty() => {}
             Some(patch) => text.push_str(&fenced("diff", &lines_of(patch))),
             None => text.push_str(&fenced("", &stat(files))),
         }
         text.push_str("</details>\n");
+    }
+}
+
+/// Appends the settings that were last in force.
+fn environment(text: &mut String, report: &Report) {
+    let Some(last) = report.environments.last() else {
+        return;
+    };
+    text.push_str("\n#### Settings in force\n\n");
+    if report.environments.len() > 1 {
+        let since = inline(&last.since, TITLE);
+        let _ = writeln!(text, "- From {since} on; others before");
+    }
+    for (name, value) in in_force(last).into_iter().filter(|(_, value)| value != NO_LIMIT) {
+        let _ = writeln!(text, "- {name}: {}", inline(&value, 1000));
+    }
+}
+
+/// Appends texts of others with their headings.
+fn words(text: &mut String, words: Vec<(&'static str, &str)>) {
+    for (what, said) in words {
+        let _ = write!(text, "{what}:\n\n{}", fenced("", &last_chars(said, REASON)));
     }
 }
 
@@ -333,102 +434,17 @@ fn lines_of(patch: &Patch) -> String {
 fn stat(files: &[FileChange]) -> String {
     let mut text = String::new();
     for file in files.iter().take(FILES) {
-        let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
         let path = short(&file.path, LINE).replace('\n', "^J");
         let _ = writeln!(
             text,
             "{:8} +{} -{}  {path}",
             file.status,
-            number(file.insertions),
-            number(file.deletions)
+            lines(file.insertions),
+            lines(file.deletions)
         );
     }
     if files.len() > FILES {
         let _ = writeln!(text, "and {} more", files.len() - FILES);
     }
     text
-}
-
-/// Returns a fenced code block of a language with a text in which nothing is markup.
-fn fenced(kind: &str, text: &str) -> String {
-    let text = plain(text);
-    let runs = text.split(|c| c != '`').map(str::len);
-    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
-    format!("{fence}{kind}\n{}\n{fence}\n\n", text.trim_end())
-}
-
-/// Returns text of others for use within a line: unchanged if it cannot contain markup, a link or a mention, else as
-/// code with all punctuation escaped. Texts of more than `most` characters are cut.
-fn inline(text: &str, most: usize) -> String {
-    let text = short(&text.replace(['\n', '\r', '\t'], " "), most);
-    let is_plain = |c: char| c.is_alphanumeric() || " ,;:()/'%=?".contains(c);
-    let is_dot = |at: usize| {
-        // A dot within a word may make it an address.
-        let after = text[at + 1..].chars().next();
-        after.is_none_or(|c| c == ' ' || c.is_ascii_digit())
-    };
-    let mut chars = text.char_indices();
-    let is_safe =
-        chars.all(|(at, c)| is_plain(c) || c == '…' || c == '.' && is_dot(at) || c == '-' && at > 0);
-    if is_safe && !text.contains("://") && !text.starts_with(' ') {
-        return text;
-    }
-    let mut code = "<code>".to_owned();
-    for c in text.chars() {
-        if c.is_ascii_punctuation() {
-            let _ = write!(code, "&#{};", u32::from(c));
-        } else {
-            code.push(c);
-        }
-    }
-    code.push_str("</code>");
-    code
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn plain_words_stay_and_others_are_code() {
-        for text in [
-            "2. Check the password",
-            "3 tests failed in 2.5 s",
-            "a well-known thing",
-            "",
-            "Prüfen",
-        ] {
-            assert_eq!(inline(text, 100), text);
-        }
-        for (text, code) in [
-            ("@all", "<code>&#64;all</code>"),
-            ("fix #1", "<code>fix &#35;1</code>"),
-            ("a.example", "<code>a&#46;example</code>"),
-            ("<b>|`", "<code>&#60;b&#62;&#124;&#96;</code>"),
-            ("- x", "<code>&#45; x</code>"),
-            ("\u{202e}x", "<code>&#60;U&#43;202E&#62;x</code>"),
-        ] {
-            assert_eq!(inline(text, 100), code);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_of_others_is_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y){0,40}") {
-            use pulldown_cmark::{Event, Options, Parser, Tag};
-
-            let all = format!("- {}\n\n{}", inline(&text, 1000), fenced("diff", &text));
-            let mut blocks = 0;
-            for event in Parser::new_ext(&all, Options::all()) {
-                match event {
-                    Event::Start(Tag::CodeBlock(_)) => blocks += 1,
-                    Event::Start(Tag::List(_) | Tag::Item | Tag::Paragraph) | Event::End(_) | Event::Text(_) => {}
-                    Event::InlineHtml(tag) => prop_assert!(matches!(&*tag, "<code>" | "</code>")),
-                    other => prop_assert!(false, "{other:?} in {all:?}"),
-                }
-            }
-            prop_assert_eq!(blocks, 1);
-        }
-    }
 }

@@ -1,10 +1,13 @@
 //! Writes the report of a loop as an HTML page, Markdown or JUnit XML. Text of others is shown with its control
 //! characters visible, and never becomes markup.
 
+mod differences;
 mod drawing;
+mod harmless;
 mod junit;
 mod markdown;
 mod page;
+mod room;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -17,8 +20,8 @@ use super::Screen;
 use super::live::Live;
 use super::narration::{spent, time};
 use super::shown::plain;
-use crate::names::{counted, heading};
-use crate::report::{AttemptReport, Report, StoryReport, Totals};
+use crate::names::{counted, dollars, heading};
+use crate::report::{AttemptReport, Environment, FileTotal, Report, StoryReport, Totals};
 
 pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
@@ -62,6 +65,31 @@ fn short(text: &str, most: usize) -> String {
     let mut cut: String = text.chars().take(most.saturating_sub(1)).collect();
     cut.push('…');
     cut
+}
+
+/// Returns the last `most` characters of a text, and says if its beginning is left out.
+fn last_chars(text: &str, most: usize) -> String {
+    let text = plain(text);
+    let skipped = text.chars().count().saturating_sub(most);
+    let end: String = text.chars().skip(skipped).collect();
+    if skipped > 0 {
+        format!("… the beginning is left out\n{end}")
+    } else {
+        end
+    }
+}
+
+/// Returns the words of a story and of an attempt that stand beside what was changed, with their headings.
+fn words_of<'a>(story: &'a StoryReport, attempt: &'a AttemptReport) -> Vec<(&'static str, &'a str)> {
+    let is_last = story
+        .attempts
+        .last()
+        .is_some_and(|last| std::ptr::eq(last, attempt));
+    let asked = story.asked.as_ref().filter(|_| is_last);
+    let asked = asked.map(|asked| ("What the story asks for", asked.text.as_str()));
+    let message = attempt.message.as_deref();
+    let message = message.map(|message| ("What the agent said at its end", message));
+    asked.into_iter().chain(message).collect()
 }
 
 /// Returns the id and the title of a story.
@@ -148,6 +176,49 @@ pub(in crate::ui) fn tokens(number: u64) -> String {
         1000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
         _ => format!("{:.1}M", number as f64 / 1e6),
     }
+}
+
+/// The words for a limit that is not set.
+const NO_LIMIT: &str = "no limit";
+
+/// Returns the settings that were in force, with their names.
+fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
+    let settings = &environment.settings;
+    let none = || NO_LIMIT.to_owned();
+    let limit = |seconds: Option<f64>| seconds.map_or_else(none, time);
+    let gates = settings.gates.iter().take(20);
+    let gates = gates.map(|gate| ("Gate", short(gate, 200).replace('\n', "^J")));
+    let gates: Vec<_> = match settings.gates.as_slice() {
+        [] => vec![("Gates", "none".to_owned())],
+        _ => gates.collect(),
+    };
+    let limits = [
+        ("Retries of a story", environment.max_retries.to_string()),
+        ("Time of an attempt", limit(settings.timeout)),
+        ("Time without output", limit(settings.idle_timeout)),
+        ("Time of a gate", limit(settings.verify_timeout)),
+        ("Wait for the agent's service", limit(settings.max_wait)),
+        ("Time of the loop", limit(settings.max_duration)),
+        (
+            "Attempts of a run",
+            settings.max_attempts.map_or_else(none, |most| most.to_string()),
+        ),
+        ("Cost of the loop", settings.max_cost.map_or_else(none, dollars)),
+    ];
+    let version = [("git-ralph", short(&settings.version, 40))];
+    version.into_iter().chain(gates).chain(limits).collect()
+}
+
+/// Returns who changed a file: the stories, and a person, if one did.
+fn changed_by(file: &FileTotal) -> String {
+    let person = file.by_person.then_some("a person");
+    let all = file.stories.iter().map(String::as_str).chain(person);
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// Formats a number of lines; those of a binary file are not known.
+fn lines(number: Option<u64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
 
 /// Returns the first line of a text that is not blank.

@@ -7,14 +7,19 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
+use super::differences::difference_of;
 use super::drawing::{bars_of, kind_of, timeline_of};
+use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
 use super::timeline::Scale;
-use super::views::{Change, ChangeBar, Difference, EventRow, Failure, FileRow, GateRow, Page, Row};
-use super::{cost, headed, how_far, moment, origin, short, size, some_time, tokens, took};
+use super::views::{Change, ChangeBar, Difference, EventRow, Failure, GateRow, Page, Row};
+use super::{
+    changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size, some_time,
+    tokens, took, words_of,
+};
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, FileChange, Gate, Patch, Report, StoryState, Totals};
+use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryState, Totals};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -24,70 +29,15 @@ const TEMPLATE: &str = include_str!("page.html");
 
 /// Maximum size of a page, in bytes.
 const MOST: usize = 5 << 20;
-/// Maximum lengths of a title, a line, a line in a row of the table, and a reason, in characters.
+/// Maximum lengths of a title, and of a line in a row of the table, in characters.
 const TITLE: usize = 160;
-const LINE: usize = 300;
 const ROW_LINE: usize = 200;
-const REASON: usize = 6000;
-
-/// The limits of a page's parts; stricter ones apply if the page would be too large.
-#[derive(Clone, Copy)]
-struct Limits {
-    /// Maximum number of changes, and of attempts and events of each; the last ones are kept.
-    changes: usize,
-    attempts: usize,
-    events: usize,
-    /// Maximum number of files of one difference.
-    files: usize,
-    /// Maximum sizes of all reasons, all logs and all lines of differences, in bytes of the page.
-    reasons: usize,
-    logs: usize,
-    lines: usize,
-}
-
-const LIMITS: [Limits; 3] = [
-    Limits {
-        changes: 1000,
-        attempts: 1500,
-        events: 1000,
-        files: 200,
-        reasons: 700_000,
-        logs: 700_000,
-        lines: 2_300_000,
-    },
-    Limits {
-        changes: 200,
-        attempts: 1000,
-        events: 300,
-        files: 20,
-        reasons: 300_000,
-        logs: 300_000,
-        lines: 800_000,
-    },
-    Limits {
-        changes: 50,
-        attempts: 60,
-        events: 30,
-        files: 3,
-        reasons: 100_000,
-        logs: 50_000,
-        lines: 0,
-    },
-];
 
 /// Options of the page.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// True if everything on the page is unfolded, for printing.
     pub print: bool,
-}
-
-/// The room that is left on the page.
-struct Room {
-    limits: Limits,
-    reasons: usize,
-    logs: usize,
-    lines: usize,
 }
 
 /// Returns the reports as a page.
@@ -100,12 +50,7 @@ pub fn page(reports: &[Report], options: Options) -> String {
 }
 
 fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
-    let mut room = Room {
-        limits,
-        reasons: limits.reasons,
-        logs: limits.logs,
-        lines: limits.lines,
-    };
+    let mut room = Room::of(limits);
     let skipped = reports.len().saturating_sub(limits.changes);
     let reports = &reports[skipped..];
     let mut changes: Vec<Change> = reports
@@ -135,11 +80,13 @@ fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
     let page = Page {
         title,
         version: env!("CARGO_PKG_VERSION"),
+        git: reports.first().and_then(|report| report.git.clone()),
         print: options.print,
         made: reports
             .first()
             .map_or_else(String::new, |report| moment(report.made)),
         several: reports.len() != 1,
+        has_failed: changes.iter().any(|change| !change.failures.is_empty()),
         bars: bars.collect(),
         changes,
     };
@@ -171,8 +118,33 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         format!("{id}t{}", at.unwrap_or_default())
     };
     let scale = Scale::of(report);
+    let files = report.files.iter().take(room.limits.files);
+    let files = files.map(|file| {
+        (
+            short(&file.path, LINE),
+            short(&changed_by(file), LINE),
+            lines(file.insertions),
+            lines(file.deletions),
+        )
+    });
+    if report.files.len() > room.limits.files {
+        let rest = report.files.len() - room.limits.files;
+        left_out.push(format!("{rest} files of the table by file"));
+    }
+    let unshown = report.environments.len().saturating_sub(room.limits.files);
+    let environments = report.environments[unshown..].iter();
     let mut change = Change {
         name: plain(report.change.as_str()).into_owned(),
+        outcome: short(&report.outcome.text, LINE),
+        outcome_kind: match report.outcome.kind {
+            OutcomeKind::Finished | OutcomeKind::Complete
+                if report.totals.complete >= report.totals.stories =>
+            {
+                "complete"
+            }
+            OutcomeKind::Stopped | OutcomeKind::Aborted => "failed",
+            _ => "other",
+        },
         origin: origin(report),
         compare_url: report.compare_url.clone(),
         cards: cards(&report.totals),
@@ -182,12 +154,20 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         changes: Vec::new(),
         failures: Vec::new(),
         logs: Vec::new(),
-        gates: report.gates.iter().map(gate_row).collect(),
+        gates: report
+            .gates
+            .iter()
+            .map(|gate| gate_row(gate, "before any attempt", room))
+            .collect(),
         events: Vec::new(),
+        files: files.collect(),
+        environments: environments
+            .map(|one| (short(&one.since, LINE), in_force(one)))
+            .collect(),
         left_out: Vec::new(),
         id: id.clone(),
     };
-    let mut lines = Vec::new();
+    let mut bars_of_stories = Vec::new();
     for story in &report.stories {
         let title = short(&headed(story), TITLE);
         if story.attempts.is_empty() {
@@ -205,7 +185,12 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             let target = row_id(attempt);
             bars.extend(bars_of(attempt, &scale, &target));
             let mut row = row_of(attempt, target.clone());
-            if at == 0 {
+            // Where only what failed is shown, the first row may be another.
+            let is_first_failed = || {
+                let mut before = of_story[..at].iter();
+                !attempt.is_complete() && before.all(|before| before.is_complete())
+            };
+            if at == 0 || is_first_failed() {
                 row.story.clone_from(&title);
             }
             let difference = format!("{target}d");
@@ -216,24 +201,35 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
                 row.failure = Some(failure.id.clone());
                 change.failures.push(failure);
             }
-            if let Some(files) = files {
+            let (words, is_there) = (words_of(story, attempt), files.is_some());
+            if files.is_some() || !words.is_empty() {
                 let undone = if attempt.is_complete() { "" } else { ", undone" };
                 let title = format!("{title} ({}{undone})", plain(&attempt.name()));
+                let files = attempt.diff.as_deref();
                 let one = difference_of(difference, title, files, attempt.patch.as_ref(), room);
+                let words = words.into_iter();
                 change.changes.push(Difference {
-                    command: Some(command(report, "diff", attempt)),
+                    words: words
+                        .filter_map(|(what, text)| Some((what, within(text, room)?)))
+                        .collect(),
+                    accepted: attempt.is_complete(),
+                    command: is_there.then(|| command(report, "diff", attempt)),
                     ..one
                 });
+            }
+            for gate in &attempt.gates {
+                change.gates.push(gate_row(gate, &attempt.name(), room));
             }
             if let Some(log) = &attempt.log {
                 let end = last_chars(log, room.logs);
                 room.logs = room.logs.saturating_sub(weight(&end));
-                change.logs.push((plain(&attempt.name()).into_owned(), end));
+                let name = plain(&attempt.name()).into_owned();
+                change.logs.push((attempt.is_complete(), name, end));
             }
             change.rows.push(row);
         }
         if !bars.is_empty() {
-            lines.push((title, bars));
+            bars_of_stories.push((title, bars));
         }
     }
     let events = &report.events[report.events.len().saturating_sub(room.limits.events)..];
@@ -250,7 +246,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         if let Some(files) = event.diff.as_ref().filter(|files| !files.is_empty()) {
             let title = format!("{}, {}", short(&event.text, LINE), moment(event.t));
             let id = format!("{id}e{at}");
-            let mut difference = difference_of(id, title, files, event.patch.as_ref(), room);
+            let mut difference = difference_of(id, title, Some(files), event.patch.as_ref(), room);
             difference.command = event
                 .checkpoint
                 .as_ref()
@@ -258,7 +254,12 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             change.changes.push(difference);
         }
     }
-    change.timeline = timeline_of(report, lines, &scale);
+    let unshown = change.gates.len().saturating_sub(room.limits.events);
+    if unshown > 0 {
+        left_out.push(format!("{unshown} earlier runs of gates"));
+        change.gates.drain(..unshown);
+    }
+    change.timeline = timeline_of(report, bars_of_stories, &scale);
     change.left_out = left_out;
     change
 }
@@ -367,97 +368,17 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
     }
 }
 
-fn difference_of(
-    id: String,
-    title: String,
-    files: &[FileChange],
-    patch: Option<&Patch>,
-    room: &mut Room,
-) -> Difference {
-    let insertions = files.iter().filter_map(|file| file.insertions).sum();
-    let deletions = files.iter().filter_map(|file| file.deletions).sum();
-    let count = u64::try_from(files.len()).ok();
-    let more = files.len().saturating_sub(room.limits.files);
-    let rows = files.iter().take(room.limits.files).map(|file| FileRow {
-        path: match &file.old_path {
-            Some(old) => format!("{} → {}", short(old, LINE), short(&file.path, LINE)),
-            None => short(&file.path, LINE),
-        },
-        status: file.status,
-        lines: match (file.insertions, file.deletions) {
-            (Some(added), Some(removed)) => format!("+{added} -{removed}"),
-            _ => "binary".to_owned(),
-        },
-    });
-    let fitting = patch.filter(|patch| weight(&patch.text) <= room.lines);
-    let note = match (patch, fitting) {
-        (Some(_), Some(patch)) if patch.is_cut => Some("Long lines, or lines at the end, are left out."),
-        (Some(_), None) => Some("The lines are left out: there are too many on this page."),
-        _ => None,
-    };
-    room.lines -= fitting.map_or(0, |patch| weight(&patch.text));
-    Difference {
-        id,
-        more,
-        title,
-        size: size(count, Some(insertions), Some(deletions)).unwrap_or_default(),
-        files: rows.collect(),
-        lines: fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
-        note: note.map(str::to_owned),
-        command: None,
-    }
-}
-
-/// Returns the maximum size of a text on the page, in bytes.
-fn weight(text: &str) -> usize {
-    let of = |c: char| match c {
-        '<' | '>' | '&' | '"' | '\'' | '/' => 6,
-        c if c.is_control() => 8,
-        c => c.len_utf8(),
-    };
-    text.chars().map(of).sum()
-}
-
-/// Joins neighbouring lines of the same kind: a browser draws a page with fewer elements faster.
-fn blocks_of(patch: &str) -> Vec<(&'static str, String)> {
-    let mut blocks: Vec<(&'static str, String)> = Vec::new();
-    let mut is_head = false;
-    for line in patch.lines() {
-        if line.starts_with("diff --git ") {
-            is_head = true;
-        } else if line.starts_with("@@") {
-            is_head = false;
-        }
-        let kind = match line.as_bytes().first() {
-            _ if line.starts_with("diff --git ") => "file",
-            _ if is_head => "head",
-            Some(b'+') => "add",
-            Some(b'-') => "del",
-            Some(b'@') => "hunk",
-            _ => "same",
-        };
-        let line = plain(line);
-        match blocks.last_mut() {
-            Some((last, text)) if *last == kind && kind != "file" => {
-                text.push_str(&line);
-                text.push('\n');
-            }
-            _ => blocks.push((kind, format!("{line}\n"))),
-        }
-    }
-    blocks
-}
-
-fn gate_row(gate: &Gate) -> GateRow {
+fn gate_row(gate: &Gate, about: &str, room: &mut Room) -> GateRow {
     let words = if gate.passed { "passed" } else { "failed" };
+    let why = gate
+        .reason
+        .as_deref()
+        .map(|why| format!(": {}", short(why, LINE)));
     GateRow {
+        about: short(about, TITLE),
+        passed: gate.passed,
         command: short(&gate.command, LINE),
-        words: format!("{words} after {}", time(gate.duration)),
+        words: format!("{words} after {}{}", time(gate.duration), why.unwrap_or_default()),
+        output: gate.output.as_deref().and_then(|output| within(output, room)),
     }
-}
-
-fn last_chars(text: &str, most: usize) -> String {
-    let text = plain(text);
-    let skipped = text.chars().count().saturating_sub(most);
-    text.chars().skip(skipped).collect()
 }

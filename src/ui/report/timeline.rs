@@ -10,6 +10,14 @@ use crate::report::{AttemptReport, Kind, Report};
 /// Maximum length of an idle stretch on the line, as a share of the working time.
 const MOST_IDLE: f64 = 0.05;
 
+/// Seconds between two ticks.
+const STEPS: [f64; 15] = [
+    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21_600.0,
+];
+
+/// Least distance of two ticks, as a share of the line.
+const APART: f64 = 0.12;
+
 /// The mapping of times to places between 0 and 1 on the line.
 #[derive(Debug, Default)]
 pub(super) struct Scale {
@@ -17,6 +25,8 @@ pub(super) struct Scale {
     points: Vec<(f64, f64)>,
     /// The shortened stretches: the place of their middle on the line, and their seconds.
     pub gaps: Vec<(f64, f64)>,
+    /// The stretches in which something ran.
+    busy: Vec<Span>,
 }
 
 /// A stretch of time, in seconds of the Unix clock.
@@ -101,6 +111,7 @@ impl Scale {
         if let Some((_, end)) = busy.last() {
             scale.points.push((*end, 1.0));
         }
+        scale.busy = busy;
         scale
     }
 
@@ -119,6 +130,32 @@ impl Scale {
                 (from + part * (to - from)).clamp(0.0, 1.0)
             }
         }
+    }
+
+    /// Returns round times at which something ran, with their places on the line, far enough from each other to be
+    /// read; and the seconds between two of them that nothing stands between.
+    pub fn ticks(&self) -> (f64, Vec<(f64, f64)>) {
+        let worked: f64 = self.busy.iter().map(|(from, to)| to - from).sum();
+        let steps = STEPS.into_iter();
+        let step = steps.rfold(
+            86_400.0,
+            |found, step| if worked / step <= 8.0 { step } else { found },
+        );
+        let mut ticks: Vec<(f64, f64)> = Vec::new();
+        // A loop of months has no tick on each of its days.
+        let step = step.max(worked / 1000.0);
+        for (from, to) in &self.busy {
+            let mut time = (from / step).ceil() * step;
+            while time <= *to {
+                let at = self.at(time);
+                let is_far = ticks.last().is_none_or(|(_, last)| at - last >= APART);
+                if is_far && at <= 1.0 - APART / 2.0 {
+                    ticks.push((time, at));
+                }
+                time += step;
+            }
+        }
+        (step, ticks)
     }
 
     /// Returns the places of the beginning and the end of a stretch of time.
@@ -162,6 +199,13 @@ mod tests {
         scale.draw(&mut row, (40_000.0, 40_100.0), '█');
         assert_eq!(row.iter().collect::<String>(), "·····█████");
         assert_eq!(Scale::default().span((1.0, 2.0)), (0.0, 0.0));
+        let (step, ticks) = scale.ticks();
+        let times: Vec<f64> = ticks.iter().map(|(time, _)| *time).collect();
+        assert_eq!(
+            (step, times),
+            (30.0, vec![0.0, 30.0, 60.0, 90.0, 40_020.0, 40_050.0, 40_080.0])
+        );
+        assert!(Scale::default().ticks().1.is_empty());
     }
 
     proptest! {
@@ -169,6 +213,8 @@ mod tests {
         fn everything_is_on_the_line(spans in prop::collection::vec((-1e9..1e9_f64, -10.0..1e7_f64), 0..20), width in 1_usize..30) {
             let spans: Vec<Span> = spans.into_iter().map(|(at, long)| from(at, long)).collect();
             let scale = Scale::over(spans.clone());
+            let (_, ticks) = scale.ticks();
+            prop_assert!(ticks.len() <= 9 && ticks.iter().all(|(_, at)| (0.0..1.0).contains(at)));
             for span in spans {
                 let (from, to) = scale.span(span);
                 prop_assert!((0.0..=1.0).contains(&from) && from <= to && to <= 1.0);

@@ -6,9 +6,12 @@ use serde::Serialize;
 pub(super) struct Page {
     pub title: String,
     pub version: &'static str,
+    pub git: Option<String>,
     pub print: bool,
     pub made: String,
     pub several: bool,
+    /// True if something failed, and something else did not.
+    pub has_failed: bool,
     pub bars: Vec<ChangeBar>,
     pub changes: Vec<Change>,
 }
@@ -26,6 +29,8 @@ pub(super) struct ChangeBar {
 pub(super) struct Change {
     pub id: String,
     pub name: String,
+    pub outcome: String,
+    pub outcome_kind: &'static str,
     pub origin: String,
     pub compare_url: Option<String>,
     pub cards: Vec<(&'static str, String)>,
@@ -34,9 +39,14 @@ pub(super) struct Change {
     pub other_stories: Vec<(String, &'static str)>,
     pub changes: Vec<Difference>,
     pub failures: Vec<Failure>,
-    pub logs: Vec<(String, String)>,
+    /// Whether the attempt completed its story, its name, and the end of what it printed.
+    pub logs: Vec<(bool, String, String)>,
     pub gates: Vec<GateRow>,
     pub events: Vec<EventRow>,
+    /// Files, with who changed them, and the lines added and removed.
+    pub files: Vec<(String, String, String, String)>,
+    /// The settings that were in force, each time with the attempt from which on.
+    pub environments: Vec<(String, Vec<(&'static str, String)>)>,
     pub left_out: Vec<String>,
 }
 
@@ -46,6 +56,8 @@ pub(super) struct Timeline {
     pub bottom: f64,
     pub rows: Vec<TimelineRow>,
     pub gaps: Vec<(f64, String)>,
+    /// Horizontal positions with the times there.
+    pub ticks: Vec<(f64, String)>,
     pub start: String,
     pub end: String,
     pub has_waits: bool,
@@ -98,6 +110,10 @@ pub(super) struct Difference {
     pub files: Vec<FileRow>,
     pub lines: Vec<(&'static str, String)>,
     pub note: Option<String>,
+    /// True if it is part of what was accepted.
+    pub accepted: bool,
+    /// Texts with their headings.
+    pub words: Vec<(&'static str, String)>,
     pub command: Option<String>,
 }
 
@@ -121,8 +137,12 @@ pub(super) struct Failure {
 
 #[derive(Serialize)]
 pub(super) struct GateRow {
+    /// The name of its attempt, or that there was none.
+    pub about: String,
+    pub passed: bool,
     pub command: String,
     pub words: String,
+    pub output: Option<String>,
 }
 
 #[derive(Serialize)]

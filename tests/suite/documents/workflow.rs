@@ -20,7 +20,7 @@ fn the_log_folds_and_the_page_has_the_table() {
     );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(
-        page.starts_with("### git ralph: add-login\n\n**3 of 3 stories complete · 4 attempts · "),
+        page.starts_with("### git ralph: add-login\n\n**finished: 3 of 3 stories**\n\n4 attempts · "),
         "{page}"
     );
     assert!(

@@ -173,3 +173,32 @@ fn after_a_restore_the_next_command_is_complete() {
     sandbox.ralph(&["complete"]).exits(0);
     assert_eq!(sandbox.status()["next"], "next");
 }
+
+#[test]
+fn the_events_say_which_part_of_the_log_is_whose() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "echo 3 tests passed");
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo hello")).exits(0);
+    let dir = format!(".git/ralph/{CHANGE}");
+    let printed = |event: &str, log: &str| {
+        let events = sandbox.read(&format!("{dir}/events.jsonl"));
+        let lines = events
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let outputs = lines
+            .filter(|line| line["event"] == event)
+            .map(|line| line["output"].clone());
+        let at =
+            |output: &serde_json::Value, end: &str| usize::try_from(output[end].as_u64().unwrap()).unwrap();
+        let log = sandbox.read(&format!("{dir}/{log}"));
+        let parts =
+            outputs.filter_map(|output| Some(log.get(at(&output, "from")..at(&output, "to"))?.to_owned()));
+        parts.collect::<Vec<_>>()
+    };
+    let agent = printed("attempt_ended", "attempts/1.1.log");
+    assert_eq!(agent, ["hello\n<promise>COMPLETE</promise>\n"]);
+    let gate = "3 tests passed\n";
+    assert_eq!(printed("gate", "attempts/1.1.log").last().unwrap(), gate);
+    assert_eq!(printed("gate", "gates-at-start.log")[0], gate);
+}

@@ -103,6 +103,11 @@ fn settled(sandbox: &Sandbox, text: &str) -> String {
         text = text.replace(id, &format!("[OID {number}]"));
         text = text.replace(&id[..10], &format!("[OID {number}]"));
     }
+    let version = sandbox.git(&["version"]);
+    let version = version.trim_start_matches("git version ").splitn(3, '.').take(2);
+    let version = version.collect::<Vec<_>>().join(".");
+    text = text.replace(&format!("· git {version}<"), "· git [GIT]<");
+    text = text.replace(&format!("\"git\": \"{version}\""), "\"git\": \"[GIT]\"");
     let agent = sandbox.git(&["rev-parse", "--show-toplevel"]);
     text.replace(&agent, "[TOP]")
 }
@@ -125,8 +130,9 @@ fn a_loop_is_reported_in_all_forms() {
         assert_data_eq!(settled(&sandbox, &text), fixture(name));
     }
     let answer = sandbox.ralph(&["report"]).exits(0).stdout;
-    assert_eq!(answer, format!(".git/ralph/{CHANGE}/report.html\n"));
-    assert!(sandbox.read(answer.trim()).starts_with("<!doctype html>"));
+    let path = sandbox.top.join(format!(".git/ralph/{CHANGE}/report.html"));
+    assert_eq!(answer, format!("{}\n", path.display()));
+    assert!(fs::read_to_string(path).unwrap().starts_with("<!doctype html>"));
     sandbox.ralph(&["status"]).exits(0);
 }
 
@@ -168,6 +174,241 @@ fn the_sums_are_those_of_the_log_and_the_schema_holds() {
         mine.retain(|field, _| logged.get(field).is_some());
         assert_eq!(&Value::Object(mine.clone()), logged);
     }
+}
+
+#[test]
+fn the_outcome_and_its_reason_are_on_top() {
+    let sandbox = Sandbox::started();
+    let outcome = || {
+        let outcome = sandbox.ralph(&["report", CHANGE, "--json"]).exits(0).json()["outcome"].clone();
+        let part = |name: &str| outcome[name].as_str().unwrap().to_owned();
+        (part("kind"), part("text"))
+    };
+    let is = |kind: &str, text: &str| assert_eq!(outcome(), (kind.to_owned(), text.to_owned()));
+    is("open", "open: 0 of 3 stories complete, nothing is at work");
+    sandbox.configure("ralph.verify", "test ! -e red || { echo 1 test failed; exit 1; }");
+    let red = sandbox.completing("echo x >red");
+    sandbox.configure("ralph.maxRetries", "0");
+    sandbox.ralph(&["run", "--", &red]).exits(4);
+    let why = "stopped: story 1 has no retries left: the gate `test ! -e red || { echo 1 test failed; exit 1; }` \
+               failed (exit code 1)";
+    is("stopped", why);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (begin, _) = page.split_once("Timeline</h2>").unwrap();
+    assert!(
+        begin.contains(r#"mark failed">stopped: story 1 has no retries left: the gate"#),
+        "{begin}"
+    );
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let first = text.lines().nth(2).unwrap();
+    assert!(
+        first.starts_with("**<code>stopped&#58; story 1 has no"),
+        "{first}"
+    );
+    sandbox.ralph(&["skip"]).exits(0);
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.configure("ralph.maxAttempts", "1");
+    sandbox.ralph(&["run", "--", &agent]).exits(6);
+    is("stopped", "stopped at a limit: 1 attempt (ralph.maxAttempts)");
+    sandbox.step("next", &agent).exits(0);
+    is(
+        "complete",
+        "complete: 2 of 3 stories, 1 skipped; the loop is not closed yet",
+    );
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    is("finished", "finished: 2 of 3 stories, 1 skipped");
+}
+
+#[test]
+fn what_was_asked_and_said_stands_beside_the_difference() {
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.verify", "echo not the agent");
+    let agent = sandbox.completing("echo x >x; echo 'I added <x>.'");
+    sandbox.step("next", &agent).exits(0);
+    let long = sandbox.agent("seq 2000; failed 'no luck'");
+    sandbox.step("next", &long).exits(3);
+    let told = || sandbox.ralph(&["report", CHANGE, "--json"]).exits(0).json()["stories"].clone();
+    let stories = told();
+    let text = "- [x] 1.1 Add the table\n- [x] 1.2 Add the index";
+    assert_eq!(stories[0]["asked"]["text"], text);
+    assert_eq!(stories[0]["asked"]["tasks"][0]["done"], true);
+    let said = "I added <x>.\n<promise>COMPLETE</promise>";
+    assert_eq!(stories[0]["attempts"][0]["message"], said);
+    let message = stories[1]["attempts"][0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("… the beginning is left out\n") && message.len() < 5000,
+        "{message}"
+    );
+    assert!(message.ends_with("FAILED: no luck</promise>"), "{message}");
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (_, changes) = page.split_once("Changes</h2>").unwrap();
+    let (words, lines) = changes.split_once("<pre class=\"lines\">").unwrap();
+    assert!(
+        words.contains(text) && words.contains("I added &lt;x&gt;."),
+        "{words}"
+    );
+    assert!(lines.contains("diff --git"));
+    let markdown = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let (_, changes) = markdown.split_once("#### Changes").unwrap();
+    assert!(
+        changes.contains(&format!("What the story asks for:\n\n```\n{text}\n```")),
+        "{changes}"
+    );
+    // Where the branch is not checked out, the list is that of the checkpoint; where the log is gone, nothing is said.
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox.git(&["checkout", "-q", "main"]);
+    fs::remove_dir_all(sandbox.top.join(format!(".git/ralph/{CHANGE}/attempts"))).unwrap();
+    let stories = told();
+    assert_eq!(stories[0]["asked"]["text"], text);
+    assert_eq!(stories[0]["attempts"][0]["message"], Value::Null);
+}
+
+#[test]
+fn each_run_of_a_gate_has_the_end_of_its_output() {
+    let sandbox = Sandbox::new();
+    let red = "seq 3000; echo '<1> of hunter2 tests failed'; test -e x";
+    sandbox.configure("ralph.verify", red);
+    sandbox.configure("ralph.redact", "hunter[0-9]");
+    sandbox.ralph(&["start", "--allow-red"]).exits(0);
+    sandbox.step("next", &sandbox.completing("true")).exits(3);
+    sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let attempts = &report["stories"][0]["attempts"];
+    for gates in [&report["gates"], &attempts[0]["gates"], &attempts[1]["gates"]] {
+        let output = gates[0]["output"].as_str().unwrap();
+        assert!(output.starts_with("… the beginning is left out\n"), "{output}");
+        assert!(
+            output.ends_with("\n3000\n<1> of *** tests failed") && output.len() < 4200,
+            "{output}"
+        );
+    }
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (_, gates) = page.split_once("Gates</h2>").unwrap();
+    let (gates, _) = gates.split_once("Changes</h2>").unwrap();
+    assert_eq!(
+        gates.matches("&lt;1&gt; of *** tests failed</pre>").count(),
+        3,
+        "{gates}"
+    );
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let (_, gates) = text.split_once("#### Gates").unwrap();
+    assert!(gates.contains(" | 1 | 2 | "), "{gates}");
+    let printed = gates
+        .matches("\n3000\n<1> of *** tests failed\n```\n\n</details>")
+        .count();
+    assert_eq!(printed, 1, "{gates}");
+}
+
+#[test]
+fn what_was_accepted_is_added_up_by_file() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent(
+        "count; case $n in 1) seq 3 >'a b'; printf '\\0' >bytes ;; 2) echo x >undone; failed no ;; *) echo 9 >'a b' ;; esac
+         test $n = 2 || complete",
+    );
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(3);
+    sandbox.write("mine", "1\n2\n");
+    sandbox.step("retry", &agent).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let told = report["files"].as_array().unwrap().iter().map(|file| {
+        let stories = file["stories"].as_array().unwrap().len();
+        format!(
+            "{} {stories} {} {} {}",
+            file["path"], file["by_person"], file["insertions"], file["deletions"]
+        )
+    });
+    let told: Vec<String> = told.filter(|file| !file.contains("tasks.md")).collect();
+    let all = [
+        "\"a b\" 2 false 4 3",
+        "\"bytes\" 1 false null null",
+        "\"mine\" 0 true 2 0",
+    ];
+    assert_eq!(told, all);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let row = "<code>a b</code></th><td>1, 2</td><td class=\"number\">4</td><td class=\"number\">3</td>";
+    assert!(page.contains(row), "{page}");
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(
+        text.contains("| a b | 1, 2 | 4 | 3 |\n| bytes | 1 | - | - |\n"),
+        "{text}"
+    );
+    assert!(text.contains("| mine | a person | 2 | 0 |\n"), "{text}");
+}
+
+#[test]
+fn the_page_can_show_only_what_failed_and_has_times() {
+    let sandbox = looped();
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert!(page.contains("body:has(#only-failed:checked) .accepted { display: none; }"));
+    assert_eq!(page.matches(r#"type="checkbox" id="only-failed""#).count(), 1);
+    let rows = page
+        .split("<tr id=")
+        .skip(1)
+        .map(|row| row.split_once("</tr>").unwrap().0);
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        assert_eq!(
+            row.contains("class=\"accepted\""),
+            row.contains("mark complete"),
+            "{row}"
+        );
+    }
+    // The edits of a person are accepted as well.
+    let differences = page.split("<details id=").skip(1);
+    let hidden = differences.filter(|one| one.split_once('>').unwrap().0.contains("accepted"));
+    assert_eq!(hidden.count(), 4, "{page}");
+    for time in ["10:03", "10:20"] {
+        assert!(
+            page.contains(&format!(" text-anchor=\"middle\">{time}</text>")),
+            "{page}"
+        );
+    }
+    let green = Sandbox::started();
+    green.step("next", &green.completing("echo x >x")).exits(0);
+    let page = green.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert!(!page.contains("checkbox"), "{page}");
+}
+
+#[test]
+fn the_settings_in_force_are_told_with_each_change() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "test -e x");
+    sandbox
+        .ralph(&["start", "--allow-red", "--timeout", "5m"])
+        .exits(0);
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.configure("ralph.maxCost", "2.50");
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let told = report["environments"].as_array().unwrap();
+    let told: Vec<_> = told
+        .iter()
+        .map(|one| (&one["since"], &one["timeout"], &one["max_cost"]))
+        .collect();
+    let (first, second, cost) = ("1@1".into(), "2@1".into(), 2.5.into());
+    assert_eq!(
+        told,
+        [
+            (&first, &300.0.into(), &Value::Null),
+            (&second, &300.0.into(), &cost)
+        ]
+    );
+    assert_eq!(report["environments"][0]["gates"][0], "test -e x");
+    assert_eq!(report["environments"][0]["max_retries"], 3);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    for shown in [
+        "From 1@1 on:",
+        "<dt>Time of an attempt</dt><dd>5m 00s</dd>",
+        "<dd>$2.50</dd>",
+    ] {
+        assert!(page.contains(shown), "{shown} in {page}");
+    }
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(text.contains("- Time of an attempt: 5m 00s\n"), "{text}");
 }
 
 #[test]
@@ -261,11 +502,15 @@ fn a_place_that_cannot_be_written_is_told() {
         assert!(!full.is_file(), "it was replaced");
     }
     let answer = sandbox
-        .ralph(&["report", "--markdown", "-o", "body.md"])
+        .ralph(&["report", "--markdown", "-o", "a\u{1b}b\n.md"])
         .exits(0)
         .stdout;
-    assert_eq!(answer, "body.md\n");
-    assert!(sandbox.read("body.md").starts_with("### git ralph: add-login"));
+    assert_eq!(answer, format!("{}\n", sandbox.top.join("a^[b^J.md").display()));
+    assert!(
+        sandbox
+            .read("a\u{1b}b\n.md")
+            .starts_with("### git ralph: add-login")
+    );
     for wrong in [
         &["report", "--redact", "("][..],
         &["report", "--since", "yesterdayish"],
@@ -350,7 +595,10 @@ END"#
 fn what_is_to_be_taken_out_is_nowhere() {
     let sandbox = Sandbox::started();
     sandbox.configure("ralph.redact", "hunter[0-9]");
-    let agent = sandbox.failing("echo hunter2 tok-77 >hunter3; echo hunter4 tok-78");
+    let lines = "for i in 1 2 3 4 5 6 7 8; do printf '%0600d hunter5 ' 0; echo tok-79; done";
+    let agent = sandbox.failing(&format!(
+        "echo hunter2 tok-77 >hunter3; echo hunter4 tok-78; {lines}"
+    ));
     sandbox.step("next", &agent).exits(3);
     for form in ["--markdown", "--json", "--junit", "--logs"] {
         let text = sandbox
@@ -397,7 +645,7 @@ fn several_loops_are_on_one_page() {
         .ralph(&["start", "other", "--stories", "TODO.md"])
         .exits(0);
     let answer = sandbox.ralph(&["report", "--all"]).exits(0).stdout;
-    assert_eq!(answer, ".git/ralph/report.html\n");
+    assert!(answer.ends_with("/.git/ralph/report.html\n"), "{answer}");
     let page = sandbox.read(answer.trim());
     for name in [CHANGE, "other"] {
         assert!(page.contains(&format!("<h2>{name}</h2>")), "{page}");

@@ -22,6 +22,7 @@ pub fn attempt_started(story: &str, title: &str, attempt: u32, done: usize) -> W
         agent: Some("claude".to_owned()),
         format: Some("claude".to_owned()),
         log: None,
+        settings: None,
     }
 }
 

@@ -171,7 +171,12 @@ fn type_of(schema: &Value, field: &Value) -> String {
             "Oid" => "object id".to_owned(),
             "Verdict" => "a verdict".to_owned(),
             name => {
-                let values = schema["$defs"][name]["oneOf"].as_array().unwrap();
+                let about = &schema["$defs"][name];
+                let Some(values) = about["oneOf"].as_array() else {
+                    let fields = about["properties"].as_object().unwrap();
+                    let fields: Vec<&str> = fields.keys().map(String::as_str).collect();
+                    return format!("object with {}", fields.join(", "));
+                };
                 let values: Vec<&str> = values.iter().map(|value| text(&value["const"])).collect();
                 values.join(" or ")
             }

@@ -1,0 +1,163 @@
+//! What the events say of an attempt: its end, the settings that it had, and its part of a log.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::git::DiffSize;
+use crate::state::Verdict;
+
+/// An attempt that has ended: one entry of git ralph log --json.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Attempt {
+    /// The story's id.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The reason, if there is one.
+    pub reason: Option<String>,
+    /// Time when it began.
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
+    pub started: Timestamp,
+    /// Seconds it took.
+    pub duration: f64,
+    /// The agent's exit code.
+    pub exit_code: Option<i32>,
+    /// Its cost in US dollars, if the agent reports it.
+    pub cost_usd: Option<f64>,
+    /// Tokens read, including cache reads and writes, if the agent reports them.
+    pub input_tokens: Option<u64>,
+    /// Tokens read from a cache, if the agent reports them.
+    #[serde(default)]
+    pub cache_read_tokens: Option<u64>,
+    /// Tokens written to a cache, if the agent reports them.
+    #[serde(default)]
+    pub cache_write_tokens: Option<u64>,
+    /// Tokens written, if the agent reports them.
+    pub output_tokens: Option<u64>,
+    /// The model, if the agent reports it.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Number of requests to the model, if the agent reports it.
+    #[serde(default)]
+    pub turns: Option<u64>,
+    /// Files that the attempt changed since the checkpoint before it; null if they were not counted.
+    #[serde(default)]
+    pub files: Option<u64>,
+    /// Lines that the attempt added; null if they were not counted.
+    #[serde(default)]
+    pub insertions: Option<u64>,
+    /// Lines that the attempt removed; null if they were not counted.
+    #[serde(default)]
+    pub deletions: Option<u64>,
+    /// The part of the attempt's log that the agent printed; null if it is not known.
+    #[serde(default)]
+    pub output: Option<Stretch>,
+    /// What the verdict `complete` rests on; empty for another verdict, and if it is not known.
+    #[serde(default)]
+    pub rests_on: Vec<Basis>,
+}
+
+/// What can speak for a complete story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The agent's own promise.
+    Promise,
+    /// The word of a person.
+    Person,
+    /// Gates, all of which passed.
+    Gates,
+}
+
+impl Basis {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Promise => "promise",
+            Self::Person => "person",
+            Self::Gates => "gates",
+        }
+    }
+}
+
+/// The settings that are in force when an attempt begins. A limit that is null is none; times are seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InForce {
+    /// The version of git-ralph.
+    pub version: String,
+    /// The gates: shell commands.
+    pub gates: Vec<String>,
+    /// Longest time of an attempt.
+    pub timeout: Option<f64>,
+    /// Longest time without output.
+    pub idle_timeout: Option<f64>,
+    /// Longest time of a gate.
+    pub verify_timeout: Option<f64>,
+    /// Longest wait for the agent's service.
+    pub max_wait: Option<f64>,
+    /// Longest time of the loop.
+    pub max_duration: Option<f64>,
+    /// Most attempts of a run.
+    pub max_attempts: Option<u32>,
+    /// Highest cost of the loop, in US dollars.
+    pub max_cost: Option<f64>,
+}
+
+/// A part of a log, in bytes from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stretch {
+    /// Its first byte.
+    pub from: u64,
+    /// The byte after its last one.
+    pub to: u64,
+}
+
+impl Attempt {
+    /// Returns an attempt that ended; all other facts are unknown.
+    #[must_use]
+    pub fn ended(
+        story: &str,
+        attempt: u32,
+        verdict: Verdict,
+        reason: Option<String>,
+        started: Timestamp,
+    ) -> Self {
+        Self {
+            story: story.to_owned(),
+            attempt,
+            verdict,
+            reason,
+            started,
+            duration: 0.0,
+            exit_code: None,
+            cost_usd: None,
+            input_tokens: None,
+            cache_read_tokens: None,
+            cache_write_tokens: None,
+            output_tokens: None,
+            model: None,
+            turns: None,
+            files: None,
+            insertions: None,
+            deletions: None,
+            output: None,
+            rests_on: Vec::new(),
+        }
+    }
+
+    /// Adds the size of the attempt's changes, if it was counted.
+    #[must_use]
+    pub fn with_size(mut self, size: Option<DiffSize>) -> Self {
+        self.files = size.map(|size| size.files);
+        self.insertions = size.map(|size| size.insertions);
+        self.deletions = size.map(|size| size.deletions);
+        self
+    }
+}
