@@ -19,6 +19,7 @@ mod pull;
 mod push;
 mod queue;
 mod report;
+mod report_details;
 mod repository_hooks;
 mod restore;
 mod retry;

@@ -1,0 +1,164 @@
+//! What a report tells of each story: what was asked and said, its gates, its files, and the settings in force.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{CHANGE, Sandbox};
+
+#[test]
+fn what_was_asked_and_said_stands_beside_the_difference() {
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.verify", "echo not the agent");
+    let agent = sandbox.completing("echo x >x; echo 'I added <x>.'");
+    sandbox.step("next", &agent).exits(0);
+    let long = sandbox.agent("seq 2000; failed 'no luck'");
+    sandbox.step("next", &long).exits(3);
+    let told = || sandbox.ralph(&["report", CHANGE, "--json"]).exits(0).json()["stories"].clone();
+    let stories = told();
+    let text = "- [x] 1.1 Add the table\n- [x] 1.2 Add the index";
+    assert_eq!(stories[0]["asked"]["text"], text);
+    assert_eq!(stories[0]["asked"]["tasks"][0]["done"], true);
+    let said = "I added <x>.\n<promise>COMPLETE</promise>";
+    assert_eq!(stories[0]["attempts"][0]["message"], said);
+    let message = stories[1]["attempts"][0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("… the beginning is left out\n") && message.len() < 5000,
+        "{message}"
+    );
+    assert!(message.ends_with("FAILED: no luck</promise>"), "{message}");
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (_, changes) = page.split_once("Changes</h2>").unwrap();
+    let (words, lines) = changes.split_once("<pre class=\"lines\">").unwrap();
+    assert!(
+        words.contains(text) && words.contains("I added &lt;x&gt;."),
+        "{words}"
+    );
+    assert!(lines.contains("diff --git"));
+    let markdown = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let (_, changes) = markdown.split_once("#### Changes").unwrap();
+    assert!(
+        changes.contains(&format!("What the story asks for:\n\n```\n{text}\n```")),
+        "{changes}"
+    );
+    // Where the branch is not checked out, the list is that of the checkpoint; where the log is gone, nothing is said.
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox.git(&["checkout", "-q", "main"]);
+    fs::remove_dir_all(sandbox.top.join(format!(".git/ralph/{CHANGE}/attempts"))).unwrap();
+    let stories = told();
+    assert_eq!(stories[0]["asked"]["text"], text);
+    assert_eq!(stories[0]["attempts"][0]["message"], Value::Null);
+}
+
+#[test]
+fn each_run_of_a_gate_has_the_end_of_its_output() {
+    let sandbox = Sandbox::new();
+    let red = "seq 3000; echo '<1> of hunter2 tests failed'; test -e x";
+    sandbox.configure("ralph.verify", red);
+    sandbox.configure("ralph.redact", "hunter[0-9]");
+    sandbox.ralph(&["start", "--allow-red"]).exits(0);
+    sandbox.step("next", &sandbox.completing("true")).exits(3);
+    sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let attempts = &report["stories"][0]["attempts"];
+    for gates in [&report["gates"], &attempts[0]["gates"], &attempts[1]["gates"]] {
+        let output = gates[0]["output"].as_str().unwrap();
+        assert!(output.starts_with("… the beginning is left out\n"), "{output}");
+        assert!(
+            output.ends_with("\n3000\n<1> of *** tests failed") && output.len() < 4200,
+            "{output}"
+        );
+    }
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let (_, gates) = page.split_once("Gates</h2>").unwrap();
+    let (gates, _) = gates.split_once("Changes</h2>").unwrap();
+    assert_eq!(
+        gates.matches("&lt;1&gt; of *** tests failed</pre>").count(),
+        3,
+        "{gates}"
+    );
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let (_, gates) = text.split_once("#### Gates").unwrap();
+    assert!(gates.contains(" | 1 | 2 | "), "{gates}");
+    let printed = gates
+        .matches("\n3000\n<1> of *** tests failed\n```\n\n</details>")
+        .count();
+    assert_eq!(printed, 1, "{gates}");
+}
+
+#[test]
+fn what_was_accepted_is_added_up_by_file() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent(
+        "count; case $n in 1) seq 3 >'a b'; printf '\\0' >bytes ;; 2) echo x >undone; failed no ;; *) echo 9 >'a b' ;; esac
+         test $n = 2 || complete",
+    );
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(3);
+    sandbox.write("mine", "1\n2\n");
+    sandbox.step("retry", &agent).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let told = report["files"].as_array().unwrap().iter().map(|file| {
+        let stories = file["stories"].as_array().unwrap().len();
+        format!(
+            "{} {stories} {} {} {}",
+            file["path"], file["by_person"], file["insertions"], file["deletions"]
+        )
+    });
+    let told: Vec<String> = told.filter(|file| !file.contains("tasks.md")).collect();
+    let all = [
+        "\"a b\" 2 false 4 3",
+        "\"bytes\" 1 false null null",
+        "\"mine\" 0 true 2 0",
+    ];
+    assert_eq!(told, all);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    let row = "<code>a b</code></th><td>1, 2</td><td class=\"number\">4</td><td class=\"number\">3</td>";
+    assert!(page.contains(row), "{page}");
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(
+        text.contains("| a b | 1, 2 | 4 | 3 |\n| bytes | 1 | - | - |\n"),
+        "{text}"
+    );
+    assert!(text.contains("| mine | a person | 2 | 0 |\n"), "{text}");
+}
+
+#[test]
+fn the_settings_in_force_are_told_with_each_change() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "test -e x");
+    sandbox
+        .ralph(&["start", "--allow-red", "--timeout", "5m"])
+        .exits(0);
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.configure("ralph.maxCost", "2.50");
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &agent).exits(0);
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let told = report["environments"].as_array().unwrap();
+    let told: Vec<_> = told
+        .iter()
+        .map(|one| (&one["since"], &one["timeout"], &one["max_cost"]))
+        .collect();
+    let (first, second, cost) = ("1@1".into(), "2@1".into(), 2.5.into());
+    assert_eq!(
+        told,
+        [
+            (&first, &300.0.into(), &Value::Null),
+            (&second, &300.0.into(), &cost)
+        ]
+    );
+    assert_eq!(report["environments"][0]["gates"][0], "test -e x");
+    assert_eq!(report["environments"][0]["max_retries"], 3);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    for shown in [
+        "From 1@1 on:",
+        "<dt>Time of an attempt</dt><dd>5m 00s</dd>",
+        "<dd>$2.50</dd>",
+    ] {
+        assert!(page.contains(shown), "{shown} in {page}");
+    }
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(text.contains("- Time of an attempt: 5m 00s\n"), "{text}");
+}
