@@ -66,6 +66,63 @@ fn the_workflows_are_yaml_and_call_the_script() {
 }
 
 #[test]
+fn each_change_that_is_done_gets_one_pull_request() {
+    if !crate::installed("jq") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("openspec/changes/other/tasks.md", "## 1. One\n- [ ] 1.1 do it\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "another"]);
+    let agent = sandbox.completing("echo x >>\"$RALPH_CHANGE\"");
+    sandbox.ralph(&["run", "other", "--keep", "--", &agent]).exits(0);
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.start();
+    let made = sandbox.outside("made");
+    let gh = "case $2 in view) test -e '{}/'\"${3#*/}\" ;; create) shift 2; echo \"$@\"; tee '{}/'\"${2#*/}\" ;; esac";
+    fs::create_dir(&made).unwrap();
+    sandbox.install("gh", &gh.replace("{}", made.to_str().unwrap()));
+    let script = block("run: the pull requests");
+    let open = || sandbox.cmd("sh").args(["-ec", &script]).run().exits(0).stdout;
+    let opened = open();
+    assert!(
+        opened.starts_with("--head ralph/other --title other --body-file -\n### git ralph: other\n"),
+        "{opened}"
+    );
+    // It is open now, and the other change is not done.
+    assert_eq!(open(), "");
+}
+
+#[test]
+fn what_could_not_be_pushed_goes_on_from_a_bundle() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >one")).exits(0);
+    sandbox.step("next", &sandbox.failing("echo x >two")).exits(3);
+    let run = |name: &str, dir: &Path| {
+        let cmd = sandbox.cmd("sh").args(["-ec", &block(name)]).dir(dir);
+        cmd.env("change", CHANGE).run().exits(0)
+    };
+    run("run: the bundle", &sandbox.top);
+    let clone = sandbox.outside("clone");
+    let from = format!("file://{}", sandbox.top.display());
+    sandbox.git(&["clone", "-q", "--branch=main", &from, clone.to_str().unwrap()]);
+    fs::rename(sandbox.top.join("ralph.bundle"), clone.join("ralph.bundle")).unwrap();
+    run("run: out of the bundle", &clone);
+    let status = sandbox
+        .direct(&["status", CHANGE, "--json"])
+        .dir(&clone)
+        .run()
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&status["phase"], &status["stories_done"]),
+        (&"ready".into(), &1.into())
+    );
+    let kept = ["show", "refs/ralph/add-login/attempts/2/1:two"];
+    assert_eq!(sandbox.git_cmd(&kept).dir(&clone).run().exits(0).stdout, "x\n");
+}
+
+#[test]
 fn the_line_for_cron_goes_on_each_time() {
     let sandbox = Sandbox::new();
     let home = sandbox.outside("home");
