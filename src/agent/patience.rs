@@ -9,6 +9,15 @@ use tokio::time::Instant;
 
 use crate::names::counted;
 
+/// The limit that a process has reached, with the reason for its end in words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// Its time limit.
+    Time(String),
+    /// The longest time without progress, which is this long.
+    Silence(String, Duration),
+}
+
 /// The gap between two looks at the clock, usually a second apart, from which git-ralph counts as stopped.
 const STOPPED: Duration = Duration::from_secs(3);
 
@@ -60,17 +69,20 @@ impl Patience {
         }
     }
 
-    /// Returns the reason why the process has to end now, if it has to.
-    pub(super) fn spent(&self, now: Instant) -> Option<String> {
+    /// Returns how the process has to end now, if it has to.
+    pub(super) fn spent(&self, now: Instant) -> Option<Spent> {
         let whole = |limit: Duration| counted(limit.as_secs(), "second", "seconds");
         if let (Some(limit), Some(deadline)) = (self.timeout, self.deadline)
             && deadline <= now
         {
-            return Some(format!("ended after {}, its time limit", whole(limit)));
+            let why = format!("ended after {}, its time limit", whole(limit));
+            return Some(Spent::Time(why));
         }
         let limit = self.idle_timeout?;
-        (self.last_progress + limit <= now)
-            .then(|| format!("ended after {} without {}", whole(limit), self.lack))
+        (self.last_progress + limit <= now).then(|| {
+            let why = format!("ended after {} without {}", whole(limit), self.lack);
+            Spent::Silence(why, limit)
+        })
     }
 }
 
@@ -97,14 +109,16 @@ mod tests {
         look_on(&mut patience, begin, 1, 9);
         assert_eq!(patience.spent(begin + seconds(9)), None);
         let idle = patience.spent(begin + seconds(10));
-        assert_eq!(idle.as_deref(), Some("ended after 10 seconds without output"));
+        let silent = "ended after 10 seconds without output".to_owned();
+        assert_eq!(idle, Some(Spent::Silence(silent, seconds(10))));
         for second in 5..30 {
             patience.look(begin + seconds(second));
             patience.heard(begin + seconds(second), true);
         }
         patience.heard(begin + seconds(29), false);
         let over = patience.spent(begin + seconds(30));
-        assert_eq!(over.as_deref(), Some("ended after 30 seconds, its time limit"));
+        let limit = "ended after 30 seconds, its time limit".to_owned();
+        assert_eq!(over, Some(Spent::Time(limit)));
         assert_eq!(Patience::begin(begin, None, None).next(), None);
     }
 
@@ -114,10 +128,8 @@ mod tests {
         let mut patience = Patience::begin(begin, None, Some(seconds(1)));
         patience.heard(begin + seconds(1), false);
         let idle = patience.spent(begin + seconds(1));
-        assert_eq!(
-            idle.as_deref(),
-            Some("ended after 1 second without progress in its output")
-        );
+        let silent = "ended after 1 second without progress in its output".to_owned();
+        assert_eq!(idle, Some(Spent::Silence(silent, seconds(1))));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-use super::patience::Patience;
+use super::patience::{Patience, Spent};
 use super::process_tree::{self, AttemptProcesses};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::events::Stream;
@@ -62,6 +62,8 @@ pub enum Ending {
     Killed(i32),
     /// A time limit ended it; in words.
     TimedOut(String),
+    /// It printed nothing that shows progress for this time, with the reason in words.
+    Silent(String, Duration),
     /// This signal asked git-ralph to stop.
     Interrupted(i32),
     /// It could not be started.
@@ -234,8 +236,10 @@ async fn watch(
     loop {
         let now = Instant::now();
         patience.look(now);
-        if let Some(why) = patience.spent(now) {
-            return Ok(Ending::TimedOut(why));
+        match patience.spent(now) {
+            Some(Spent::Time(why)) => return Ok(Ending::TimedOut(why)),
+            Some(Spent::Silence(why, time)) => return Ok(Ending::Silent(why, time)),
+            None => {}
         }
         tokio::select! {
             // Signals first: they win over anything printed at the same moment.

@@ -24,20 +24,10 @@ impl PublicText {
     #[must_use]
     pub fn of_loop(context: &Context<'_>, state: &State, events: &[u8]) -> Self {
         let settings = context.configuration.of_loop(&state.settings);
-        let mut lines: BTreeSet<String> = settings.verify.into_iter().collect();
-        lines.extend(state.settings.options.verify.iter().cloned());
-        lines.extend(
-            settings
-                .agent
-                .into_iter()
-                .chain(state.settings.options.agent.clone()),
-        );
-        lines.extend(
-            [settings.stories_command, settings.done_command]
-                .into_iter()
-                .flatten(),
-        );
-        lines.extend(settings.closed_command.into_iter().chain(settings.worktree_setup));
+        let kept = &state.settings.options;
+        let lines = settings.command_lines().into_iter().map(str::to_owned);
+        let mut lines: BTreeSet<String> = lines.collect();
+        lines.extend(kept.verify.iter().chain(&kept.agent).cloned());
         if let Some(Commands {
             stories,
             done,

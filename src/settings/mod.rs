@@ -4,6 +4,7 @@
 //! `choices` has the values with names, `table` the meanings, `values` parses their values, `options` has the command line's.
 
 mod choices;
+mod command_lines;
 mod error;
 mod options;
 #[cfg(test)]

@@ -367,6 +367,7 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
         verdict,
         reason,
         retry_after,
+        silent,
         signal,
         advice,
         ..
@@ -375,6 +376,7 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
         (Verdict::RateLimited | Verdict::Overloaded, _) => Ok(Concluded::Unavailable(Unavailable {
             reason: reason.unwrap_or_else(|| verdict.to_string()),
             retry_after,
+            silent,
         })),
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
         (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => Err(AttemptRefusal::AgentUnable {

@@ -3,6 +3,8 @@
 //! The order decides: time limit or interruption, not started, an error that the agent reports, a missing end, and only
 //! then the promise. Pure.
 
+use std::time::Duration;
+
 use crate::agent::decode::{Fault, FaultKind, Report};
 use crate::agent::process::Ending;
 use crate::agent::promise::{Heard, Promise};
@@ -21,6 +23,8 @@ pub(crate) struct Judgement {
     pub reason: Option<String>,
     /// Seconds until the agent's service answers again, if it said so.
     pub retry_after: Option<u64>,
+    /// Time that the agent has spent with waiting for its service already.
+    pub silent: Duration,
     /// The signal that asked git-ralph to stop.
     pub signal: Option<i32>,
     /// Advice for a person, if no retry helps.
@@ -60,6 +64,7 @@ impl Judgement {
             verdict,
             reason: None,
             retry_after: None,
+            silent: Duration::ZERO,
             signal: None,
             advice: None,
             wrong_form: false,
@@ -71,7 +76,8 @@ impl Judgement {
 pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Judgement {
     match ending {
         Ending::Interrupted(signal) => return Judgement::interrupted(*signal),
-        Ending::TimedOut(why) => return timed_out(why, report),
+        Ending::TimedOut(why) => return Judgement::new(Verdict::TimedOut, why.clone()),
+        Ending::Silent(why, time) => return silent(why, *time, report),
         Ending::NotStarted(error) => return Judgement::new(Verdict::NotStarted, error.to_string()),
         Ending::Exited(code) if NOT_FOUND.contains(code) && !is_promise(report) => {
             let why = format!("exit code {code}: the command was not found or cannot be run");
@@ -165,8 +171,8 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
     }
 }
 
-/// Judges an attempt that ran out of time. An agent that asks a service again and again says in its last words why.
-fn timed_out(why: &str, report: &Report) -> Judgement {
+/// Judges an attempt that was silent too long. An agent that asks a service again and again says in its last words why.
+fn silent(why: &str, time: Duration, report: &Report) -> Judgement {
     let known = |fault: &&Fault| {
         use FaultKind::{Auth, Billing, Network, Overloaded, PlanLimit, RateLimited};
         matches!(
@@ -181,6 +187,7 @@ fn timed_out(why: &str, report: &Report) -> Judgement {
             let reason = format!("{why}; its last words: {}", fault.message);
             Judgement {
                 reason: Some(reason),
+                silent: time,
                 ..judgement
             }
         }
@@ -352,13 +359,16 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_is_what_the_last_words_of_the_agent_name() {
+    fn silence_is_what_the_last_words_of_the_agent_name() {
         let judged = |stdout: &str, stderr: &str| {
             let mut decoder = Decoder::new(Format::Auto, "");
             decoder.push(stdout.as_bytes());
             decoder.push_stderr(stderr.as_bytes());
-            let ending = Ending::TimedOut("ended after 30 minutes without output".to_owned());
-            let judged = judge(&ending, &decoder.finish(), None);
+            let silent = "ended after 30 minutes without output".to_owned();
+            let report = decoder.finish();
+            let late = judge(&Ending::TimedOut("late".to_owned()), &report, None);
+            assert_eq!(late.verdict, Verdict::TimedOut);
+            let judged = judge(&Ending::Silent(silent, Duration::from_mins(30)), &report, None);
             (judged.verdict, judged.reason.unwrap())
         };
         let limit = "API Error: Request rejected (429)\n";

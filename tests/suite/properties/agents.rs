@@ -206,16 +206,28 @@ fn silence_ends_an_attempt_too() {
 fn an_agent_that_only_repeats_an_error_is_silent() {
     let sandbox = Sandbox::started();
     let begin = r#"{"type":"thread.started","thread_id":"t"}"#;
-    let error = r#"{"type":"error","message":"Reconnecting... waiting for network"}"#;
-    let agent = sandbox.agent(&format!(
-        "echo '{begin}'; while :; do echo '{error}'; echo 'ERROR no network' >&2; sleep 0.1; done"
-    ));
+    let repeats = |words: &str| {
+        let error = serde_json::json!({"type": "error", "message": words});
+        sandbox.agent(&format!(
+            "echo '{begin}'; while :; do echo '{error}'; echo 'ERROR' >&2; sleep 0.1; done"
+        ))
+    };
+    let agent = repeats("Reconnecting... once more");
     sandbox
         .ralph(&["next", "--idle-timeout", "1s", "--", &agent])
         .exits(3)
         .says("ended after 1 second without progress in its output");
     sandbox.nothing_is_alive();
     assert_eq!(sandbox.verdict(), "timed_out");
+    // Its service cannot answer, and it has waited for that as long as a run may.
+    sandbox.configure("ralph.maxWait", "1s");
+    let agent = repeats("Reconnecting... waiting for network");
+    sandbox
+        .ralph(&["retry", "--idle-timeout", "1s", "--", &agent])
+        .exits(6)
+        .says("without progress in its output; its last words: Reconnecting... waiting for network")
+        .says("longer than ralph.maxWait allows");
+    assert_eq!(sandbox.verdict(), "overloaded");
 }
 
 #[test]

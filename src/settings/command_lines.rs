@@ -1,0 +1,61 @@
+//! Lists the settings that are command lines: they can contain keys, and so they never leave the machine.
+
+use super::{Notify, Settings};
+
+impl Settings {
+    /// Returns every command line among the settings, and every part of one.
+    #[must_use]
+    pub fn command_lines(&self) -> Vec<&str> {
+        let pieces = self.agents.values();
+        let pieces = pieces.flat_map(|pieces| [pieces.command.as_deref(), pieces.args.as_deref()]);
+        let notify = match &self.notify {
+            Notify::Command(line) => Some(line.as_str()),
+            Notify::Bell | Notify::Off => None,
+        };
+        let single = [
+            &self.agent,
+            &self.retry_agent,
+            &self.fallback_agent,
+            &self.stories_command,
+            &self.done_command,
+            &self.closed_command,
+            &self.worktree_setup,
+        ];
+        let single = single.into_iter().map(Option::as_deref);
+        let gates = self.verify.iter().map(String::as_str);
+        single
+            .chain(pieces)
+            .chain([notify])
+            .flatten()
+            .chain(gates)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{Configuration, TABLE};
+
+    #[test]
+    fn every_setting_that_is_said_to_be_a_command_is_one() {
+        let is_command = |means: &str| {
+            ["command line", "shell command"]
+                .iter()
+                .any(|words| means.contains(words))
+        };
+        let keys = TABLE.iter().filter(|(_, _, means)| is_command(means));
+        let keys: Vec<String> = keys
+            .map(|(key, ..)| key.replace("<name>", "x").to_lowercase())
+            .collect();
+        assert!(keys.len() > 9, "{keys:?}");
+        for key in keys {
+            let listing = format!("local\0{key}\nrun --key=secret\0");
+            let configuration = Configuration::parse(listing.as_bytes()).unwrap();
+            assert_eq!(
+                configuration.settings.command_lines(),
+                ["run --key=secret"],
+                "{key}"
+            );
+        }
+    }
+}
