@@ -99,6 +99,10 @@ impl Repo {
             }
         }
         if !wanted.is_empty() {
+            let taken_for_same = self.touched_in_their_second(known, &wanted)?;
+            if !taken_for_same.is_empty() {
+                self.forget_times(index, &taken_for_same)?;
+            }
             self.git
                 .cmd(
                     "checkout-index",
@@ -110,6 +114,18 @@ impl Repo {
                 .await?;
         }
         Ok(true)
+    }
+
+    /// Returns those of these paths whose files were last touched in the second that an index has for them: git may take
+    /// such a file for the one in the index, and does not write it (`git checkout-index`, even with `-f`).
+    fn touched_in_their_second(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        let file = self.read_index(index)?;
+        let is_in_second = |path: &&Vec<u8>| {
+            let entry = file.index().and_then(|index| index.find(path));
+            let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+            entry.is_some_and(|entry| now.is_ok_and(|now| entry.touched.0 == touched(&now).0))
+        };
+        Ok(paths.iter().filter(is_in_second).cloned().collect())
     }
 
     /// Returns those of these paths that changed since the work tree was read into `index`; a path that was absent then

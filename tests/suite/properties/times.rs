@@ -51,6 +51,29 @@ fn what_git_does_not_see_in_the_same_second_is_part_of_the_checkpoint() {
 }
 
 #[test]
+fn a_file_that_was_written_in_the_second_of_its_checkpoint_is_put_back() {
+    // Whether all of it falls into one second is chance.
+    for _ in 0..50 {
+        let sandbox = Sandbox::new();
+        let was = sandbox.read("README.md");
+        let old = ["-d", "2001-01-01", "README.md"];
+        sandbox.cmd("touch").args(old).run().exits(0);
+        let touched = sandbox.top.join("README.md").metadata().unwrap().ctime();
+        sandbox.start();
+        let agent = sandbox.failing(
+            "tr a-z b-za <README.md >\"$notes/new\"; cat \"$notes/new\" >README.md; touch -d 2001-01-01 README.md
+             stat -c %Z README.md >\"$notes/seconds\"",
+        );
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.read("README.md"), was);
+        if sandbox.noted("seconds").trim() == touched.to_string() {
+            return;
+        }
+    }
+    panic!("it never was one second");
+}
+
+#[test]
 fn what_git_does_not_see_in_the_same_second_is_undone_and_kept() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.failing(UNSEEN)).exits(3);
