@@ -171,11 +171,29 @@ pub struct Found {
     pub portable: Option<Portable>,
 }
 
+/// Number of times that a loop is taken from a holder that renews its lease in the same moment.
+const TURNS: usize = 20;
+
 /// Fetches a loop from a remote. With `take`, its holder loses it.
 ///
 /// # Errors
 /// If the remote does not have it, or another run holds it (exit 75).
 pub async fn fetch(
+    context: &Context<'_>,
+    server: &Server,
+    change: &Change,
+    take: bool,
+) -> Result<Found, Error> {
+    for _ in 1..TURNS {
+        match fetch_once(context, server, change, take).await {
+            Err(Error::Remote(RemoteRefusal::Held { .. })) if take => {}
+            fetched => return fetched,
+        }
+    }
+    fetch_once(context, server, change, take).await
+}
+
+async fn fetch_once(
     context: &Context<'_>,
     server: &Server,
     change: &Change,
