@@ -17,7 +17,7 @@ use crate::engine::{Loop, checkpoint_message, marks, numbers, shared_stash, unma
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::operations_in_progress;
-use crate::git::worktree::WorkTreeError;
+use crate::git::worktree::{Reading, WorkTreeError};
 use crate::protect::{ProtectError, user_refs};
 use crate::settings::{EmptyStory, Settings};
 use crate::state::{Completed, Phase, Verdict};
@@ -111,7 +111,7 @@ pub(crate) async fn conclude(
     }
     let mut left = match accepted {
         Some(_) => open.read_and_count().await,
-        None => revert::read_what_is_left(open).await,
+        None => read_refused(open, is_persons_word).await,
     };
     if accepted.is_some()
         && let Ok(reading) = &left
@@ -119,7 +119,7 @@ pub(crate) async fn conclude(
     {
         outcome.judgement = Judgement::new(Verdict::Failed, why.to_string());
         accepted = None;
-        left = revert::read_what_is_left(open).await;
+        left = read_refused(open, is_persons_word).await;
     }
     if accepted.is_some()
         && !users_head::is_persons(&open.state)
@@ -128,7 +128,7 @@ pub(crate) async fn conclude(
     {
         outcome.judgement = Judgement::new(Verdict::Failed, why);
         accepted = None;
-        left = revert::read_what_is_left(open).await;
+        left = read_refused(open, is_persons_word).await;
     }
     if accepted.is_none() && is_persons_word {
         let signal = left_to_person::leave(open, story, &begun, outcome).await?;
@@ -179,6 +179,15 @@ pub(crate) async fn conclude(
     revert::undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
     after_failure(open, outcome.judgement)
+}
+
+/// Reads the work tree of an attempt that is not accepted. A person's is not touched: it stays.
+async fn read_refused(open: &mut Loop<'_>, is_persons: bool) -> Result<Reading, Error> {
+    if is_persons {
+        open.read_work_tree().await
+    } else {
+        revert::read_what_is_left(open).await
+    }
 }
 
 /// Returns what an accepted attempt rests on.

@@ -46,7 +46,7 @@ pub enum AttemptRefusal {
         list(" (recorded: ", gates, ")")
     )]
     UnprovenGates { change: String, gates: Vec<String> },
-    /// What a person called complete is not; the work tree stays.
+    /// A gate or a hook refused what a person called complete; the work tree stays.
     #[error("story {story} is not complete: {}", first_line(reason))]
     NotComplete {
         change: String,

@@ -43,6 +43,20 @@ fn gates_hold_for_people_too() {
 }
 
 #[test]
+fn an_ignored_file_that_a_person_moved_stays_where_it_is_when_a_gate_fails() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/exclude", "*.secret\n");
+    sandbox.write("a.secret", "key\n");
+    sandbox
+        .ralph(&["start", CHANGE, "--verify", "false", "--allow-red"])
+        .exits(0);
+    std::fs::rename(sandbox.top.join("a.secret"), sandbox.top.join("b.txt")).unwrap();
+    let files = sandbox.files();
+    sandbox.ralph(&["complete"]).exits(1);
+    assert_eq!(sandbox.files(), files);
+}
+
+#[test]
 fn what_has_no_retries_left_can_be_done_by_hand() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--max-retries", "0"]).exits(0);
