@@ -229,13 +229,8 @@ fn a_reset_takes_no_earlier_work_along() {
     let sandbox = stashed();
     sandbox.start();
     let files = sandbox.files();
-    for misdeed in ["git reset -q --hard", "git checkout -q -f ."] {
+    for (step, misdeed) in [("next", "git reset -q --hard"), ("retry", "git checkout -q -f .")] {
         let agent = sandbox.agent(&format!("{misdeed}; echo 1 >one; complete"));
-        let step = if misdeed.contains("reset") {
-            "next"
-        } else {
-            "retry"
-        };
         sandbox
             .step(step, &agent)
             .exits(3)
