@@ -288,13 +288,14 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
             None => expression.env_remove(name),
         };
     }
+    let begun = Instant::now();
     let start = || held::start(command.with_locks, || expression.start());
     let started = OwnChild::start(start, duct::Handle::pids);
     let (handle, _own) = started.map_err(|source| CommandError::Spawn {
         program: command.program_name(),
         source,
     })?;
-    let reader = command.only_reads.then(|| Reader::of(&groups(&handle)));
+    let reader = command.only_reads.then(|| Reader::of(&groups(&handle), begun));
     let status = wait(command, &handle, [&out, &err])?;
     if let Some(signal) = reader
         .and_then(Reader::ended_by)

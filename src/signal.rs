@@ -8,7 +8,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use tokio::runtime::{self, Handle};
@@ -160,11 +160,11 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
                 let (times, main) = (Arc::clone(&times), main.clone());
                 waiting.push(tokio::spawn(async move {
                     while stream.recv().await.is_some() {
+                        let asked = Instant::now();
                         let times = 1 + times.fetch_add(1, Ordering::Relaxed);
                         // A step ends as well as it can, and hears a second signal if it can hear at all.
                         let is_deaf = is_deaf(&main).await;
-                        // What only reads may be waited for in vain: nothing is lost with it.
-                        async_cmd::end_readers(PATIENCE, kind.as_raw_value());
+                        tokio::spawn(end_readers(asked, kind.as_raw_value()));
                         if !held::any() || times > 2 || times == 2 && is_deaf {
                             let call = *BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
                             if let Some(call) = call {
@@ -184,6 +184,14 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
         .name("signals".to_owned())
         .spawn(stand_by)?;
     Ok(())
+}
+
+/// Ends children that only read from now on: what they wait for may never come, and nothing is lost with them.
+async fn end_readers(asked: Instant, signal: i32) {
+    loop {
+        async_cmd::end_readers(asked, signal);
+        tokio::time::sleep(PATIENCE).await;
+    }
 }
 
 /// Returns true if a runtime does not begin anything new.

@@ -182,19 +182,23 @@ fn sockets_are_no_obstacle() {
     }
 }
 
+/// Installs a git whose commands that only read do this first.
+fn install_reader(sandbox: &Sandbox, first: &str) {
+    let real = sandbox.git_program();
+    let script = format!(
+        "case \" $* \" in *' ls-files '*|*' status '*|*' diff-'*) {first} ;; esac\nexec '{}' \"$@\"",
+        real.display()
+    );
+    sandbox.install("git", &script);
+}
+
 #[test]
 fn the_first_signal_ends_a_git_that_only_reads() {
     for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130)] {
         let sandbox = Sandbox::new();
         sandbox.start();
         let begun = sandbox.outside("begun");
-        let real = sandbox.git_program();
-        let script = format!(
-            "case \" $* \" in *' ls-files '*|*' status '*|*' diff-'*) echo >'{}'; exec sleep 100 ;; esac\nexec '{}' \"$@\"",
-            begun.display(),
-            real.display()
-        );
-        sandbox.install("git", &script);
+        install_reader(&sandbox, &format!("echo >'{}'; exec sleep 100", begun.display()));
         let agent = sandbox.completing("echo x >x");
         let running = sandbox.direct(&["next", "--", &agent]).start();
         wait_until("a git reads", || begun.exists());
@@ -204,4 +208,28 @@ fn the_first_signal_ends_a_git_that_only_reads() {
         fs::remove_file(sandbox.outside("programs/git")).unwrap();
         sandbox.ralph(&["status"]).exits(0);
     }
+}
+
+#[test]
+fn it_also_ends_a_git_that_begins_after_it() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let (begun, late) = (sandbox.outside("begun"), sandbox.outside("late"));
+    install_reader(
+        &sandbox,
+        &format!(
+            "[ ! -e '{late}' ] || exec sleep 100; echo >'{begun}'; until [ -e '{late}' ]; do sleep 0.05; done",
+            begun = begun.display(),
+            late = late.display()
+        ),
+    );
+    let agent = sandbox.completing("echo x >x");
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_until("a git reads", || begun.exists());
+    running.signal(Signal::SIGTERM);
+    fs::write(&late, "").unwrap();
+    let end = running.end();
+    assert_eq!(end.code, 143, "{}", end.stderr);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    sandbox.ralph(&["status"]).exits(0);
 }
