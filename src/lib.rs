@@ -9,6 +9,7 @@
 //! - [`remote`]: a loop on a git remote, held there by a lease while a run works on it.
 //! - [`engine`]: the loop. It decides and orders.
 //! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.
+//! - [`sandbox`]: the box in which an attempt's processes run.
 //! - [`agent`]: the agent's process, its output, its promise. [`stories`]: where stories come from and how they are marked
 //!   as done. [`prompt`]: what an attempt is told.
 //! - [`state`]: what is remembered of a loop, saved atomically. [`settings`]: git's configuration, section `ralph`.
@@ -52,6 +53,7 @@ pub mod refs;
 pub mod remote;
 pub mod report;
 pub mod repository_hooks;
+pub mod sandbox;
 pub mod settings;
 pub mod signal;
 pub mod state;

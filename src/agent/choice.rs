@@ -11,6 +11,7 @@ use super::AgentCommand;
 use super::decode::Format;
 use super::presets::{self, Preset};
 use crate::async_cmd::find_program;
+use crate::sandbox::Belongings;
 
 /// The settings of an agent by name: `ralph.agent.<name>.command`, `.args` and `.format`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,6 +45,8 @@ pub struct Agent {
     pub unasked: Option<&'static str>,
     /// The prefix of the files that it leaves in the top directory for its own use.
     pub litter: Option<&'static str>,
+    /// What it needs of the home directory and the environment.
+    pub belongings: Belongings,
 }
 
 impl Agent {
@@ -97,6 +100,7 @@ impl Agent {
             },
             likely: known.filter(|format| is_replaced && *format != Format::Text),
             litter: preset.and_then(|preset| preset.litter),
+            belongings: preset.map_or_else(Belongings::default, |preset| preset.belongings),
             ..agent
         })
     }
@@ -106,6 +110,8 @@ impl Agent {
             .iter()
             .filter_map(|preset| preset.unasked.filter(|_| command.runs(preset.program)))
             .find(|argument| command.has_word(argument));
+        let preset = presets::ALL.iter().find(|preset| command.runs(preset.program));
+        let belongings = preset.map_or_else(Belongings::default, |preset| preset.belongings);
         Self {
             name: None,
             command,
@@ -114,6 +120,7 @@ impl Agent {
             likely: None,
             unasked,
             litter: None,
+            belongings,
         }
     }
 

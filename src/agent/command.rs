@@ -19,6 +19,21 @@ pub enum AgentCommand {
 }
 
 impl AgentCommand {
+    /// Returns the command that asks for no sandbox of its own: these arguments are replaced by another.
+    #[must_use]
+    pub fn without_sandbox(&self, args: &[&str], none: &str) -> Self {
+        match self {
+            Self::Args(words) => {
+                let place = words.windows(args.len().max(1)).position(|words| words == args);
+                let Some(place) = place else { return self.clone() };
+                let mut words = words.clone();
+                words.splice(place..place + args.len(), [OsString::from(none)]);
+                Self::Args(words)
+            }
+            Self::Shell(line) => Self::Shell(line.replacen(&args.join(" "), none, 1)),
+        }
+    }
+
     /// Returns the argument list to start, with the path of the prompt file put in, and whether the command named it:
     /// if so, the agent reads the prompt from there and not from standard input.
     #[must_use]
@@ -178,6 +193,23 @@ mod tests {
         }
         let args = AgentCommand::Args(vec!["./a/b.sh".into(), "--key=secret".into()]);
         assert_eq!(args.program(), "b.sh");
+    }
+
+    #[test]
+    fn a_sandbox_of_its_own_is_asked_for_no_more() {
+        let replaced = |command: AgentCommand| {
+            command
+                .without_sandbox(&["-s", "workspace-write"], "--no-sandbox")
+                .to_string()
+        };
+        let words = ["codex", "exec", "-s", "workspace-write", "-"].map(OsString::from);
+        assert_eq!(
+            replaced(AgentCommand::Args(words.into())),
+            "codex exec --no-sandbox -"
+        );
+        let line = "codex exec -s workspace-write - --model x";
+        assert_eq!(replaced(shell(line)), "codex exec --no-sandbox - --model x");
+        assert_eq!(replaced(shell("codex exec -")), "codex exec -");
     }
 
     #[test]

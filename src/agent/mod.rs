@@ -5,6 +5,7 @@
 //! and `learnings` what it leaves for later stories. This module knows nothing of git, of story lists or of the loop's
 //! state.
 
+mod belongings;
 mod choice;
 mod command;
 pub mod decode;

@@ -5,8 +5,9 @@
 
 use std::ffi::OsString;
 
-use super::AgentCommand;
 use super::decode::Format;
+use super::{AgentCommand, belongings};
+use crate::sandbox::Belongings;
 
 /// An agent that is known by name.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Preset {
     pub litter: Option<&'static str>,
     /// True if this line was tried with the real program.
     pub tried: bool,
+    /// What it needs of the home directory and the environment, in a box.
+    pub belongings: Belongings,
 }
 
 /// Every preset, in the order in which they are searched on PATH when no agent is named.
@@ -46,6 +49,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--dangerously-skip-permissions"),
         litter: None,
         tried: true,
+        belongings: belongings::CLAUDE,
     },
     Preset {
         name: "codex",
@@ -56,6 +60,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: true,
+        belongings: belongings::CODEX,
     },
     Preset {
         name: "gemini",
@@ -67,6 +72,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--yolo"),
         litter: None,
         tried: true,
+        belongings: belongings::GEMINI,
     },
     Preset {
         name: "opencode",
@@ -77,6 +83,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: true,
+        belongings: belongings::OPENCODE,
     },
     Preset {
         name: "copilot",
@@ -87,6 +94,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--allow-all-tools"),
         litter: None,
         tried: true,
+        belongings: belongings::COPILOT,
     },
     Preset {
         name: "qwen",
@@ -97,6 +105,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--yolo"),
         litter: None,
         tried: true,
+        belongings: belongings::QWEN,
     },
     Preset {
         name: "pi",
@@ -108,6 +117,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("-p"),
         litter: None,
         tried: true,
+        belongings: belongings::PI,
     },
     Preset {
         name: "aider",
@@ -126,6 +136,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--yes-always"),
         litter: Some(".aider."),
         tried: true,
+        belongings: belongings::AIDER,
     },
     Preset {
         name: "amp",
@@ -136,6 +147,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: false,
+        belongings: belongings::AMP,
     },
     Preset {
         name: "droid",
@@ -146,6 +158,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--skip-permissions-unsafe"),
         litter: None,
         tried: true,
+        belongings: belongings::DROID,
     },
     Preset {
         name: "cline",
@@ -156,6 +169,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: true,
+        belongings: belongings::CLINE,
     },
     Preset {
         name: "vibe",
@@ -166,6 +180,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--auto-approve"),
         litter: None,
         tried: true,
+        belongings: belongings::VIBE,
     },
     Preset {
         name: "cn",
@@ -176,6 +191,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--auto"),
         litter: None,
         tried: true,
+        belongings: belongings::CN,
     },
     Preset {
         name: "auggie",
@@ -186,6 +202,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: false,
+        belongings: belongings::AUGGIE,
     },
     Preset {
         name: "cursor-agent",
@@ -196,6 +213,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--force"),
         litter: None,
         tried: false,
+        belongings: belongings::CURSOR_AGENT,
     },
     Preset {
         name: "goose",
@@ -206,6 +224,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: false,
+        belongings: belongings::GOOSE,
     },
     Preset {
         name: "kimi",
@@ -216,6 +235,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: false,
+        belongings: belongings::KIMI,
     },
     Preset {
         name: "kiro-cli",
@@ -226,6 +246,7 @@ pub const ALL: &[Preset] = &[
         unasked: Some("--trust-all-tools"),
         litter: None,
         tried: false,
+        belongings: belongings::KIRO_CLI,
     },
     Preset {
         name: "openhands",
@@ -236,6 +257,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: false,
+        belongings: belongings::OPENHANDS,
     },
     Preset {
         name: "crush",
@@ -246,6 +268,7 @@ pub const ALL: &[Preset] = &[
         unasked: None,
         litter: None,
         tried: false,
+        belongings: belongings::CRUSH,
     },
 ];
 

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
@@ -23,6 +24,7 @@ use crate::error::advice::{Advice, Advise, hint};
 use crate::events::Stream;
 use crate::held;
 use crate::names::counted;
+use crate::sandbox::Walls;
 use crate::signal::Stop;
 
 /// The most bytes of one read; larger reads gain nothing.
@@ -51,6 +53,8 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// The longest time without output that shows progress.
     pub idle_timeout: Option<Duration>,
+    /// The box that it runs in.
+    pub walls: Option<Arc<Walls>>,
 }
 
 /// The way in which a process ended.
@@ -137,6 +141,7 @@ pub async fn run(
             });
         }
     };
+    let is_boxed = job.walls.is_some();
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
     let processes = AttemptProcesses::started(pid, job.run, others);
     if let Some(pid) = pid {
@@ -165,6 +170,8 @@ pub async fn run(
     }
     let asked_to_end = !matches!(ending, Ok(Ending::Exited(_) | Ending::Killed(_)));
     let left_running = end_all(&processes, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
+    // In a box there is one more, its first process, which ends after all others.
+    let left_running = left_running.saturating_sub(usize::from(is_boxed));
     let deadline = Instant::now() + DRAIN;
     while pipes.open() {
         tokio::select! {
@@ -185,8 +192,9 @@ pub async fn run(
 type Child = Box<dyn ChildWrapper>;
 
 fn spawn(job: &Job) -> io::Result<Child> {
-    let (program, args) = job
-        .argv
+    let boxed = job.walls.as_ref().map(|walls| walls.around(&job.dir, &job.argv));
+    let argv = boxed.as_ref().unwrap_or(&job.argv);
+    let (program, args) = argv
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command was given"))?;
     let mut command = Command::new(program);
@@ -197,6 +205,9 @@ fn spawn(job: &Job) -> io::Result<Child> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     for name in &job.env_remove {
+        command.env_remove(name);
+    }
+    for name in job.walls.iter().flat_map(|walls| &walls.hidden) {
         command.env_remove(name);
     }
     command.envs(job.env.iter().map(|(name, value)| (name, value)));

@@ -12,7 +12,7 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use self::complete::{adapters, agents, loops, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
-use crate::settings::{Limit, Options, parse_dollars, parse_duration};
+use crate::settings::{BoxMode, Limit, Options, parse_box, parse_dollars, parse_duration};
 
 /// The arguments of `git ralph next` and `git ralph retry`.
 #[derive(Debug, Args)]
@@ -64,6 +64,9 @@ pub struct Settings {
     /// A gate: a shell command that must succeed before a checkpoint; repeatable (ralph.verify)
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
+    /// Run agents and gates in a box: require (without a value), on or off (ralph.box)
+    #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = parse_box)]
+    pub boxed: Option<BoxMode>,
 }
 
 /// Limits of this run.
@@ -127,6 +130,7 @@ impl From<&Settings> for Options {
             timeout: typed.timeout,
             idle_timeout: typed.idle_timeout,
             verify: typed.verify.clone(),
+            boxed: typed.boxed,
         }
     }
 }

@@ -14,6 +14,7 @@
 //! Nothing here knows the command line or prints: everything is reported to an [`Observer`](crate::events::Observer).
 
 pub(crate) mod attempt;
+mod boxed;
 mod checkpoint_message;
 mod context;
 mod damaged;

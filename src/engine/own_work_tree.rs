@@ -18,6 +18,7 @@ use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, re
 use crate::agent::orphans::Orphaned;
 use crate::agent::process::{self, Ending, Job, ProcessError};
 use crate::engine::Context;
+use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
@@ -380,6 +381,7 @@ async fn set_up(
     let door = Below::new(git_dir.as_deref().unwrap_or(top));
     let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
     door.make_dir(&dir, 0o700)?;
+    let confined = boxed::confine(context, settings, Inside::Commands, Vec::new()).await?;
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends what the command has started.
     door.write_private(&dir.join(RUN), &run)?;
@@ -403,6 +405,7 @@ async fn set_up(
         run,
         timeout: settings.verify_timeout.map(to_std),
         idle_timeout: settings.idle_timeout.map(to_std),
+        walls: confined.walls,
     };
     context
         .observer

@@ -110,6 +110,7 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
         run: run.to_owned(),
         timeout: None,
         idle_timeout: None,
+        walls: None,
     }
 }
 

@@ -11,7 +11,7 @@ use super::Context;
 use crate::agent::program_of;
 use crate::events::{Attempt, Event, What};
 use crate::paths::WorkTreePath;
-use crate::settings::{LoopSettings, Options};
+use crate::settings::{BoxMode, LoopSettings, Options};
 use crate::state::{Before, Current, Progress, State};
 use crate::stories::{Commands, Source};
 
@@ -151,6 +151,8 @@ pub fn state(state: &State, text: &PublicText) -> State {
                     .iter()
                     .map(|gate| program_of(gate).to_owned())
                     .collect(),
+                // Never less than what is configured where the loop goes on.
+                boxed: settings.options.boxed.filter(|mode| *mode == BoxMode::Require),
             },
             unproven: Vec::new(),
         },
@@ -419,6 +421,7 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         insertions,
         deletions,
         rests_on,
+        boxed,
         output: _,
     } = attempt;
     Attempt {
@@ -440,6 +443,8 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         insertions,
         deletions,
         rests_on,
+        // The reason can name a directory of this machine.
+        boxed: boxed.map(|words| words.split(' ').next().unwrap_or_default().to_owned()),
         output: None,
     }
 }

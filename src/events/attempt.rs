@@ -58,6 +58,9 @@ pub struct Attempt {
     /// What the verdict `complete` rests on; empty for another verdict, and if it is not known.
     #[serde(default)]
     pub rests_on: Vec<Basis>,
+    /// The box in which the agent ran (`bubblewrap`), or `none` with the reason; null if none was wanted.
+    #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
+    pub boxed: Option<String>,
 }
 
 /// What can speak for a complete story.
@@ -149,6 +152,7 @@ impl Attempt {
             deletions: None,
             output: None,
             rests_on: Vec::new(),
+            boxed: None,
         }
     }
 

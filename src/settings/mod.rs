@@ -3,6 +3,7 @@
 //! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys and their defaults;
 //! `choices` has the values with names, `table` the meanings, `values` parses their values, `options` has the command line's.
 
+mod boxing;
 mod choices;
 mod command_lines;
 mod error;
@@ -24,6 +25,7 @@ use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
 use crate::names::{closest, counted};
 
+pub use boxing::{BoxMode, Boxing};
 pub use choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Strategy};
 pub use error::SettingsError;
 pub use options::{Limit, LoopSettings, Options};
@@ -32,7 +34,9 @@ use values::{
     address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, notify, number,
     ref_prefix, text, truth, wait, wrong,
 };
-pub use values::{parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std};
+pub use values::{
+    parse_box, parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std,
+};
 
 /// The settings that a command works with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -122,6 +126,9 @@ pub struct Settings {
     pub view: bool,
     /// True if hooks guard the agent's git and refuse what would harm the loop.
     pub guard: bool,
+    /// The box in which the processes of an attempt run.
+    #[serde(rename = "box")]
+    pub boxing: Boxing,
     /// The place of the checkpoints of a new loop.
     pub strategy: Strategy,
     /// The remote that keeps loops; absent if none does.
@@ -174,6 +181,7 @@ impl Default for Settings {
             redact: Vec::new(),
             view: false,
             guard: true,
+            boxing: Boxing::default(),
             strategy: Strategy::Branch,
             remote: None,
             lease: SignedDuration::from_mins(15),
@@ -376,9 +384,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.maxretries" => settings.max_retries = number(key, value)?,
         "ralph.timeout" => settings.timeout = duration(key, value)?,
         "ralph.idletimeout" => settings.idle_timeout = duration(key, value)?,
-        // As in git's own lists, an empty value forgets those before it.
-        "ralph.verify" if value.is_empty() => settings.verify.clear(),
-        "ralph.verify" => settings.verify.push(value.to_owned()),
+        "ralph.verify" => add(&mut settings.verify, value),
         "ralph.verifyretries" => settings.verify_retries = number(key, value)?,
         "ralph.emptystory" => settings.empty_story = empty_story(key, value)?,
         "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
@@ -408,6 +414,11 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.redact" => settings.redact.push(expression(key, value)?),
         "ralph.view" => settings.view = truth(key, value)?,
         "ralph.guard" => settings.guard = truth(key, value)?,
+        "ralph.box" => settings.boxing.mode = parse_box(value).map_err(|wanted| wrong(key, value, wanted))?,
+        "ralph.boxread" => add(&mut settings.boxing.read, value),
+        "ralph.boxwrite" => add(&mut settings.boxing.written, value),
+        "ralph.boxenv" => add(&mut settings.boxing.variables, value),
+        "ralph.boxcommands" => settings.boxing.has_hooks = truth(key, value)?,
         "ralph.strategy" => {
             settings.strategy = parse_strategy(value).map_err(|wanted| wrong(key, value, wanted))?;
         }
@@ -425,6 +436,15 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         },
     }
     Ok(true)
+}
+
+/// Adds a value to a list. As in git's own lists, an empty one forgets those before it.
+fn add(list: &mut Vec<String>, value: &str) {
+    if value.is_empty() {
+        list.clear();
+    } else {
+        list.push(value.to_owned());
+    }
 }
 
 /// Sets a value that belongs to an agent by name.

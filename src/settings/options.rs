@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::{Mark, Settings, parse_duration};
+use super::{BoxMode, Mark, Settings, parse_duration};
 
 /// The settings of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Options {
     /// Gates that replace the configured ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
+    /// Whether the processes of an attempt run in a box.
+    #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
+    pub boxed: Option<BoxMode>,
 }
 
 /// The settings that a loop keeps: the setting of its mark, and the options of the command that began it. All other
@@ -81,6 +84,9 @@ impl Options {
         if !self.verify.is_empty() {
             settings.verify.clone_from(&self.verify);
         }
+        if let Some(mode) = self.boxed {
+            settings.boxing.mode = mode;
+        }
     }
 
     /// Leaves out the options whose settings, named in lower case, are given in another way.
@@ -100,6 +106,9 @@ impl Options {
         }
         if is_given("ralph.verify") {
             left.verify.clear();
+        }
+        if is_given("ralph.box") {
+            left.boxed = None;
         }
         left
     }
@@ -135,6 +144,7 @@ mod tests {
                 timeout: Some(Limit(Some(SignedDuration::from_mins(90)))),
                 idle_timeout: Some(Limit(None)),
                 verify: vec!["make".to_owned()],
+                boxed: Some(BoxMode::Require),
             },
             unproven: vec!["make lint".to_owned()],
         };

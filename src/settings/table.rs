@@ -125,6 +125,31 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "whether the agent's git refuses pushes, and moves of refs that do not belong to the attempt",
     ),
     (
+        "ralph.box",
+        "off",
+        "whether agents and gates run in a box that holds them to the work tree: off, on (where that works) or require",
+    ),
+    (
+        "ralph.boxRead",
+        "none",
+        "a path that can be read in the box, such as ~/.gradle; may have several values",
+    ),
+    (
+        "ralph.boxWrite",
+        "none",
+        "a path that can be written in the box, such as ~/.cargo/registry; may have several values",
+    ),
+    (
+        "ralph.boxEnv",
+        "none",
+        "the name of a variable that is seen in the box although it may hold a key; may have several values",
+    ),
+    (
+        "ralph.boxCommands",
+        "false",
+        "whether lifecycle hooks run in the box too",
+    ),
+    (
         "ralph.strategy",
         "branch",
         "where a new loop makes its checkpoints: branch, or stash: HEAD, its branch and the index stay as they are",

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use super::boxing::BoxMode;
 use super::choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Strategy};
 use super::error::SettingsError;
 
@@ -61,6 +62,19 @@ pub(super) fn empty_story(key: &str, value: &str) -> Result<EmptyStory, Settings
         "fail" => Ok(EmptyStory::Fail),
         "accept" => Ok(EmptyStory::Accept),
         _ => Err(wrong(key, value, "warn, fail or accept")),
+    }
+}
+
+/// Parses whether an attempt runs in a box; git's words for true and false are valid too.
+///
+/// # Errors
+/// The valid values.
+pub fn parse_box(value: &str) -> Result<BoxMode, &'static str> {
+    match value {
+        "off" | "false" | "no" => Ok(BoxMode::Off),
+        "on" | "true" | "yes" => Ok(BoxMode::On),
+        "require" => Ok(BoxMode::Require),
+        _ => Err("off, on or require"),
     }
 }
 

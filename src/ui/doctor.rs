@@ -1,13 +1,15 @@
 //! The findings of `git ralph doctor`, as a person reads them.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use super::narration::{bold, green, red};
 use super::preview::described;
 use super::width::wrap;
-use crate::inspect::doctor::{Examination, FoundChange, FoundLoop, KnownAgent, Repository};
+use crate::inspect::doctor::{Examination, FoundBox, FoundChange, FoundLoop, KnownAgent, Repository};
 use crate::names::{counted, typed};
 use crate::remote::probe::Findings;
+use crate::settings::BoxMode;
 use crate::state::Phase;
 
 /// Formats `git ralph doctor` for a terminal with so many columns.
@@ -41,6 +43,9 @@ pub fn table(found: &Examination, columns: Option<usize>) -> String {
         Some(found) => repository(&mut text, found),
         None => text.push_str("repository: none here\n"),
     }
+    if let Some(found) = &found.boxed {
+        the_box(&mut text, found);
+    }
     let none = || "not found".to_owned();
     let manual = found.installation.manual.as_ref();
     let manual = manual.map_or_else(none, |page| page.display().to_string());
@@ -67,6 +72,33 @@ fn repository(text: &mut String, found: &Repository) {
     for found in &found.changes {
         let _ = writeln!(text, "  change {}: {}", bold(&found.change), change_words(found));
     }
+}
+
+fn the_box(text: &mut String, found: &FoundBox) {
+    let mode = match found.mode {
+        BoxMode::Off => "off",
+        BoxMode::On => "on",
+        BoxMode::Require => "required",
+    };
+    let works = match &found.trouble {
+        None => "it works here".to_owned(),
+        Some(trouble) => format!("it does not work here: {trouble}"),
+    };
+    let _ = writeln!(text, "box (ralph.box): {mode}; {works}");
+    if found.mode == BoxMode::Off {
+        return;
+    }
+    let mut row = |what: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            let _ = writeln!(text, "  {what}: {}", items.join(", "));
+        }
+    };
+    let paths = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+    row("written", paths(&found.written));
+    row("empty", paths(&found.empty));
+    row("read all the same", paths(&found.read));
+    row("copies", paths(&found.copied));
+    row("variables that are not seen", found.hidden.clone());
 }
 
 fn loop_words(found: &FoundLoop) -> &'static str {

@@ -9,6 +9,7 @@ use super::verdict::{Judgement, judge};
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::{self, Ended, Ending, Job, Listener};
+use crate::engine::boxed::Confinement;
 use crate::engine::lifecycle_hooks::About;
 use crate::engine::output_tail::{OutputTail, printed};
 use crate::engine::run_command::{plain_job, variable};
@@ -32,13 +33,19 @@ pub(super) async fn run_agent(
     text: &str,
     settings: &Settings,
     begun: &Begun,
+    confined: &Confinement,
 ) -> Result<Outcome, Error> {
     let prompt_file = open.file("prompt.md");
     let door = open.store.door();
     door.write_private(&prompt_file, text)?;
     // For those who look: the one above is the next attempt's soon.
     door.write_private(&open.store.attempt_prompt(&story.id, begun.number), text)?;
-    let (argv, from_file) = agent.command.argv(&prompt_file);
+    let own_sandbox = agent.belongings.own_sandbox.filter(|_| confined.walls.is_some());
+    let command = match own_sandbox {
+        Some((args, none)) => agent.command.without_sandbox(args, none),
+        None => agent.command.clone(),
+    };
+    let (argv, from_file) = command.argv(&prompt_file);
     let guard = guard_rail::set_up(open, settings.guard).await;
     let mut job = job(open, story, begun, guard);
     let variables = agent.env.iter();
@@ -53,6 +60,7 @@ pub(super) async fn run_agent(
         },
         timeout: settings.timeout.map(to_std),
         idle_timeout: settings.idle_timeout.map(to_std),
+        walls: confined.walls.clone(),
         ..job
     };
     let mut decoder = Decoder::new(agent.format, text).likely(agent.likely);
@@ -76,6 +84,7 @@ pub(super) async fn run_agent(
         },
         report: Some(report),
         agent: Some(agent.label()),
+        boxed: confined.words(),
         tail,
         output: printed(&begun.log, Some(0)),
         litter: agent.litter,
@@ -159,6 +168,7 @@ impl Begun {
             insertions: None,
             deletions: None,
             rests_on: Vec::new(),
+            boxed: outcome.boxed.clone(),
             output: outcome.output,
         }
     }
@@ -173,6 +183,8 @@ pub(crate) struct Outcome {
     report: Option<Report>,
     /// The agent's name for people.
     pub agent: Option<String>,
+    /// The box in which it ran, in words; `None` if none was wanted.
+    pub boxed: Option<String>,
     /// The last lines of the agent's output.
     pub tail: String,
     /// The part of the log with that output.
@@ -221,6 +233,7 @@ impl Outcome {
             exit_code: None,
             report: None,
             agent: None,
+            boxed: None,
             tail: String::new(),
             output: None,
             litter: None,

@@ -9,6 +9,7 @@ use super::verdict::Judgement;
 use crate::agent::process::{Job, ProcessError};
 use crate::agent::program_of;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{OutputTail, length, printed};
 use crate::engine::run_command::{Passed, run_command, variable};
 use crate::engine::watch::{self, Who, changed_since};
@@ -48,7 +49,16 @@ pub(super) async fn run(
     let before = open.read_work_tree().await?.tree;
     let watch = watch::begin(open, Who::Gates).await?;
     let guard = guard_rail::set_up(open, settings.guard).await;
+    let confined = match boxed::of_loop(open, settings, Inside::Commands).await {
+        Ok(confined) => confined,
+        // An agent's attempt has not begun then; a person's work stays as it is.
+        Err(Error::Attempt(refusal)) => {
+            return Ok(Err(Judgement::new(Verdict::GateFailed, refusal.to_string())));
+        }
+        Err(error) => return Err(error),
+    };
     let mut job = job(open, story, begun, guard);
+    job.walls = confined.walls;
     job.env.extend(judged(open, &before));
     let passed = run_all(open, story, settings, begun, &job).await;
     watch::end(open, watch).await?;

@@ -5,7 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Loop;
-use crate::fs::Below;
+use crate::error::Error;
+use crate::fs::{Below, file_error};
 
 /// Name of the file in the loop's directory.
 pub(super) const FILE: &str = "learnings.md";
@@ -14,8 +15,18 @@ pub(super) const FILE: &str = "learnings.md";
 const READ: i64 = 64 * 1024;
 
 /// Returns the path of the file.
-pub(super) fn file(open: &Loop<'_>) -> PathBuf {
+pub(crate) fn file(open: &Loop<'_>) -> PathBuf {
     open.file(FILE)
+}
+
+/// Makes the file, if there is none.
+pub(crate) fn make_file(open: &Loop<'_>) -> Result<(), Error> {
+    let path = file(open);
+    let failed = |error| file_error("make", &path, error);
+    if !is_ours(&path).map_err(failed)? {
+        open.store.door().make_file(&path, 0o600).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Reads the newest learnings; returns none if there are none, or if the file is no regular file.

@@ -19,6 +19,9 @@ pub(super) fn body(
         trailers.push(("Ralph-Agent", agent.clone()));
         trailers.push(("Ralph-Duration", format!("{:.0}s", ended.duration)));
     }
+    if let Some(boxed) = &outcome.boxed {
+        trailers.push(("Ralph-Box", boxed.clone()));
+    }
     if let Some(cost) = ended.cost_usd {
         trailers.push(("Ralph-Cost", format!("${cost:.2}")));
     }

@@ -25,6 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::agent_run::Begun;
 use self::backoff::{Backoff, Waited};
+use super::boxed::{self, Inside};
 use super::lifecycle_hooks;
 use super::run_command::run_name;
 use super::steps::manual_edits::commit_manual_edits;
@@ -67,6 +68,8 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
     gates::require_proven(open, &options.settings)?;
+    // What was typed holds for the hooks of this step as well.
+    open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {
         top: open.context.repo.top.clone(),
@@ -220,10 +223,11 @@ async fn attempt_once(
         open.due.clear();
     }
     // All that can fail comes before the attempt is recorded as running.
+    let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
     let text = prompt_text(open, &listing, &story, settings)?;
     take_record(open, &story.id).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent), settings)?;
-    let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun).await?;
+    let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun, &confined).await?;
     if !outcome.never_began() && !agent.format.tells_no_cost() {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
     }

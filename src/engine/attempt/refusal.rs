@@ -9,6 +9,7 @@ use crate::error::advice::{Advice, Advise, hint, list};
 use crate::exit::Exit;
 use crate::names::closest;
 use crate::names::{typed, typed_path};
+use crate::sandbox::Trouble;
 use crate::state::Verdict;
 
 /// The reason why no attempt was made, or why another would not help.
@@ -53,6 +54,9 @@ pub enum AttemptRefusal {
         story: String,
         reason: String,
     },
+    /// `ralph.box=require` or `--box`, and none can be made.
+    #[error("a box is required (ralph.box), and there is none: {0}")]
+    NoBox(Trouble),
     #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },
 }
@@ -123,6 +127,7 @@ impl Advise for AttemptRefusal {
                 "your work stays as it is: mend it, then git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'",
                 change = typed(change)
             )),
+            Self::NoBox(trouble) => trouble.advice(),
             Self::NothingChanged { change, .. } => hint(format!(
                 "check that the agent may write files (git ralph log {change}), then run the same command again",
                 change = typed(change)

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::{Hook, origin};
 use crate::agent::process::{Job, ProcessError};
 use crate::engine::Loop;
+use crate::engine::boxed::{self, Inside};
 use crate::engine::context::HookRun;
 use crate::engine::output_tail::OutputTail;
 use crate::engine::run_command::{Passed, plain_job, run_command, run_name};
@@ -128,6 +129,11 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
         // If this process dies, the next command ends the processes that the hook has started.
         open.state.running = Some(Running::gates(&run));
         open.save()?;
+    }
+    let mut job = job;
+    let settings = open.context.configuration.settings.clone();
+    if settings.boxing.has_hooks {
+        job.walls = boxed::of_loop(open, &settings, Inside::Commands).await?.walls;
     }
     let watch = watch::begin(open, Who::Hook).await?;
     let said = run_hook(open, job, log).await;

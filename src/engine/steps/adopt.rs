@@ -19,7 +19,7 @@ use crate::git::{RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
 use crate::refs::KeptRef;
-use crate::settings::{Options, Settings};
+use crate::settings::{BoxMode, Options, Settings};
 use crate::state::{AdoptPlan, Before, Intent, State, Store};
 
 /// A loop as it travels, read from a remote: nobody here has written it.
@@ -93,6 +93,9 @@ pub async fn adopt<'o>(
         Some(here) if is_known => (state.before, state.settings) = (here.before, here.settings),
         _ => {
             state.before = before(&context, &state).await?;
+            // A remote can ask for more than is configured here, never for less.
+            let asked = &mut state.settings.options.boxed;
+            *asked = asked.filter(|mode| *mode == BoxMode::Require);
             dropped = portable.state.settings.options.verify;
             dropped.retain(|gate| !settings.verify.iter().any(|own| program_of(own) == gate));
         }

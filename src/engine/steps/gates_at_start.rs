@@ -8,6 +8,7 @@ use super::manual;
 use super::preflight::StartOptions;
 use super::start_refusal::StartRefusal;
 use crate::engine::attempt::gates::{judged, run_gate};
+use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
@@ -83,6 +84,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
     open.save()?;
     let watch = watch::begin(open, Who::Gates).await?;
     let guard = guard_rail::set_up(open, settings.guard).await;
+    let confined = boxed::of_loop(open, settings, Inside::Commands).await?;
     let mut red = Ok(None);
     for gate in &settings.verify {
         let begins = RunningGate::begins(gate);
@@ -94,6 +96,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
         open.save_for(Durability::Atomic)?;
         let mut job = plain_job(open, &run, guard.clone());
         job.env.extend(judged(open, &open.state.checkpoint_tree));
+        job.walls.clone_from(&confined.walls);
         let log = log
             .try_clone()
             .map_err(|error| file_error("write", &path, error))?;

@@ -9,6 +9,7 @@ use super::gates_at_start;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
 use super::saved::Saved;
 use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};
+use crate::engine::boxed::{self, Inside};
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, View};
 use crate::engine::stories::{listed, progress_of};
@@ -28,7 +29,7 @@ use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
 pub(super) async fn begin<'o>(
-    context: Context<'o>,
+    mut context: Context<'o>,
     change: &Change,
     options: &StartOptions,
     refs: Option<Vec<RefInfo>>,
@@ -36,6 +37,7 @@ pub(super) async fn begin<'o>(
     let store = Store::new(&context.repo.common_dir, change);
     // The refusals that need no lock come before anything is written.
     let found = check(&context, change, options, refs).await?;
+    boxed::confine(&mut context, &options.settings, Inside::Commands, Vec::new()).await?;
     let had_loop = store.dir().exists() || store.state_file().exists();
     let _alone = store.lock_work_tree(&context.repo.git_dir)?;
     refuse_other_loops(&context, change)?;

@@ -6,6 +6,7 @@ use super::{branch, change, list, path, story, words};
 use crate::error::{
     AttemptRefusal, FinishRefusal, OpenRefusal, RepositoryRefusal, StartRefusal, StepRefusal, StoryRefusal,
 };
+use crate::sandbox::Trouble;
 use crate::state::Verdict;
 use crate::stories::Adapter;
 
@@ -205,6 +206,15 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             story: "2".to_owned(),
             reason: "the gate `make` failed (exit code 2)\n\nIts output:\n\nx".to_owned(),
         },
+        AttemptRefusal::NoBox(Trouble::NotInstalled),
+        AttemptRefusal::NoBox(Trouble::Refused(
+            "setting up uid map: Permission denied".to_owned(),
+        )),
+        AttemptRefusal::NoBox(Trouble::Refused(
+            "No permissions to create a new namespace".to_owned(),
+        )),
+        AttemptRefusal::NoBox(Trouble::Refused("Can't mount proc on /newroot/proc".to_owned())),
+        AttemptRefusal::NoBox(Trouble::HoldsHome(path("/home/u"))),
         AttemptRefusal::NothingChanged {
             change: change(),
             stories: 3,

@@ -11,7 +11,6 @@ use super::notes::Notes;
 use crate::agent::Agent;
 use crate::agent::presets::{self, Preset};
 use crate::async_cmd::{self, find_program};
-use crate::inspect::stories::ChosenAgent;
 use crate::settings::Settings;
 
 /// Time limit for a program to print its version.
@@ -51,7 +50,7 @@ pub(super) async fn examine(
     asked: Asked,
     settings: &Settings,
     notes: &mut Notes,
-) -> (Option<ChosenAgent>, Vec<KnownAgent>) {
+) -> (Option<Agent>, Vec<KnownAgent>) {
     let mut agents = Vec::new();
     for (preset, version) in presets::ALL.iter().zip(asked.0) {
         agents.push(known(preset, dir, version.await.unwrap_or_default()));
@@ -78,7 +77,7 @@ pub(super) async fn examine(
             "install one, or name a command: git config ralph.agent '<command>'",
         );
     }
-    (agent.map(ChosenAgent::of), agents)
+    (agent, agents)
 }
 
 fn known(preset: &'static Preset, dir: &Path, version: Option<String>) -> KnownAgent {

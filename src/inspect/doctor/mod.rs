@@ -5,6 +5,7 @@
 //! command to type. Files that somebody may be working with at this moment are neither.
 
 mod agents;
+mod boxed;
 mod git;
 mod installation;
 mod notes;
@@ -21,6 +22,7 @@ use crate::settings::Configuration;
 use notes::Notes;
 
 pub use agents::KnownAgent;
+pub use boxed::FoundBox;
 pub use git::{Feature, Versions, versions};
 pub use installation::{Completion, Installation};
 pub use notes::Problem;
@@ -39,6 +41,9 @@ pub struct Examination {
     pub agents: Vec<KnownAgent>,
     /// The repository around the current directory; absent if there is none.
     pub repository: Option<Repository>,
+    /// The box of that agent in the repository; absent if there is no repository.
+    #[serde(rename = "box")]
+    pub boxed: Option<FoundBox>,
     /// The files installed with the program.
     pub installation: Installation,
     /// Problems that have to be repaired.
@@ -64,13 +69,16 @@ pub async fn examine(dir: &Path) -> Result<Examination, Error> {
     let git = git::examine(dir, &mut notes).await;
     let (agent, agents) = agents::examine(dir, asked, &configuration.settings, &mut notes).await;
     let repository = repository::examine(dir, &configuration.settings, &mut notes).await;
+    let top = repository.as_ref().map(|found| found.top.as_path());
+    let boxed = boxed::examine(top, agent.as_ref(), &configuration.settings, &mut notes).await;
     let installation = installation::examine(&mut notes).await;
     Ok(Examination {
         features: git::features(git.as_deref()),
         git,
-        agent,
+        agent: agent.map(ChosenAgent::of),
         agents,
         repository,
+        boxed,
         installation,
         problems: notes.problems,
         advice: notes.advice,

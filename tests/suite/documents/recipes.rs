@@ -303,35 +303,3 @@ fn a_gate_holds_the_tests_that_were_there() {
     let agent = sandbox.completing("echo x >work; echo true >tests/new.sh");
     sandbox.step("retry", &agent).exits(0);
 }
-
-#[test]
-fn an_agent_in_a_box_writes_the_work_tree_alone() {
-    let sandbox = Sandbox::new();
-    let box_works = ["--ro-bind", "/", "/", "--unshare-pid", "true"];
-    if !crate::installed("bwrap") || sandbox.cmd("bwrap").args(box_works).run().code != 0 {
-        return;
-    }
-    let recipe = document::block("the box");
-    // The agent's script lies where the box shows it, and what it prints is text.
-    let (begin, _) = recipe.split_once("claude -p ").unwrap();
-    let recipe = format!("{begin}sh .git/agent'\ngit config ralph.agent.claude.format text\n");
-    sandbox.cmd("sh").args(["-ec", &recipe]).run().exits(0);
-    sandbox.write(
-        ".git/agent",
-        "grep -q Story && echo \"$RALPH_STORY\" >work
-        (echo x >.git/planted) 2>>refused; (echo x >/etc/planted) 2>>refused; echo x >\"$HOME/planted\"
-        git status >/dev/null && cat \"$RALPH_PROMPT_FILE\" >/dev/null && setsid sleep 1000 &
-        echo '<promise>COMPLETE</promise>'",
-    );
-    sandbox.start();
-    sandbox.ralph(&["next"]).exits(0);
-    sandbox.nothing_is_alive();
-    assert_eq!(sandbox.read("work"), "1\n");
-    assert_eq!(sandbox.read("refused").matches("ead-only file system").count(), 2);
-    assert!(!sandbox.outside("home/planted").exists());
-    let slow = "echo half >half; trap '' TERM; (trap '' TERM; setsid sleep 1000) & sleep 1000";
-    sandbox.write(".git/agent", slow);
-    sandbox.ralph(&["next", "--timeout", "1s"]).exits(3);
-    sandbox.nothing_is_alive();
-    sandbox.is_at_checkpoint();
-}

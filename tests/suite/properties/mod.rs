@@ -3,6 +3,8 @@
 mod agents;
 mod bad_input;
 mod bare;
+mod boxed;
+mod boxed_acts;
 mod completions;
 mod conversions;
 mod cost;

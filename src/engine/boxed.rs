@@ -1,0 +1,132 @@
+//! Decides whether a process of the loop runs in a box (`ralph.box`), and makes the box.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Context, Loop};
+use crate::agent::{Agent, AgentCommand};
+use crate::async_cmd::find_program;
+use crate::engine::attempt::learnings;
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::error::Error;
+use crate::sandbox::{self, Belongings, Site, Trouble, Walls};
+use crate::settings::{BoxMode, Settings};
+
+/// Whoever runs in the box.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inside<'a> {
+    /// The agent of an attempt.
+    Agent(&'a Agent),
+    /// Gates, or the command that prepares a work tree.
+    Commands,
+}
+
+/// What was decided for a process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Confinement {
+    /// The box; `None` if there is none.
+    pub walls: Option<Arc<Walls>>,
+    /// The reason why there is none although it is wanted.
+    pub trouble: Option<Trouble>,
+}
+
+impl Confinement {
+    /// Returns the box in words, for the checkpoint and the events; `None` if none is wanted.
+    pub fn words(&self) -> Option<String> {
+        match (&self.walls, &self.trouble) {
+            (Some(_), _) => Some("bubblewrap".to_owned()),
+            (None, Some(trouble)) => Some(format!("none ({trouble})")),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Makes the box of a process of a loop.
+///
+/// # Errors
+/// [`AttemptRefusal::NoBox`] if one is required and cannot be made.
+pub(crate) async fn of_loop(
+    open: &mut Loop<'_>,
+    settings: &Settings,
+    inside: Inside<'_>,
+) -> Result<Confinement, Error> {
+    if settings.boxing.mode == BoxMode::Off {
+        return Ok(Confinement::default());
+    }
+    // What does not exist cannot be shown as something that can be written.
+    learnings::make_file(open)?;
+    let written = vec![learnings::file(open)];
+    let made = confine(&mut open.context, settings, inside, written).await?;
+    if let (Inside::Agent(_), Some(trouble)) = (inside, &made.trouble) {
+        open.tell(format!(
+            "warning: this attempt is made without a box (ralph.box): {trouble}"
+        ));
+    }
+    Ok(made)
+}
+
+/// Makes the box of a process in the work tree of a context. Files of git's directory in `written` can be written.
+///
+/// # Errors
+/// [`AttemptRefusal::NoBox`] if one is required and cannot be made.
+pub(crate) async fn confine(
+    context: &mut Context<'_>,
+    settings: &Settings,
+    inside: Inside<'_>,
+    written: Vec<PathBuf>,
+) -> Result<Confinement, Error> {
+    if settings.boxing.mode == BoxMode::Off {
+        return Ok(Confinement::default());
+    }
+    let top = context.repo.top.clone();
+    let (belongings, program) = match inside {
+        Inside::Agent(agent) => (agent.belongings, program_of(agent, context)),
+        Inside::Commands => (Belongings::default(), None),
+    };
+    let planned = sandbox::plan(&Site {
+        top: &top,
+        git_dirs: [&context.repo.git_dir, &context.repo.common_dir],
+        written,
+        more_read: &settings.boxing.read,
+        more_written: &settings.boxing.written,
+        more_variables: &settings.boxing.variables,
+        program,
+        belongings,
+    });
+    let tried = match planned {
+        Ok(walls) => works(context, &walls).await.map(|()| walls),
+        Err(trouble) => Err(trouble),
+    };
+    match tried {
+        Ok(walls) => Ok(Confinement {
+            walls: Some(Arc::new(walls)),
+            trouble: None,
+        }),
+        Err(trouble) if settings.boxing.mode == BoxMode::Require => {
+            Err(AttemptRefusal::NoBox(trouble).into())
+        }
+        Err(trouble) => Ok(Confinement {
+            walls: None,
+            trouble: Some(trouble),
+        }),
+    }
+}
+
+/// Finds out whether boxes work here, once for each command.
+async fn works(context: &mut Context<'_>, walls: &Walls) -> Result<(), Trouble> {
+    if let Some(known) = &context.box_works {
+        return known.clone();
+    }
+    let tried = sandbox::attempt(walls, &context.repo.top).await;
+    context.box_works = Some(tried.clone());
+    tried
+}
+
+/// Returns the program of an agent that is named by its path.
+fn program_of(agent: &Agent, context: &Context<'_>) -> Option<PathBuf> {
+    let AgentCommand::Args(words) = &agent.command else {
+        return None;
+    };
+    let program = words.first()?;
+    find_program(program, &context.repo.top)?.canonicalize().ok()
+}

@@ -1,0 +1,89 @@
+//! The box of the chosen agent (`ralph.box`): whether it works here, and what the agent would reach in it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::notes::Notes;
+use crate::agent::Agent;
+use crate::error::advice::Advise;
+use crate::git::RepoLayout;
+use crate::sandbox::{self, Belongings, Mount, Site};
+use crate::settings::{BoxMode, Settings};
+
+/// A box, tried out.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoundBox {
+    /// The setting.
+    pub mode: BoxMode,
+    /// The reason why it does not work here; absent if it does.
+    pub trouble: Option<String>,
+    /// What can be written.
+    pub written: Vec<PathBuf>,
+    /// What can be read of directories that are otherwise empty.
+    pub read: Vec<PathBuf>,
+    /// The directories that are otherwise empty.
+    pub empty: Vec<PathBuf>,
+    /// The files of which there is a copy, whose changes are gone afterwards.
+    pub copied: Vec<PathBuf>,
+    /// The names of the variables that are not seen.
+    pub hidden: Vec<String>,
+}
+
+pub(super) async fn examine(
+    top: Option<&Path>,
+    agent: Option<&Agent>,
+    settings: &Settings,
+    notes: &mut Notes,
+) -> Option<FoundBox> {
+    let top = top?;
+    let layout = RepoLayout::of_work_tree(top)?;
+    let planned = sandbox::plan(&Site {
+        top,
+        git_dirs: [&layout.git_dir, &layout.common_dir],
+        written: Vec::new(),
+        more_read: &settings.boxing.read,
+        more_written: &settings.boxing.written,
+        more_variables: &settings.boxing.variables,
+        program: None,
+        belongings: agent.map_or_else(Belongings::default, |agent| agent.belongings),
+    });
+    let (walls, tried) = match planned {
+        Ok(walls) => {
+            let tried = sandbox::attempt(&walls, top).await;
+            (Some(walls), tried)
+        }
+        Err(trouble) => (None, Err(trouble)),
+    };
+    if let Err(trouble) = &tried {
+        let message = format!("attempts cannot run in a box: {trouble}");
+        let hint = trouble.advice().hint.unwrap_or_default();
+        match settings.boxing.mode {
+            BoxMode::Off => {}
+            BoxMode::On => notes.advice(message, hint),
+            BoxMode::Require => notes.problem(message, hint),
+        }
+    }
+    let mut found = FoundBox {
+        mode: settings.boxing.mode,
+        trouble: tried.err().map(|trouble| trouble.to_string()),
+        written: Vec::new(),
+        read: Vec::new(),
+        empty: Vec::new(),
+        copied: Vec::new(),
+        hidden: Vec::new(),
+    };
+    for mount in walls.iter().flat_map(|walls| &walls.mounts) {
+        match mount {
+            Mount::Write(path) if path.exists() => found.written.push(path.clone()),
+            Mount::Read(path) if path.exists() => found.read.push(path.clone()),
+            Mount::Empty(path) => found.empty.push(path.clone()),
+            Mount::Copy(path) => found.copied.push(path.clone()),
+            Mount::Nothing(_) | Mount::Read(_) | Mount::Write(_) => {}
+        }
+    }
+    let hidden = walls.iter().flat_map(|walls| &walls.hidden);
+    found.hidden = hidden.map(|name| name.to_string_lossy().into_owned()).collect();
+    found.hidden.sort();
+    Some(found)
+}

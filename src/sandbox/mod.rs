@@ -1,0 +1,19 @@
+//! Puts a process in a box, so that it cannot reach what is not its work: bubblewrap (bwrap(1)) shows it a system that it
+//! can only read, a home directory that is almost empty, and the work tree.
+//!
+//! - `plan` decides what a process sees (pure but for looking at which files exist); `home` knows the home directory, and
+//!   `variables` the environment.
+//! - `walls` is the plan as a command line; `trial` finds out whether the box works here.
+//!
+//! `docs/sandbox.md` has the rules for users, and what a box does not hold.
+
+mod home;
+mod plan;
+mod trial;
+mod variables;
+mod walls;
+
+pub use self::home::{Belongings, Place};
+pub use self::plan::{Site, plan};
+pub use self::trial::{Trouble, attempt};
+pub use self::walls::{Mount, Walls};

@@ -1,0 +1,151 @@
+//! Decides what a process in the box sees.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Trouble;
+use super::home::{self, Belongings};
+use super::variables::is_hidden;
+use super::walls::{Mount, Walls};
+
+/// Directories that are empty in the box: others' homes, what is only there for a while, and the sockets of services.
+const EMPTY: &[&str] = &["/home", "/root", "/tmp", "/var/tmp", "/run"];
+
+/// The files by which names of hosts are found, where they are among the sockets.
+const NAME_SERVICE: &[&str] = &[
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager/resolv.conf",
+];
+
+/// What a box is made for.
+#[derive(Clone, Debug)]
+pub struct Site<'a> {
+    /// The top directory of the work tree.
+    pub top: &'a Path,
+    /// The git directory of the work tree, and that which all work trees share.
+    pub git_dirs: [&'a Path; 2],
+    /// Files in the git directory that may be written.
+    pub written: Vec<PathBuf>,
+    /// The user's `ralph.boxRead`: paths that can be read.
+    pub more_read: &'a [String],
+    /// The user's `ralph.boxWrite`: paths that can be written.
+    pub more_written: &'a [String],
+    /// The user's `ralph.boxEnv`: names of variables that are seen.
+    pub more_variables: &'a [String],
+    /// The program, where it was named by a path.
+    pub program: Option<PathBuf>,
+    /// What the agent has in the home directory.
+    pub belongings: Belongings,
+}
+
+/// Decides what is seen in the box of a site.
+///
+/// # Errors
+/// If the work tree holds the home directory: nothing could be hidden then.
+pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
+    let home = env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute());
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let top = real(site.top);
+    if let Some(home) = home.as_ref().filter(|home| home.starts_with(&top)) {
+        return Err(Trouble::HoldsHome(home.clone()));
+    }
+    let mut mounts: Vec<Mount> = EMPTY
+        .iter()
+        .map(PathBuf::from)
+        .filter(|dir| dir.symlink_metadata().is_ok_and(|found| found.is_dir()))
+        .map(Mount::Empty)
+        .collect();
+    mounts.extend(NAME_SERVICE.iter().map(|path| Mount::Read(path.into())));
+    if let Some(home) = home.as_deref().filter(|home| *home != Path::new("/")) {
+        mounts.push(Mount::Empty(home.to_owned()));
+        mounts.extend(home::tools(home));
+        mounts.extend(on_path(&top, home));
+        let variable = |name: &str| env::var_os(name).map(PathBuf::from);
+        mounts.extend(site.belongings.mounts(home, variable));
+    }
+    mounts.extend(
+        site.more_read
+            .iter()
+            .map(|path| Mount::Read(given(path, home.as_deref()))),
+    );
+    if let Some(program) = &site.program {
+        mounts.push(Mount::Read(program.clone()));
+    }
+    if let Ok(ours) = env::current_exe() {
+        mounts.push(Mount::Read(ours));
+    }
+    mounts.push(Mount::Write(top.clone()));
+    mounts.extend(
+        site.more_written
+            .iter()
+            .map(|path| Mount::Write(given(path, home.as_deref()))),
+    );
+    // Last, so that nothing before it can make git's files writable.
+    let dot_git = top.join(".git");
+    mounts.push(Mount::Read(dot_git));
+    for dir in site.git_dirs {
+        mounts.push(Mount::Read(real(dir)));
+    }
+    mounts.extend(alternates(site.git_dirs[1]).map(Mount::Read));
+    mounts.extend(site.written.iter().map(|path| Mount::Write(real(path))));
+    Ok(Walls {
+        mounts,
+        hidden: hidden(site),
+    })
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns a path that a user typed; `~/` is the home directory.
+fn given(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => path.into(),
+    }
+}
+
+/// Returns the installations of the programs on PATH that would not be seen.
+fn on_path(top: &Path, home: &Path) -> Vec<Mount> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = env::split_paths(&path).filter_map(|dir| dir.canonicalize().ok());
+    let is_hidden = |dir: &Path| {
+        let hidden = EMPTY.iter().copied().chain(["/dev"]).map(Path::new);
+        hidden.chain([home]).any(|hidden| dir.starts_with(hidden)) && !dir.starts_with(top)
+    };
+    let mut found: Vec<PathBuf> = dirs
+        .filter(|dir| is_hidden(dir))
+        .map(|dir| home::installation(&dir, home).to_owned())
+        .filter(|dir| !top.starts_with(dir) && dir != home)
+        .collect();
+    found.sort();
+    found.dedup();
+    found.into_iter().map(Mount::Read).collect()
+}
+
+/// Returns the object directories that a repository borrows from (gitrepository-layout(5), `objects/info/alternates`).
+fn alternates(common_dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let objects = common_dir.join("objects");
+    let text = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
+    let paths: Vec<PathBuf> = text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| objects.join(line))
+        .collect();
+    paths.into_iter().filter_map(|path| path.canonicalize().ok())
+}
+
+/// Returns the variables of this process that are not seen.
+fn hidden(site: &Site<'_>) -> Vec<OsString> {
+    let names = env::vars_os().map(|(name, _)| name);
+    let is_named = |name: &OsStr| site.more_variables.iter().any(|other| name == OsStr::new(other));
+    names
+        .filter(|name| is_hidden(&name.to_string_lossy(), site.belongings.variables) && !is_named(name))
+        .collect()
+}

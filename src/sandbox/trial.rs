@@ -1,0 +1,70 @@
+//! Finds out whether a box works on this machine.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Walls;
+use crate::async_cmd::{self, Command, find_program};
+use crate::error::advice::{Advice, Advise, hint};
+
+/// The longest time that the trial may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The reason why a box cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// The program that makes it is not there.
+    #[error("bubblewrap (bwrap) is not installed")]
+    NotInstalled,
+    /// The program that makes it fails.
+    #[error("bwrap cannot make it: {0}")]
+    Refused(String),
+    /// The work tree, which can be written, holds the home directory.
+    #[error("the work tree holds the home directory {}", .0.display())]
+    HoldsHome(PathBuf),
+}
+
+impl Advise for Trouble {
+    fn advice(&self) -> Advice {
+        match self {
+            Self::NotInstalled if cfg!(target_os = "linux") => {
+                hint("install it, such as: sudo apt-get install bubblewrap")
+            }
+            Self::NotInstalled => hint("it works on Linux only; use a container there: docs/sandbox.md"),
+            Self::Refused(words) if words.contains("uid map") => hint(
+                "let it make user namespaces: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+            ),
+            Self::Refused(words) if words.contains("namespace") => {
+                hint("let it make user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1")
+            }
+            Self::Refused(_) => hint("to see for yourself: bwrap --ro-bind / / --unshare-pid true"),
+            Self::HoldsHome(_) => {
+                hint("use a repository below it, or go on without: git config ralph.box off")
+            }
+        }
+    }
+}
+
+/// Starts a program that does nothing in a box.
+///
+/// # Errors
+/// The reason why that fails.
+pub async fn attempt(walls: &Walls, dir: &Path) -> Result<(), Trouble> {
+    find_program(OsStr::new("bwrap"), dir).ok_or(Trouble::NotInstalled)?;
+    let words = walls.around(dir, &[OsString::from("true")]);
+    let mut words = words.into_iter();
+    let program = words.next().unwrap_or_default();
+    let command = Command::new(program).args(words).dir(dir).limit(LIMIT);
+    let output = async_cmd::run(command).await;
+    let output = output.map_err(|error| Trouble::Refused(error.to_string()))?;
+    if output.code == Some(0) {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let line = words.lines().find(|line| !line.trim().is_empty());
+    let line = line.map(|line| line.trim_start_matches("bwrap: ").trim().to_owned());
+    Err(Trouble::Refused(
+        line.unwrap_or_else(|| "it does not say why".to_owned()),
+    ))
+}

@@ -1,0 +1,133 @@
+//! A box as a command line of bwrap(1).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::names::quoted;
+
+/// The first file descriptor that is free for content; a shell's redirections have one digit.
+const FIRST_DESCRIPTOR: usize = 3;
+/// The most files whose content is handed over.
+const COPIES: usize = 7;
+
+/// One thing that a process in the box sees, at the path where it is outside. A later one hides those before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mount {
+    /// An empty directory, in memory, that is gone afterwards.
+    Empty(PathBuf),
+    /// What is there, to be read.
+    Read(PathBuf),
+    /// What is there, to be read and written.
+    Write(PathBuf),
+    /// A copy of a file, of which the changes are gone afterwards.
+    Copy(PathBuf),
+    /// An empty file.
+    Nothing(PathBuf),
+}
+
+/// A box, ready to have processes started in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walls {
+    /// What is seen of the file system, besides what can only be read.
+    pub mounts: Vec<Mount>,
+    /// The names of the variables that are not seen.
+    pub hidden: Vec<OsString>,
+}
+
+impl Walls {
+    /// Returns the command that runs `command` in the box, in the directory `dir`.
+    #[must_use]
+    pub fn around(&self, dir: &Path, command: &[OsString]) -> Vec<OsString> {
+        let mut args = words(&[
+            "bwrap",
+            "--unshare-user-try",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+        ]);
+        args.extend(words(&[
+            "--unshare-cgroup-try",
+            "--ro-bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
+            "--proc",
+            "/proc",
+        ]));
+        let mut copies = Vec::new();
+        for mount in &self.mounts {
+            match mount {
+                Mount::Empty(dir) => args.extend(["--tmpfs".into(), dir.into()]),
+                Mount::Read(path) => args.extend(["--ro-bind-try".into(), path.into(), path.into()]),
+                Mount::Write(path) => args.extend(["--bind-try".into(), path.into(), path.into()]),
+                Mount::Nothing(path) => {
+                    args.extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
+                }
+                Mount::Copy(path) => {
+                    let Some(name) = path.to_str().filter(|_| copies.len() < COPIES) else {
+                        continue;
+                    };
+                    let descriptor = FIRST_DESCRIPTOR + copies.len();
+                    args.extend(["--file".into(), descriptor.to_string().into(), path.into()]);
+                    copies.push(format!(" {descriptor}<{}", quoted(name)));
+                }
+            }
+        }
+        args.extend(["--chdir".into(), dir.into(), "--".into()]);
+        args.extend_from_slice(command);
+        if copies.is_empty() {
+            return args;
+        }
+        let script = format!("exec \"$@\"{}", copies.concat());
+        let mut shell = words(&["sh", "-c", &script, "sh"]);
+        shell.extend(args);
+        shell
+    }
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_stands_in_its_order_and_the_command_comes_last() {
+        let walls = Walls {
+            mounts: vec![
+                Mount::Empty("/home/u".into()),
+                Mount::Write("/home/u/work".into()),
+                Mount::Read("/home/u/work/.git".into()),
+            ],
+            hidden: Vec::new(),
+        };
+        let args = walls.around(Path::new("/home/u/work"), &words(&["claude", "-p"]));
+        let args: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
+        let line = args.join(" ");
+        assert!(line.starts_with("bwrap "), "{line}");
+        assert!(
+            line.ends_with(
+                "--tmpfs /home/u --bind-try /home/u/work /home/u/work --ro-bind-try /home/u/work/.git \
+                 /home/u/work/.git --chdir /home/u/work -- claude -p"
+            ),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn copies_are_handed_over_by_a_shell() {
+        let copies = (0..9).map(|number| Mount::Copy(format!("/h/it's {number}").into()));
+        let walls = Walls {
+            mounts: copies.collect(),
+            hidden: Vec::new(),
+        };
+        let args = walls.around(Path::new("/w"), &words(&["true"]));
+        assert_eq!(args.first(), Some(&OsString::from("sh")));
+        let script = args.get(2).unwrap().to_str().unwrap();
+        assert!(script.starts_with("exec \"$@\" 3<"), "{script}");
+        assert!(script.contains(" 9<") && !script.contains("10<"), "{script}");
+    }
+}

@@ -1,0 +1,221 @@
+//! The box (`ralph.box`): that all but what cannot be reached is as without it.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Sandbox, wait_until};
+
+/// Whether boxes work here; says so where not.
+pub fn boxes_work(sandbox: &Sandbox) -> bool {
+    let args = ["--ro-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "true"];
+    crate::installed("bwrap") && sandbox.cmd("bwrap").args(args).run().code == 0
+}
+
+#[test]
+fn work_learnings_output_and_exit_codes_pass() {
+    let sandbox = Sandbox::new();
+    if !boxes_work(&sandbox) {
+        return;
+    }
+    sandbox.configure("ralph.box", "require");
+    sandbox.start();
+    let agent = sandbox.agent("echo tried >work; echo spoken; echo complained >&2; exit 7");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("exit code 7")
+        .says("complained");
+    let agent = sandbox.completing(
+        "echo done >work; mkdir new; echo x >new/file; chmod +x new/file; ln -s new link2
+        echo noted >>\"$RALPH_LEARNINGS\"; test -s \"$RALPH_PROMPT_FILE\" || exit 9
+        git log -1 --format=%s >subject; (setsid sleep 1000 &)",
+    );
+    sandbox
+        .ralph(&[
+            "retry",
+            "--verify",
+            "test -x new/file && ! test -e $HOME/x",
+            "--",
+            &agent,
+        ])
+        .exits(0)
+        .says("the agent left a process running; it was ended");
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.read("work"), "done\n");
+    assert_eq!(sandbox.read("subject"), "initial state\n");
+    assert!(sandbox.ralph(&["prompt"]).exits(0).stdout.contains("noted"));
+}
+
+#[test]
+fn a_signal_gives_the_agent_its_time_and_a_kill_leaves_nothing_running() {
+    let sandbox = Sandbox::new();
+    if !boxes_work(&sandbox) {
+        return;
+    }
+    sandbox.start();
+    let agent =
+        sandbox.agent("trap 'echo bye >bye; exit 1' TERM; echo begun >begun; while :; do sleep 0.05; done");
+    let running = sandbox.direct(&["next", "--box", "--", &agent]).start();
+    wait_until("the agent has begun", || sandbox.top.join("begun").exists());
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.end().code, 143);
+    sandbox.nothing_is_alive();
+    sandbox.is_at_checkpoint();
+    let kept = format!("refs/ralph/{CHANGE}/attempts/1/1:bye");
+    assert_eq!(sandbox.git(&["show", &kept]), "bye");
+    let agent =
+        sandbox.agent("trap '' TERM; echo again >again; (setsid sleep 1000 &); while :; do sleep 0.05; done");
+    let running = sandbox.direct(&["next", "--box", "--", &agent]).start();
+    wait_until("the agent works again", || sandbox.top.join("again").exists());
+    running.signal(Signal::SIGKILL);
+    running.end();
+    let agent = sandbox.completing("test ! -e again && echo x >x");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.nothing_is_alive();
+}
+
+#[test]
+fn where_it_does_not_work_on_goes_on_and_require_does_not() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.install(
+        "bwrap",
+        "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1",
+    );
+    let agent = sandbox.completing("echo x >x");
+    sandbox
+        .ralph(&["next", "--box", "--", &agent])
+        .exits(1)
+        .says("a box is required (ralph.box), and there is none: bwrap cannot make it: setting up uid map")
+        .says("hint: let it make user namespaces");
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.status()["phase"], "ready");
+    sandbox
+        .ralph(&["next", "--box=on", "--", &agent])
+        .exits(0)
+        .says("warning: this attempt is made without a box (ralph.box): bwrap cannot make it");
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("Ralph-Box: none (bwrap cannot make it"),
+        "{message}"
+    );
+    assert!(
+        sandbox.attempts()[0]["box"]
+            .as_str()
+            .unwrap()
+            .starts_with("none (")
+    );
+}
+
+#[test]
+fn a_work_tree_around_the_home_directory_has_no_box() {
+    let sandbox = Sandbox::new();
+    if !boxes_work(&sandbox) {
+        return;
+    }
+    sandbox.start();
+    let agent = sandbox.completing("echo x >x");
+    sandbox.write("me/.keep", "");
+    sandbox
+        .ralph_cmd(&["next", "--box", "--", &agent])
+        .env("HOME", sandbox.top.join("me"))
+        .run()
+        .exits(1)
+        .says("the work tree holds the home directory");
+}
+
+#[test]
+fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
+    let sandbox = Sandbox::new();
+    if !boxes_work(&sandbox) {
+        return;
+    }
+    let home = sandbox.outside("home");
+    fs::create_dir_all(home.join(".claude/projects")).unwrap();
+    fs::create_dir_all(home.join("shared")).unwrap();
+    fs::create_dir_all(home.join("seen")).unwrap();
+    for name in [
+        ".claude/settings.json",
+        ".claude/.credentials.json",
+        ".claude.json",
+        "seen/file",
+    ] {
+        fs::write(home.join(name), "own\n").unwrap();
+    }
+    sandbox.install(
+        "claude",
+        "cat $HOME/.claude.json $HOME/.claude/settings.json >read; echo $ANTHROPIC_API_KEY $MY_TOKEN >keys
+        for name in .claude/settings.json .claude/.credentials.json .claude/new .claude.json shared/x seen/file; do
+            (echo changed >$HOME/$name) 2>/dev/null; done
+        mv $HOME/.claude/.credentials.json $HOME/moved 2>/dev/null
+        echo '{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"<promise>COMPLETE</promise>\"}'",
+    );
+    for (key, value) in [
+        ("ralph.box", "require"),
+        ("ralph.agent", "claude"),
+        ("ralph.boxWrite", "~/shared"),
+        ("ralph.boxRead", "~/seen"),
+        ("ralph.boxEnv", "MY_TOKEN"),
+        (
+            "ralph.verify",
+            "test -z \"$ANTHROPIC_API_KEY\" && test ! -e $HOME/.claude",
+        ),
+    ] {
+        sandbox.configure(key, value);
+    }
+    sandbox.start();
+    sandbox
+        .ralph_cmd(&["next"])
+        .env("ANTHROPIC_API_KEY", "key")
+        .env("MY_TOKEN", "token")
+        .run()
+        .exits(0);
+    assert_eq!(sandbox.read("read"), "own\nown\n");
+    assert_eq!(sandbox.read("keys"), "key token\n");
+    let text = |name: &str| fs::read_to_string(home.join(name)).ok();
+    for (name, wanted) in [
+        (".claude/settings.json", Some("own\n")),
+        (".claude/.credentials.json", Some("changed\n")),
+        (".claude/new", None),
+        (".claude.json", Some("own\n")),
+        ("shared/x", Some("changed\n")),
+        ("seen/file", Some("own\n")),
+    ] {
+        assert_eq!(text(name).as_deref(), wanted, "{name}");
+    }
+    let doctor = sandbox.ralph(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("box (ralph.box): required; it works here"),
+        "{doctor}"
+    );
+    assert!(doctor.contains(".claude/projects"), "{doctor}");
+}
+
+#[test]
+fn odd_paths_and_work_trees_of_their_own_have_a_box_too() {
+    let sandbox = Sandbox::new();
+    if !boxes_work(&sandbox) {
+        return;
+    }
+    let odd = sandbox.outside("it's a \"d\u{e9}j\u{e0}\" $x");
+    fs::rename(&sandbox.top, &odd).unwrap();
+    let ralph = |args: &[&str]| sandbox.direct(args).dir(&odd).run();
+    let agent = sandbox.completing("echo x >x; (echo evil >.git/evil) 2>/dev/null; pwd >where");
+    ralph(&["start", CHANGE]).exits(0);
+    ralph(&["next", "--box", "--", &agent]).exits(0);
+    assert_eq!(fs::read_to_string(odd.join("x")).unwrap(), "x\n");
+    assert!(!odd.join(".git/evil").exists());
+    ralph(&["abort"]).exits(0);
+    let own = sandbox.outside("own tree");
+    let place = format!("--worktree={}", own.display());
+    let agent = sandbox.completing("git status >/dev/null && echo x >x; echo gitdir: /evil >.git");
+    ralph(&["start", &place, CHANGE]).exits(0);
+    sandbox
+        .direct(&["next", "--box", "--", &agent])
+        .dir(&own)
+        .run()
+        .exits(0);
+    assert_eq!(fs::read_to_string(own.join("x")).unwrap(), "x\n");
+    assert!(!fs::read_to_string(own.join(".git")).unwrap().contains("evil"));
+}
