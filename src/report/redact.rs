@@ -70,6 +70,7 @@ impl Redaction {
                 self.apply_to([
                     &mut entry.attempt.reason,
                     &mut entry.attempt.model,
+                    &mut entry.attempt.boxed,
                     &mut entry.title,
                     &mut entry.kept,
                     &mut attempt.agent,

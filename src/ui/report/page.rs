@@ -302,6 +302,10 @@ fn row_of(attempt: &AttemptReport, id: String) -> Row {
         .iter()
         .chain(&done.model)
         .cloned()
+        .chain(done.boxed.as_deref().map(|boxed| {
+            let is_there = !boxed.starts_with("none");
+            if is_there { "in a box" } else { "without a box" }.to_owned()
+        }))
         .collect::<Vec<_>>();
     Row {
         id,

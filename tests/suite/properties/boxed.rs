@@ -100,12 +100,12 @@ fn where_it_does_not_work_on_goes_on_and_require_does_not() {
         message.contains("Ralph-Box: none (bwrap cannot make it"),
         "{message}"
     );
-    assert!(
-        sandbox.attempts()[0]["box"]
-            .as_str()
-            .unwrap()
-            .starts_with("none (")
-    );
+    let attempt = &sandbox.attempts()[0];
+    assert!(attempt["box"].as_str().unwrap().starts_with("none ("));
+    let page = sandbox.outside("page.html");
+    let to_page = format!("--output={}", page.display());
+    sandbox.ralph(&["report", &to_page]).exits(0);
+    assert!(fs::read_to_string(page).unwrap().contains("without a box"));
 }
 
 #[test]
