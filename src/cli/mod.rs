@@ -26,7 +26,10 @@ pub struct StepArgs {
     /// Go on although an agent's own session was at work on the loop lately
     #[arg(long)]
     pub force: bool,
-    /// Print events as JSON, one per line (git ralph help events)
+    /// Show the story, settings, agent and gates of the attempt; change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print events as JSON, one per line (git ralph help events); with --dry-run one document
     #[arg(long)]
     pub json: bool,
     /// The agent's command; it reads the prompt from standard input

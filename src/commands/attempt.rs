@@ -1,6 +1,7 @@
 //! One attempt: `git ralph next` and `git ralph retry`.
 
-use super::setup::{open_loop, step_exit, step_settings, tell_fixed};
+use super::dry_run;
+use super::setup::{context, open_loop, resolve, step_exit, step_settings, tell_fixed};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
@@ -13,6 +14,18 @@ use crate::ui::{self, Narrator, Screen};
 pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let mut narrator = Narrator::new(screen);
+    if args.dry_run {
+        let context = context(&mut narrator).await?;
+        let change = resolve(&context, args.change.as_deref())?;
+        return dry_run::of_loop(
+            screen,
+            context,
+            &change,
+            Some(step),
+            (&args.settings, &args.agent),
+        )
+        .await;
+    }
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     tell_fixed(&mut open);
     let options = AttemptOptions {

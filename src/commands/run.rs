@@ -1,6 +1,7 @@
 //! `git ralph run`.
 
 use super::choose::{AT_THE_END, by_flag, choose, closes};
+use super::dry_run;
 use super::job_page::summarise;
 use super::notify::notify;
 use super::pick::change_to_run;
@@ -90,7 +91,10 @@ pub struct Args {
     /// Work on the next change that nobody holds on the remote, until none is left
     #[arg(long, conflicts_with = "changes")]
     pub any: bool,
-    /// Print events as JSON, one per line (git ralph help events)
+    /// Show the stories, settings, agent and gates of the loop, and the next attempt; change nothing
+    #[arg(long, conflicts_with_all = ["any", "view"])]
+    pub dry_run: bool,
+    /// Print events as JSON, one per line (git ralph help events); with --dry-run one document
     #[arg(long)]
     pub json: bool,
     /// The agent's command; it reads the prompt from standard input
@@ -151,6 +155,18 @@ pub(super) async fn one(
         own_work_tree: args.worktree.place(),
         linked: None,
     };
+    if args.dry_run {
+        if goes_on(&context, &change) {
+            let given = (&args.settings, args.agent.as_slice());
+            Box::pin(dry_run::of_loop(screen, context, &change, None, given)).await?;
+        } else {
+            Box::pin(dry_run::of_new_loop(screen, &context, &change, &options, None)).await?;
+        }
+        return Ok(Ended {
+            exit: Exit::Done,
+            may_go_on: true,
+        });
+    }
     let mut tenure = None;
     if args.remote.is_some() || options.settings.remote.is_some() {
         let server = Server::new(&context.repo, &options.settings, args.remote.as_deref())?;

@@ -1,16 +1,16 @@
 //! `git ralph start`.
 
+use super::dry_run;
 use super::pick::change_to_run;
 use super::setup::{here, put_stories_in, tell_ignored, tell_strategy};
 use crate::cli;
 use crate::cli::complete::changes;
-use crate::engine::{Context, Found, StartOptions, agent_of, preview, resume, start};
+use crate::engine::{Context, StartOptions, agent_of, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
-use crate::inspect::stories::{ChosenAgent, Preview, Stories};
 use crate::names::Change;
 use crate::names::typed_path;
 use crate::settings::{Options, Strategy, parse_strategy};
@@ -92,28 +92,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         own_work_tree: args.worktree.place(),
         linked: None,
     };
-    let previewed = |found: Found| Preview {
-        stories: Stories::of(&change, &found.source, found.listing, &[]),
-        agent: agent_of(&options.agent, &options.settings, &context.repo.top).map(ChosenAgent::of),
-        settings: options.settings.clone(),
-    };
     if args.dry_run {
-        return match preview(&context, &change, &options, refs).await? {
-            Some(found) if screen.json => {
-                screen.document(&previewed(found));
-                Ok(Exit::Done)
-            }
-            Some(found) => {
-                let preview = previewed(found);
-                screen.answer(&ui::preview::table(&preview, screen.columns()));
-                screen.say(&ui::stories::warnings(&preview.stories));
-                Ok(Exit::Done)
-            }
-            None => {
-                screen.say("the loop is already active; nothing would be changed\n");
-                Ok(Exit::Done)
-            }
-        };
+        if !dry_run::of_new_loop(screen, &context, &change, &options, refs).await? {
+            screen.say("the loop is already active; nothing would be changed\n");
+        }
+        return Ok(Exit::Done);
     }
     let lost = args.resume
         && !Store::new(&context.repo.common_dir, &change)

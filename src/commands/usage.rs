@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn no_option_is_offered_as_an_agent() {
         for line in [
-            "run add-login --dry-run",
+            "run add-login --what-if",
             "log --oneline",
             "status -s",
             "prune --all",

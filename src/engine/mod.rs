@@ -50,12 +50,12 @@ mod work_tree_removal;
 
 pub use attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, first_prompt, note_prompted,
-    prompt_text,
+    prompt_text, usual_agent,
 };
 use context::describe;
 pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;
-pub use open_loop::Loop;
+pub use open_loop::{Loop, require_step};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
 pub use progress::Step;
 pub use recover::{look, open};

@@ -9,6 +9,7 @@ use super::lifecycle_hooks::table::Hook;
 use super::position::{self, Position, View};
 use super::progress::Refusal;
 use super::story_source::take_commands;
+use crate::engine::Step;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
@@ -163,36 +164,7 @@ impl<'o> Loop<'o> {
         &mut self,
         change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
-        change(&mut self.state.progress).map_err(|refusal| self.refusal(refusal))
-    }
-
-    fn refusal(&self, refusal: Refusal) -> Error {
-        let change = self.change().to_string();
-        let progress = &self.state.progress;
-        let story = progress.story.as_ref();
-        let id = story.map(|story| story.id.clone()).unwrap_or_default();
-        match refusal {
-            Refusal::RetryFirst => StepRefusal::RetryFirst {
-                change,
-                story: id,
-                left: progress
-                    .max_retries
-                    .saturating_sub(story.map_or(0, |story| story.retries)),
-            }
-            .into(),
-            Refusal::RetriesSpent => StepRefusal::RetriesSpent { change, story: id }.into(),
-            Refusal::NothingFailed => StepRefusal::NothingFailed(change).into(),
-            Refusal::Finished => StepRefusal::LoopFinished(change).into(),
-            Refusal::NoStory => StoryRefusal::NothingLeft {
-                skipped: self.state.progress.skipped.clone(),
-                change,
-                done: progress.completed.len(),
-                total: progress.completed.len(),
-                live: true,
-            }
-            .into(),
-            Refusal::Running | Refusal::NotRunning => StepRefusal::WrongPhase(change).into(),
-        }
+        change(&mut self.state.progress).map_err(|refusal| refusal_of(&self.state, refusal))
     }
 
     /// Refuses to go on if the loop is closed.
@@ -392,4 +364,43 @@ impl Notices for Recorder<'_> {
     fn tell(&mut self, message: String) {
         self.emit(What::Notice { message });
     }
+}
+
+/// Refuses a step in the words of the loop that it was for.
+fn refusal_of(state: &State, refusal: Refusal) -> Error {
+    let change = state.change.to_string();
+    let progress = &state.progress;
+    let story = progress.story.as_ref();
+    let id = story.map(|story| story.id.clone()).unwrap_or_default();
+    match refusal {
+        Refusal::RetryFirst => StepRefusal::RetryFirst {
+            change,
+            story: id,
+            left: progress
+                .max_retries
+                .saturating_sub(story.map_or(0, |story| story.retries)),
+        }
+        .into(),
+        Refusal::RetriesSpent => StepRefusal::RetriesSpent { change, story: id }.into(),
+        Refusal::NothingFailed => StepRefusal::NothingFailed(change).into(),
+        Refusal::Finished => StepRefusal::LoopFinished(change).into(),
+        Refusal::NoStory => StoryRefusal::NothingLeft {
+            skipped: progress.skipped.clone(),
+            change,
+            done: progress.completed.len(),
+            total: progress.completed.len(),
+            live: true,
+        }
+        .into(),
+        Refusal::Running | Refusal::NotRunning => StepRefusal::WrongPhase(change).into(),
+    }
+}
+
+/// Refuses a step that a loop may not begin now.
+///
+/// # Errors
+/// The reason.
+pub fn require_step(state: &State, step: Step) -> Result<(), Error> {
+    let may_begin = state.progress.may_begin(step);
+    may_begin.map_err(|refusal| refusal_of(state, refusal))
 }

@@ -81,10 +81,24 @@ pub struct Preview {
     /// The stories.
     #[serde(flatten)]
     pub stories: Stories,
+    /// The next attempt; absent if there is no loop yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextAttempt>,
     /// The agent that would work; absent if none is named and none is installed.
     pub agent: Option<ChosenAgent>,
     /// The settings, gates among them.
     pub settings: Settings,
+}
+
+/// The next attempt of a loop.
+#[derive(Clone, Debug, Serialize)]
+pub struct NextAttempt {
+    /// The id of its story.
+    pub story: String,
+    /// The title of its story.
+    pub title: String,
+    /// Number of attempts at it that failed and count.
+    pub failures: u32,
 }
 
 /// The agent that a loop would work with.

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::stories;
 use super::width::wrap;
 use crate::inspect::stories::{ChosenAgent, Preview};
-use crate::settings::Mark;
+use crate::names::id_and_title;
+use crate::settings::{BoxMode, Mark};
 
 /// Formats `git ralph start --dry-run` for a terminal with so many columns.
 #[must_use]
@@ -15,6 +16,14 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name}: {value}");
     };
+    if let Some(next) = &preview.next {
+        let story = id_and_title(&next.story, ", ", &next.title);
+        let retry = match next.failures {
+            0 => String::new(),
+            failures => format!(" (retry {failures} of {})", settings.max_retries),
+        };
+        line("next attempt", &format!("story {story}{retry}"));
+    }
     match &preview.agent {
         None => line("agent", "none is named; git ralph next -- <agent command>"),
         Some(agent) => line("agent", &described(agent)),
@@ -27,6 +36,11 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     }
     let limit =
         |limit: Option<jiff::SignedDuration>| limit.map_or("none".to_owned(), |limit| format!("{limit:#}"));
+    match settings.boxing.mode {
+        BoxMode::Off => {}
+        BoxMode::On => line("box", "where that works"),
+        BoxMode::Require => line("box", "required"),
+    }
     line("retries a story", &settings.max_retries.to_string());
     line("time limit of an attempt", &limit(settings.timeout));
     line("time limit without output", &limit(settings.idle_timeout));

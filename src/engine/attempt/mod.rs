@@ -38,7 +38,7 @@ use crate::events::{InForce, Watching, What};
 use crate::fs::{Durability, file_error};
 use crate::settings::{Settings, to_std};
 use crate::signal;
-use crate::state::{Phase, Running};
+use crate::state::{Phase, Running, State};
 use crate::stories::{Listing, Story};
 
 pub use accept::StepEnd;
@@ -265,6 +265,23 @@ pub(crate) async fn choose_story(
     Ok((listing, story))
 }
 
+/// Chooses the agent of the next attempt at a story: a retry can have one of its own.
+#[must_use]
+pub fn usual_agent(
+    state: &State,
+    story: &Story,
+    given: &[OsString],
+    settings: &Settings,
+    top: &Path,
+) -> Option<Agent> {
+    let current = state.progress.story.as_ref();
+    let has_failed = current.is_some_and(|current| current.id == story.id && current.failures > 0);
+    match &settings.retry_agent {
+        Some(name) if has_failed && given.is_empty() => Agent::choose(&[], Some(name), &settings.agents, top),
+        _ => agent_of(given, settings, top),
+    }
+}
+
 fn require_agent(
     open: &Loop<'_>,
     step: Step,
@@ -274,15 +291,9 @@ fn require_agent(
 ) -> Result<Agent, Error> {
     let command = if step == Step::Retry { "retry" } else { "next" };
     let (top, settings) = (&open.context.repo.top, &options.settings);
-    let current = open.state.progress.story.as_ref();
-    let has_failed = current.is_some_and(|current| current.id == story.id && current.failures > 0);
-    let named = |name: &Option<String>| Agent::choose(&[], name.as_deref(), &settings.agents, top);
     let agent = match which {
-        Which::Fallback => named(&settings.fallback_agent),
-        Which::Usual if has_failed && options.agent.is_empty() && settings.retry_agent.is_some() => {
-            named(&settings.retry_agent)
-        }
-        Which::Usual => agent_of(&options.agent, settings, top),
+        Which::Fallback => Agent::choose(&[], settings.fallback_agent.as_deref(), &settings.agents, top),
+        Which::Usual => usual_agent(&open.state, story, &options.agent, settings, top),
     };
     let agent = agent.ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
     match AttemptRefusal::of_missing(&agent.command, top) {

@@ -5,6 +5,7 @@ mod complete;
 mod demo;
 mod diff;
 mod doctor;
+mod dry_run;
 mod fail;
 mod finish;
 mod finish_keep;

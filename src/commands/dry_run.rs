@@ -1,0 +1,81 @@
+//! `--dry-run`: what a command would begin, without any change.
+
+use std::ffi::OsString;
+
+use crate::cli;
+use crate::engine::step_refusal::StepRefusal;
+use crate::engine::stories::{listing_from_head, story_to_do};
+use crate::engine::{Context, Found, StartOptions, Step, agent_of, look, preview, require_step, usual_agent};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::git::RefInfo;
+use crate::inspect::stories::{ChosenAgent, NextAttempt, Preview, Stories};
+use crate::names::Change;
+use crate::settings::Options;
+use crate::ui::{self, Screen};
+
+/// Shows the loop that would be begun. Returns false if there is one already.
+pub(super) async fn of_new_loop(
+    screen: Screen,
+    context: &Context<'_>,
+    change: &Change,
+    options: &StartOptions,
+    refs: Option<Vec<RefInfo>>,
+) -> Result<bool, Error> {
+    let Some(Found { source, listing, .. }) = preview(context, change, options, refs).await? else {
+        return Ok(false);
+    };
+    let preview = Preview {
+        next: None,
+        stories: Stories::of(change, &source, listing, &[]),
+        agent: agent_of(&options.agent, &options.settings, &context.repo.top).map(ChosenAgent::of),
+        settings: options.settings.clone(),
+    };
+    show(screen, &preview);
+    Ok(true)
+}
+
+/// Shows the attempt that `step` would make in a loop; that of a run if it is `None`.
+pub(super) async fn of_loop(
+    screen: Screen,
+    context: Context<'_>,
+    change: &Change,
+    step: Option<Step>,
+    (typed, agent): (&cli::Settings, &[OsString]),
+) -> Result<Exit, Error> {
+    let (context, state) = look(context, change).await?;
+    if !state.is_live() {
+        return Err(StepRefusal::LoopFinished(change.to_string()).into());
+    }
+    let mut settings = context.configuration.of_loop(&state.settings);
+    Options::from(typed).apply(&mut settings);
+    let listing = listing_from_head(&state, &context.head, &context.repo).await?;
+    if let Some(step) = step {
+        require_step(&state, step)?;
+    }
+    let story = story_to_do(&state, &listing)?;
+    let current = state.progress.story.as_ref();
+    let failures = current.filter(|current| current.id == story.id);
+    let agent = usual_agent(&state, &story, agent, &settings, &context.repo.top);
+    let preview = Preview {
+        next: Some(NextAttempt {
+            failures: failures.map_or(0, |current| current.failures),
+            story: story.id,
+            title: story.title,
+        }),
+        stories: Stories::of(change, &state.source, listing, &state.progress.skipped),
+        agent: agent.map(ChosenAgent::of),
+        settings,
+    };
+    show(screen, &preview);
+    Ok(Exit::Done)
+}
+
+fn show(screen: Screen, preview: &Preview) {
+    if screen.json {
+        screen.document(preview);
+        return;
+    }
+    screen.answer(&ui::preview::table(preview, screen.columns()));
+    screen.say(&ui::stories::warnings(&preview.stories));
+}

@@ -1,0 +1,51 @@
+//! `--dry-run` of `run`, `next` and `retry`; that of `start` is with `start`.
+
+use crate::support::{CHANGE, Sandbox};
+
+#[test]
+fn a_run_shows_the_loop_that_it_would_begin_or_go_on_with() {
+    let sandbox = Sandbox::dirty();
+    sandbox.configure("ralph.verify", "true");
+    let (print, mtimes) = (sandbox.print(), sandbox.mtimes());
+    let agent = sandbox.failing("echo x >x");
+    let shown = sandbox
+        .ralph(&["run", CHANGE, "--dry-run", "--box", "--", &agent])
+        .exits(0);
+    for part in ["Database", "agent-0", "gate: true", "box: required"] {
+        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+    assert_eq!((sandbox.print(), sandbox.mtimes()), (print, mtimes));
+    assert!(!sandbox.top.join(".git/ralph").exists());
+    sandbox.start();
+    sandbox.step("next", &agent).exits(3);
+    let (print, mtimes) = (sandbox.print(), sandbox.mtimes());
+    let shown = sandbox.ralph(&["run", "--dry-run", "--", &agent]).exits(0);
+    let next = "next attempt: story 1. Database (retry 1 of 3)";
+    assert!(shown.stdout.contains(next), "{}", shown.stdout);
+    assert_eq!((sandbox.print(), sandbox.mtimes()), (print, mtimes));
+    assert_eq!(sandbox.attempts().len(), 1);
+}
+
+#[test]
+fn a_step_shows_its_attempt_or_is_refused_as_it_would_be() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.agent", "sh -c true");
+    sandbox.configure("ralph.retryAgent", "second --deep");
+    sandbox.start();
+    let shown = |args: &[&str]| sandbox.ralph(args).exits(0).json();
+    let next = shown(&["next", "--dry-run", "--json"]);
+    assert_eq!(next["next"]["story"], "1");
+    assert_eq!(next["agent"]["command"], "sh -c true");
+    sandbox.ralph(&["retry", "--dry-run"]).exits(1);
+    let agent = sandbox.failing("echo x >x");
+    sandbox.step("next", &agent).exits(3);
+    let retry = shown(&["retry", "--dry-run", "--json"]);
+    assert_eq!(retry["next"]["failures"], 1);
+    assert_eq!(retry["agent"]["command"], "second --deep");
+    sandbox
+        .ralph(&["next", "--dry-run"])
+        .exits(3)
+        .says("git ralph retry");
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox.ralph(&["next", "--dry-run", CHANGE]).exits(1);
+}
