@@ -17,14 +17,8 @@ pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> 
     if args.dry_run {
         let context = context(&mut narrator).await?;
         let change = resolve(&context, args.change.as_deref())?;
-        return dry_run::of_loop(
-            screen,
-            context,
-            &change,
-            Some(step),
-            (&args.settings, &args.agent),
-        )
-        .await;
+        let given = (&args.settings, args.agent.as_slice());
+        return Box::pin(dry_run::of_loop(screen, context, &change, Some(step), given)).await;
     }
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     tell_fixed(&mut open);
@@ -34,7 +28,7 @@ pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> 
         started: 0,
         force: args.force,
     };
-    let end = engine::attempt(&mut open, step, &options).await?;
+    let end = Box::pin(engine::attempt(&mut open, step, &options)).await?;
     if let StepEnd::Limited(limit) = &end {
         open.tell(format!("stopped at a limit: {limit}"));
     }
