@@ -30,6 +30,8 @@ pub(super) const CLAUDE: Belongings = Belongings {
         Place::Read(".local/share/claude"),
     ],
     variables: &["ANTHROPIC_", "CLAUDE_"],
+    // Otherwise it does not work without asking where it is run by root.
+    told: &[("IS_SANDBOX", "1")],
     own_sandbox: None,
 };
 
@@ -50,6 +52,7 @@ pub(super) const CODEX: Belongings = Belongings {
         ],
     }],
     variables: &["CODEX_", "OPENAI_"],
+    told: &[],
     own_sandbox: Some((
         &["-s", "workspace-write"],
         "--dangerously-bypass-approvals-and-sandbox",
@@ -71,6 +74,7 @@ pub(super) const GEMINI: Belongings = Belongings {
         ],
     }],
     variables: &["GEMINI_", "GOOGLE_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -85,6 +89,7 @@ pub(super) const OPENCODE: Belongings = Belongings {
         Place::Read(".opencode/bin"),
     ],
     variables: &["OPENCODE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -95,6 +100,7 @@ pub(super) const COPILOT: Belongings = Belongings {
         written: &["history-session-state", "logs", "session-state", "session-store*"],
     }],
     variables: &["COPILOT_", "GH_TOKEN", "GITHUB_TOKEN"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -105,6 +111,7 @@ pub(super) const QWEN: Belongings = Belongings {
         written: &["installation_id", "oauth_creds.json", "projects", "tmp", "todos"],
     }],
     variables: &["DASHSCOPE_", "OPENAI_", "QWEN_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -115,6 +122,7 @@ pub(super) const PI: Belongings = Belongings {
         written: &["agent"],
     }],
     variables: &["PI_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "OPENROUTER_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -128,6 +136,7 @@ pub(super) const AIDER: Belongings = Belongings {
         "DEEPSEEK_",
         "OPENROUTER_",
     ],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -141,6 +150,7 @@ pub(super) const AMP: Belongings = Belongings {
         },
     ],
     variables: &["AMP_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -151,6 +161,7 @@ pub(super) const DROID: Belongings = Belongings {
         written: &["auth*", "logs", "sessions"],
     }],
     variables: &["FACTORY_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -161,6 +172,7 @@ pub(super) const CLINE: Belongings = Belongings {
         written: &["data", "log", "logs"],
     }],
     variables: &["CLINE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -171,6 +183,7 @@ pub(super) const VIBE: Belongings = Belongings {
         written: &["logs", "vibehistory"],
     }],
     variables: &["MISTRAL_", "VIBE_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -181,6 +194,7 @@ pub(super) const CN: Belongings = Belongings {
         written: &["auth.json", "index", "logs", "sessions"],
     }],
     variables: &["CONTINUE_", "ANTHROPIC_", "OPENAI_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -191,6 +205,7 @@ pub(super) const AUGGIE: Belongings = Belongings {
         written: &["session.json", "sessions"],
     }],
     variables: &["AUGMENT_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -205,6 +220,7 @@ pub(super) const CURSOR_AGENT: Belongings = Belongings {
         Place::Read(".local/share/cursor-agent"),
     ],
     variables: &["CURSOR_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -223,6 +239,7 @@ pub(super) const GOOSE: Belongings = Belongings {
         },
     ],
     variables: &["GOOSE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GOOGLE_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -233,6 +250,7 @@ pub(super) const KIMI: Belongings = Belongings {
         written: &["credentials", "logs", "sessions"],
     }],
     variables: &["KIMI_", "MOONSHOT_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -246,6 +264,7 @@ pub(super) const KIRO_CLI: Belongings = Belongings {
         },
     ],
     variables: &["KIRO_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -256,6 +275,7 @@ pub(super) const OPENHANDS: Belongings = Belongings {
         written: &["conversations", "sessions"],
     }],
     variables: &["LLM_", "OPENHANDS_"],
+    told: &[],
     own_sandbox: None,
 };
 
@@ -269,5 +289,6 @@ pub(super) const CRUSH: Belongings = Belongings {
         },
     ],
     variables: &["CRUSH_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_"],
+    told: &[],
     own_sandbox: None,
 };

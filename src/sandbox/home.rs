@@ -44,6 +44,8 @@ pub struct Belongings {
     pub places: &'static [Place],
     /// The beginnings of the names of its variables, which hold its keys.
     pub variables: &'static [&'static str],
+    /// The variables by which it is told that it is in a box.
+    pub told: &'static [(&'static str, &'static str)],
     /// The arguments that ask for a sandbox of its own, which does not start in another one, and that which asks for none.
     pub own_sandbox: Option<(&'static [&'static str], &'static str)>,
 }
@@ -87,7 +89,13 @@ pub(super) fn installation<'d>(dir: &'d Path, home: &Path) -> &'d Path {
                 .is_some_and(|name| name == ".local" || name == "usr")
     };
     match dir.parent() {
-        Some(parent) if dir.ends_with("bin") && !is_shared(parent) && parent.parent().is_some() => parent,
+        Some(parent)
+            if (dir.ends_with("bin") || dir.ends_with(".bin"))
+                && !is_shared(parent)
+                && parent.parent().is_some() =>
+        {
+            parent
+        }
         _ => dir,
     }
 }
@@ -162,6 +170,7 @@ mod tests {
                 written: &["auth.json", "sessions", "log*"],
             }],
             variables: &[],
+            told: &[],
             own_sandbox: None,
         };
         let dir = home.join(".agent");
@@ -200,6 +209,7 @@ mod tests {
                 "/home/u/.nvm/versions/node/v22",
             ),
             ("/home/u/.local/bin", "/home/u/.local/bin"),
+            ("/tmp/x/node_modules/.bin", "/tmp/x/node_modules"),
             ("/home/u/bin", "/home/u/bin"),
             ("/home/u/tools", "/home/u/tools"),
             ("/home/bin", "/home/bin"),

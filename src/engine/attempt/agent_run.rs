@@ -51,6 +51,10 @@ pub(super) async fn run_agent(
     let variables = agent.env.iter();
     job.env
         .extend(variables.map(|(name, value)| variable(name, value)));
+    if confined.walls.is_some() {
+        let told = agent.belongings.told.iter();
+        job.env.extend(told.map(|(name, value)| variable(name, value)));
+    }
     let job = Job {
         argv,
         stdin: if from_file {

@@ -145,7 +145,7 @@ fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
     }
     sandbox.install(
         "claude",
-        "cat $HOME/.claude.json $HOME/.claude/settings.json >read; echo $ANTHROPIC_API_KEY $MY_TOKEN >keys
+        "cat $HOME/.claude.json $HOME/.claude/settings.json >read; echo $ANTHROPIC_API_KEY $MY_TOKEN $IS_SANDBOX >keys
         for name in .claude/settings.json .claude/.credentials.json .claude/new .claude.json shared/x seen/file; do
             (echo changed >$HOME/$name) 2>/dev/null; done
         mv $HOME/.claude/.credentials.json $HOME/moved 2>/dev/null
@@ -172,7 +172,7 @@ fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
         .run()
         .exits(0);
     assert_eq!(sandbox.read("read"), "own\nown\n");
-    assert_eq!(sandbox.read("keys"), "key token\n");
+    assert_eq!(sandbox.read("keys"), "key token 1\n");
     let text = |name: &str| fs::read_to_string(home.join(name)).ok();
     for (name, wanted) in [
         (".claude/settings.json", Some("own\n")),
