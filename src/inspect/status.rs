@@ -12,13 +12,13 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
-use crate::events::What;
-use crate::events::log::read_events;
+use crate::events::log::{attempts, read_events};
+use crate::events::{Basis, What};
 use crate::git::{Head, Repo};
 use crate::names::typed;
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
-use crate::state::{AwaitingChoice, Given, Phase, State, Store, noted};
+use crate::state::{AwaitingChoice, Given, Phase, State, Store, Verdict, noted};
 use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
@@ -46,6 +46,8 @@ pub struct Status {
     pub stories_total: Option<usize>,
     /// Number of complete stories; null if the list cannot be read.
     pub stories_done: Option<usize>,
+    /// Number of complete stories that rest on an agent's promise alone; null if the events do not tell.
+    pub by_promise_alone: Option<usize>,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
     /// The attempt whose work was restored so that a person can complete it, as story@number; null if there is none.
@@ -300,6 +302,15 @@ fn closed(repo: &Repo, state: &State) -> Option<String> {
     })
 }
 
+/// Returns the number of complete stories that rest on an agent's promise alone, as far as the events tell.
+fn by_promise_alone(events: &Path) -> Option<usize> {
+    let attempts = attempts(events).ok()?;
+    let alone = attempts.iter().filter(|entry| {
+        entry.attempt.verdict == Verdict::Complete && entry.attempt.rests_on == [Basis::Promise]
+    });
+    Some(alone.count())
+}
+
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
 
 impl Status {
@@ -311,7 +322,9 @@ impl Status {
     pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let running = RunningAttempt::of(repo, state);
         let waiting = Waiting::of(repo, state);
-        let status = Self::where_it_is(repo, head, state).await?;
+        let mut status = Self::where_it_is(repo, head, state).await?;
+        let store = Store::new(&repo.common_dir, &state.change);
+        status.by_promise_alone = by_promise_alone(&store.file("events.jsonl"));
         Ok(status.with(running, waiting, repo, state))
     }
 
@@ -469,6 +482,7 @@ impl Status {
             restored: state.restored.clone(),
             current,
             max_retries: progress.max_retries,
+            by_promise_alone: None,
             session: SessionStatus::of(state),
             closed: None,
             running: None,

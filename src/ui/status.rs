@@ -31,7 +31,12 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     }
     let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let _ = writeln!(text, "{}", narration::far(done, total, &status.skipped));
+        let far = narration::far(done, total, &status.skipped);
+        let alone = match status.by_promise_alone {
+            None | Some(0) => String::new(),
+            Some(alone) => format!(" ({alone} by promise alone)"),
+        };
+        let _ = writeln!(text, "{far}{alone}");
     }
     if status.commits_by_hand > 0 {
         let _ = writeln!(

@@ -383,3 +383,18 @@ fn the_short_line_says_nothing_of_a_repository_of_somebody_elses() {
         .env("GIT_CONFIG_GLOBAL", &config);
     assert!(safe.run().exits(0).stdout.starts_with("ralph: add-login"));
 }
+
+#[test]
+fn it_says_how_many_stories_rest_on_a_promise_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo \"$RALPH_STORY\" >work");
+    sandbox.step("next", &agent).exits(0);
+    sandbox
+        .ralph(&["next", "--verify", "true", "--", &agent])
+        .exits(0);
+    assert_eq!(sandbox.status()["by_promise_alone"], 1);
+    let shown = sandbox.ralph(&["status"]).exits(0).stdout;
+    let far = "2 of 3 stories are complete (1 by promise alone)\n";
+    assert!(shown.contains(far), "{shown}");
+}
