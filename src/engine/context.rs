@@ -8,7 +8,7 @@ use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::{Event, Observer, What};
-use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files};
+use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
 use crate::names::Change;
 use crate::sandbox::Trouble;
 use crate::settings::{Configuration, Places, to_std};
@@ -78,6 +78,9 @@ impl<'o> Context<'o> {
         observer: &'o mut dyn Observer,
         patterns: &[&str],
     ) -> Result<(Self, Option<Vec<RefInfo>>), Error> {
+        if let Some(device) = endless_file(dir) {
+            return Err(OpenRefusal::Device(device).into());
+        }
         // Git finds the same configuration from here as from the top; the first git is started before anything else.
         let here = Git::at(dir);
         let in_files = discover_in_files(dir);

@@ -21,6 +21,9 @@ pub enum OpenRefusal {
     Damaged { git_dir: PathBuf, words: String },
     #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
     OtherGitDir { named: PathBuf, found: PathBuf },
+    /// A device stands where git reads a file: no git may be run.
+    #[error("{} is a device: git would never come to its end", .0.display())]
+    Device(PathBuf),
     #[error("this already is an attempt of a loop: an agent cannot start another one")]
     InsideAttempt,
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
@@ -123,6 +126,7 @@ impl Advise for OpenRefusal {
         match self {
             Self::NoWorkTree(_) => hint("cd into a repository, or create one with: git init"),
             Self::Bare => hint("git worktree add <dir> && cd <dir>"),
+            Self::Device(path) => hint(format!("rm {}, and put back what was there", typed_path(path))),
             Self::InsideGitDir(_) => hint("cd into the work tree"),
             Self::Damaged { git_dir, .. } => hint(repair(git_dir)),
             Self::OtherGitDir { .. } => hint("cd into the work tree of that repository, or: unset GIT_DIR"),

@@ -57,4 +57,4 @@ pub use refs::RefInfo;
 pub use remote::Pushed;
 pub use shallow::Shallow;
 pub use stash::StashEntry;
-pub use waits::RULES;
+pub use waits::{RULES, endless_file};

@@ -1,5 +1,5 @@
-//! Knows which gits change nothing, and finds the pipe that a git waits for. Git opens whatever has the name of one of its files, and the open of a pipe that
-//! nobody writes to never ends.
+//! Knows which gits change nothing, and finds what a git would never come to the end of. Git opens whatever has the name of
+//! one of its files: the open of a pipe that nobody writes to never ends, and a device never comes to its end.
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -36,6 +36,41 @@ pub(super) const READS: &[&str] = &[
     "var",
     "version",
 ];
+
+/// The files of a git directory that git reads whole, whatever it does (gitrepository-layout(5)).
+const READ_WHOLE: [&str; 11] = [
+    "HEAD",
+    "commondir",
+    "config",
+    "config.worktree",
+    "gitdir",
+    "info/attributes",
+    "info/exclude",
+    "info/grafts",
+    "objects/info/alternates",
+    "packed-refs",
+    "shallow",
+];
+
+/// Returns the device in the place of a file that any git reads in the work tree of `dir`: it would fill the memory.
+/// Looks at the status of a dozen files, and opens none.
+#[must_use]
+pub fn endless_file(dir: &Path) -> Option<PathBuf> {
+    let top = dir
+        .ancestors()
+        .find(|top| top.join(".git").symlink_metadata().is_ok())?;
+    let dot_git = top.join(".git");
+    let files = READ_WHOLE.iter().map(|name| dot_git.join(name));
+    [dot_git.clone()].into_iter().chain(files).find(|file| {
+        let kind = file.metadata().map(|found| found.file_type());
+        // The null device is empty.
+        let is_empty = || {
+            file.canonicalize()
+                .is_ok_and(|target| target == Path::new("/dev/null"))
+        };
+        kind.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device()) && !is_empty()
+    })
+}
 
 /// Returns the pipe of a repository that a process waits for, and lets that process go on: one of git's rules in the
 /// work tree of `dir`, or anything in the git directories.

@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
+use crate::support::sandbox::PROGRAM;
 use crate::support::{CHANGE, Sandbox, wait_until};
 
 /// Rules in the work tree.
@@ -163,6 +164,37 @@ fn others_are_named_with_the_command_that_removes_them() {
             });
         }
     });
+}
+
+#[test]
+fn a_device_is_named_before_a_git_reads_it() {
+    for place in [
+        ".git/HEAD",
+        ".git/commondir",
+        ".git/info/exclude",
+        ".git/packed-refs",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let path = sandbox.top.join(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let _ = fs::remove_file(&path);
+        symlink("/dev/zero", &path).unwrap();
+        // If a git were run, it would fill the memory.
+        let script = format!("ulimit -v 4000000; exec '{PROGRAM}' status");
+        sandbox
+            .cmd("sh")
+            .args(["-c", &script])
+            .run()
+            .exits(1)
+            .says(&format!("{place} is a device: git would never come to its end"))
+            .says(&format!("hint: rm {}", path.display()));
+        fs::remove_file(&path).unwrap();
+        symlink("/dev/null", &path).unwrap();
+        if place == ".git/info/exclude" {
+            sandbox.direct(&["status"]).run().exits(0);
+        }
+    }
 }
 
 #[test]
