@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::leftovers::untracked_beside_ignored;
 use super::moment::Moment;
+use super::stat_changes::touched_in_same_second;
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
@@ -130,6 +131,11 @@ impl Savepoint {
         let work = site.file("submodule.index");
         let base = head.oid.clone().unwrap_or_else(|| was.oid.clone());
         let made = repo.private_index(&repo.index(), &work, Some(&base)).await?;
+        let known = repo.read_index(&work)?;
+        let unseen = touched_in_same_second(&repo, &known, self.since);
+        if !unseen.is_empty() {
+            repo.forget_times(&work, &unseen)?;
+        }
         repo.show_paths(&work, &made.entries.hidden()).await?;
         let target = git.tree_of(&was.oid).await?;
         let whose = Whose::Loops { nested: &[] };

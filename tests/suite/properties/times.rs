@@ -82,3 +82,18 @@ fn what_git_does_not_see_in_the_same_second_is_undone_and_kept() {
     assert_ne!(kept, sandbox.read("README.md").trim_end());
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn what_git_does_not_see_in_a_submodule_is_undone_and_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.start();
+    let unseen = UNSEEN.replace("README.md", "a");
+    let agent = sandbox.failing(&format!("cd lib; {unseen}"));
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.read("lib/a"), "a\n");
+    assert_eq!(
+        sandbox.git(&["-C", "lib", "show", "refs/ralph/add-login/attempts/1/1:a"]),
+        "b"
+    );
+}
