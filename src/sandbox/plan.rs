@@ -46,10 +46,7 @@ pub struct Site<'a> {
 /// # Errors
 /// If the work tree holds the home directory: nothing could be hidden then.
 pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
-    let home = env::var_os("HOME")
-        .map(PathBuf::from)
-        .filter(|home| home.is_absolute());
-    let home = home.and_then(|home| home.canonicalize().ok());
+    let home = home();
     let top = real(site.top);
     if let Some(home) = home.as_ref().filter(|home| home.starts_with(&top)) {
         return Err(Trouble::HoldsHome(home.clone()));
@@ -71,7 +68,7 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     mounts.extend(
         site.more_read
             .iter()
-            .map(|path| Mount::Read(given(path, home.as_deref()))),
+            .map(|path| Mount::Read(given_in(path, home.as_deref()))),
     );
     if let Some(program) = &site.program {
         mounts.push(Mount::Read(program.clone()));
@@ -83,7 +80,7 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     mounts.extend(
         site.more_written
             .iter()
-            .map(|path| Mount::Write(given(path, home.as_deref()))),
+            .map(|path| Mount::Write(given_in(path, home.as_deref()))),
     );
     // Last, so that nothing before it can make git's files writable.
     let dot_git = top.join(".git");
@@ -104,7 +101,20 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Returns a path that a user typed; `~/` is the home directory.
-fn given(path: &str, home: Option<&Path>) -> PathBuf {
+#[must_use]
+pub fn given(path: &str) -> PathBuf {
+    given_in(path, home().as_deref())
+}
+
+/// Returns the home directory, without links on the way.
+fn home() -> Option<PathBuf> {
+    let home = env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute());
+    home.and_then(|home| home.canonicalize().ok())
+}
+
+fn given_in(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~/"), home) {
         (Some(below), Some(home)) => home.join(below),
         _ => path.into(),

@@ -8,6 +8,7 @@ use super::notes::Notes;
 use crate::agent::Agent;
 use crate::error::advice::Advise;
 use crate::git::RepoLayout;
+use crate::names::typed;
 use crate::sandbox::{self, Belongings, Mount, Site};
 use crate::settings::{BoxMode, Settings};
 
@@ -62,6 +63,17 @@ pub(super) async fn examine(
             BoxMode::Off => {}
             BoxMode::On => notes.advice(message, hint),
             BoxMode::Require => notes.problem(message, hint),
+        }
+    }
+    for (key, given) in [
+        ("ralph.boxRead", &settings.boxing.read),
+        ("ralph.boxWrite", &settings.boxing.written),
+    ] {
+        for path in given.iter().filter(|path| !sandbox::given(path).exists()) {
+            notes.advice(
+                format!("{key} names {path}, which does not exist: it is not seen in the box"),
+                format!("make it, or: git config --unset {key} {}", typed(path)),
+            );
         }
     }
     let mut found = FoundBox {

@@ -184,7 +184,9 @@ fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
     ] {
         assert_eq!(text(name).as_deref(), wanted, "{name}");
     }
+    sandbox.git(&["config", "--add", "ralph.boxWrite", "~/typo"]);
     let doctor = sandbox.ralph(&["doctor"]).stdout;
+    assert!(doctor.contains("ralph.boxWrite names ~/typo"), "{doctor}");
     assert!(
         doctor.contains("box (ralph.box): required; it works here"),
         "{doctor}"
