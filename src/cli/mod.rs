@@ -23,6 +23,9 @@ pub struct StepArgs {
     /// Settings.
     #[command(flatten)]
     pub settings: Settings,
+    /// Changes of tests.
+    #[command(flatten)]
+    pub tests: TestChanges,
     /// Go on although an agent's own session was at work on the loop lately
     #[arg(long)]
     pub force: bool,
@@ -146,6 +149,37 @@ fn limit(text: &str) -> Result<Limit, String> {
     parse_duration(text)
         .map(Limit)
         .map_err(|wanted| format!("it must be {wanted}"))
+}
+
+/// What an attempt may change of what judges it.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct TestChanges {
+    /// Let tests and the scripts of gates change this time, and say so in the checkpoint (ralph.testChanges)
+    #[arg(long)]
+    pub allow_test_changes: bool,
+}
+
+impl TestChanges {
+    /// Overrides what is configured.
+    pub fn apply(self, settings: &mut crate::settings::Settings) {
+        if self.allow_test_changes {
+            settings.tests.allow();
+        }
+    }
+}
+
+/// The arguments of `git ralph complete`.
+#[derive(Debug, Args)]
+pub struct CompleteArgs {
+    /// The change; defaults to that of the current branch, or to the only active loop
+    #[arg(add = ArgValueCandidates::new(loops))]
+    pub change: Option<String>,
+    /// Changes of tests.
+    #[command(flatten)]
+    pub tests: TestChanges,
+    /// Print events as JSON, one per line (git ralph help events)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of commands by which a person speaks for a story.

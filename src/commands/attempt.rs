@@ -22,8 +22,10 @@ pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> 
     }
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     tell_fixed(&mut open);
+    let mut settings = step_settings(&open, &args.settings);
+    args.tests.apply(&mut settings);
     let options = AttemptOptions {
-        settings: step_settings(&open, &args.settings),
+        settings,
         agent: args.agent,
         started: 0,
         force: args.force,

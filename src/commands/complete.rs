@@ -8,16 +8,18 @@ use crate::exit::Exit;
 use crate::state::Effect;
 use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, Error> {
+pub(super) async fn run(screen: Screen, args: cli::CompleteArgs) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
     // The same command was cut off, and opening the loop has completed it: nobody has spoken of the next story.
     if open.completed == Some(Effect::Completed) {
         return Ok(step_exit(&open, StepEnd::Checkpointed));
     }
+    let mut settings = open.settings();
+    args.tests.apply(&mut settings);
     let options = AttemptOptions {
         force: false,
-        settings: open.settings(),
+        settings,
         ..AttemptOptions::default()
     };
     let end = engine::complete(&mut open, &options).await?;

@@ -137,7 +137,7 @@ pub enum Command {
     /// failed, what was changed, what happened in between, and sums.
     Report(Verb<report::Args>),
     /// Accept the work tree as the finished story, if the gates pass
-    Complete(Verb<cli::ManualArgs>),
+    Complete(Verb<cli::CompleteArgs>),
     /// Save the work, then undo it as a failed attempt; it counts
     Fail(Verb<fail::Args>),
     /// Save the work, then reset to the checkpoint; no attempt counts
@@ -241,7 +241,9 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Prompt(Verb(args)) => prompt::run(screen, args).await,
         Command::Log(Verb(args)) => Box::pin(log::run(screen, args)).await,
         Command::Report(Verb(args)) => Box::pin(report::run(screen, args)).await,
-        Command::Complete(Verb(args)) => complete::run(with_json(&mut screen, args.json), args).await,
+        Command::Complete(Verb(args)) => {
+            Box::pin(complete::run(with_json(&mut screen, args.json), args)).await
+        }
         Command::Fail(Verb(args)) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
         Command::Revert(Verb(args)) => revert::run(with_json(&mut screen, args.json), args).await,
         Command::Skip(Verb(args)) => skip::run(screen, args).await,

@@ -64,6 +64,9 @@ pub struct Args {
     /// Limits of the run.
     #[command(flatten)]
     pub limits: cli::Limits,
+    /// Changes of tests.
+    #[command(flatten)]
+    pub tests: cli::TestChanges,
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
@@ -210,6 +213,7 @@ pub(super) async fn one(
         force: args.force,
     };
     args.limits.apply(&mut step.settings);
+    args.tests.apply(&mut step.settings);
     if let Some(on_failure) = args.on_failure {
         step.settings.on_failure = on_failure;
     }

@@ -1,7 +1,7 @@
 //! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
 //! reports both.
 
-use super::attempt::revert_own_refs;
+use super::attempt::{held, revert_own_refs};
 use super::guard_rail::{self, AGENT};
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
@@ -194,6 +194,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     mend_position(open).await?;
     open.switch_off_foreign_filters().await?;
+    held::put_back_after_crash(open).await?;
     if open.state.running.as_ref().is_some_and(|running| running.by_hand) {
         return forget_what_was_said(open);
     }

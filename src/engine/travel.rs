@@ -300,6 +300,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             duration,
             // Logs stay here.
             output: _,
+            held,
         } => What::Gate {
             story,
             attempt,
@@ -308,6 +309,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             reason: text.of_some(reason.as_ref()),
             duration,
             output: None,
+            held,
         },
         What::Checkpoint { story, attempt, oid } => What::Checkpoint { story, attempt, oid },
         What::Reverted {

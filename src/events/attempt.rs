@@ -74,6 +74,11 @@ pub enum Basis {
     Person,
     /// Gates, all of which passed.
     Gates,
+    /// The tests of the last checkpoint (`ralph.tests`): the gates passed with these as they were.
+    Tests,
+    /// Tests, or the script of a gate, that the attempt changed, because that was allowed.
+    #[serde(rename = "test-changes-allowed")]
+    TestChangesAllowed,
 }
 
 impl Basis {
@@ -84,6 +89,8 @@ impl Basis {
             Self::Promise => "promise",
             Self::Person => "person",
             Self::Gates => "gates",
+            Self::Tests => "tests",
+            Self::TestChangesAllowed => "test-changes-allowed",
         }
     }
 }

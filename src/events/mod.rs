@@ -132,6 +132,10 @@ pub enum What {
         /// gates-at-start.log.
         #[serde(default)]
         output: Option<Stretch>,
+        /// True if it ran with tests as they were at the last checkpoint, after all gates had passed with those of the
+        /// attempt.
+        #[serde(default)]
+        held: bool,
     },
     /// A checkpoint was made.
     Checkpoint {

@@ -95,6 +95,24 @@ impl ExactBytes {
         Ok(self.door.remove(&self.scratch)?)
     }
 
+    /// Records the bytes of all files anew; `index` describes the work tree.
+    pub async fn record_all(&self, site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
+        self.forget()?;
+        let file = site.repo.read_index(index).unwrap_or_default();
+        let all: Vec<_> = file.entries().map(|entry| entry.path.to_vec()).collect();
+        self.record(site, index, &file, &all).await
+    }
+
+    /// Restores all kept bytes that differ; returns the paths that it wrote.
+    pub fn restore_all(&self, top: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+        self.restore(top, &self.paths())
+    }
+
+    /// Forgets the kept bytes.
+    pub fn forget(&self) -> Result<(), ProtectError> {
+        Ok(self.door.remove(&self.kept)?)
+    }
+
     /// Records the bytes of all files when the loop begins; `index` describes the work tree.
     pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         let repo = site.repo;

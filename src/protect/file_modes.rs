@@ -27,6 +27,28 @@ impl Records {
         self.save_modes(Moment::Checkpoint, &modes)
     }
 
+    /// Records the permissions of these paths, and of their directories, at that moment.
+    pub(super) fn record_all_modes(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
+        self.save_modes(moment, &self.odd_modes(Modes::new(), paths))
+    }
+
+    /// Restores the permissions of that moment for these paths alone.
+    pub(super) fn restore_modes_of(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
+        if !self.knows_modes(moment) {
+            return Ok(());
+        }
+        let (odd, usual, below) = (self.modes(moment)?, self.usual(), Below::new(&self.top));
+        for path in paths {
+            let file = self.top.join(OsStr::from_bytes(path));
+            let Ok(metadata) = file.symlink_metadata() else {
+                continue;
+            };
+            let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
+            set_mode(&below, &file, wanted)?;
+        }
+        Ok(())
+    }
+
     /// Restores the permissions of that moment for touched paths and for every directory above tracked files.
     pub(super) fn restore_modes(
         &self,
@@ -56,6 +78,11 @@ impl Records {
     /// Returns the usual permissions in this work tree.
     pub(super) fn usual(&self) -> Usual {
         Usual::now(self.knows(IGNORES_MODES))
+    }
+
+    /// Forgets the permissions of that moment.
+    pub(super) fn forget_modes(&self, moment: Moment) -> Result<(), FileError> {
+        self.forget_paths(&moment.name(MODES))
     }
 
     /// Updates the permissions of `paths` and of their directories in `modes`: only unusual ones stay.

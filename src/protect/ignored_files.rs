@@ -127,7 +127,7 @@ impl Records {
     /// other files. If a directory is lost, files that were built with it are not restored without it.
     pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<Gone, FileError> {
         let before = match moment {
-            Moment::Start => None,
+            Moment::Start | Moment::Judged => None,
             Moment::Checkpoint => self.inventory_before_attempt()?,
         };
         let inventory = match before {

@@ -7,6 +7,8 @@ pub(crate) enum Moment {
     Start,
     /// The last checkpoint.
     Checkpoint,
+    /// The work of an attempt, while gates run with the tests of the checkpoint in its place.
+    Judged,
 }
 
 impl Moment {
@@ -15,6 +17,7 @@ impl Moment {
         match self {
             Self::Start => format!("{record}.start"),
             Self::Checkpoint => record.to_owned(),
+            Self::Judged => format!("{record}.judged"),
         }
     }
 }

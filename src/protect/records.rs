@@ -157,6 +157,11 @@ impl Records {
         self.write(name, &bytes)
     }
 
+    /// Removes a list of paths.
+    pub fn forget_paths(&self, name: &str) -> Result<(), FileError> {
+        self.door.remove_file(&self.dir.join(name))
+    }
+
     fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
         let path = self.dir.join(name);
         match read_regular(&path, Links::Refused, u64::MAX) {

@@ -26,6 +26,7 @@ impl Savepoint {
         let known = match self.moment {
             Moment::Start => records.inventory_of_start()?,
             // A person may have renamed a directory since.
+            Moment::Judged => None,
             Moment::Checkpoint if !self.has_own_inventory => None,
             Moment::Checkpoint => records.inventory_before_attempt()?,
         };

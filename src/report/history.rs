@@ -137,6 +137,7 @@ impl History {
                 reason,
                 duration,
                 output,
+                held,
             } => {
                 let gate = Gate {
                     command: command.clone(),
@@ -145,6 +146,7 @@ impl History {
                     ended: event.t,
                     duration: *duration,
                     output: None,
+                    held: *held,
                     printed: *output,
                 };
                 match story.clone().zip(*attempt) {

@@ -233,6 +233,8 @@ pub struct Gate {
     pub duration: f64,
     /// The end of its output; null if it is not known. A long one says that its beginning is left out.
     pub output: Option<String>,
+    /// True if it ran with tests as they were at the last checkpoint.
+    pub held: bool,
     /// The part of the log with its output.
     #[serde(skip)]
     pub printed: Option<Stretch>,

@@ -85,6 +85,7 @@ fn what() -> impl Strategy<Value = What> {
             reason: None,
             duration,
             output: None,
+            held: number % 2 == 0,
         }),
         4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
             story,
@@ -199,6 +200,7 @@ pub(crate) fn large(attempts: u32, length: usize) -> Report {
             ended: attempt.entry.attempt.started,
             duration: 1.0,
             output: Some(HOSTILE.repeat(10)),
+            held: true,
             printed: None,
         }];
         attempt.diff = Some(vec![change.clone(); 3]);

@@ -1,7 +1,7 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
 //! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys and their defaults;
-//! `choices` has the values with names, `table` the meanings, `values` parses their values, `options` has the command line's.
+//! `choices` has the values with names, `test_rules` those of tests, `table` the meanings, `values` parses their values, `options` has the command line's.
 
 mod boxing;
 mod choices;
@@ -11,6 +11,7 @@ mod options;
 #[cfg(test)]
 mod properties;
 mod table;
+mod test_rules;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -30,6 +31,7 @@ pub use choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Str
 pub use error::SettingsError;
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
+pub use test_rules::{NewTests, TestChanges, TestRules};
 use values::{
     address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, notify, number,
     ref_prefix, text, truth, wait, wrong,
@@ -66,6 +68,9 @@ pub struct Settings {
     pub verify: Vec<String>,
     /// Number of times that a gate which failed is run again.
     pub verify_retries: u32,
+    /// Which files are tests, and what becomes of changes to them.
+    #[serde(flatten)]
+    pub tests: TestRules,
     /// The judgement of a promise without a change.
     pub empty_story: EmptyStory,
     /// Wall time of a gate.
@@ -158,6 +163,7 @@ impl Default for Settings {
             idle_timeout: Some(SignedDuration::from_mins(30)),
             verify: Vec::new(),
             verify_retries: 0,
+            tests: TestRules::default(),
             empty_story: EmptyStory::Warn,
             verify_timeout: Some(SignedDuration::from_mins(30)),
             max_duration: None,
@@ -386,6 +392,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.idletimeout" => settings.idle_timeout = duration(key, value)?,
         "ralph.verify" => add(&mut settings.verify, value),
         "ralph.verifyretries" => settings.verify_retries = number(key, value)?,
+        "ralph.tests" | "ralph.testchanges" | "ralph.newtests" => settings.tests.set(key, value)?,
         "ralph.emptystory" => settings.empty_story = empty_story(key, value)?,
         "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
         "ralph.maxduration" => settings.max_duration = duration(key, value)?,

@@ -54,6 +54,21 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "how many times a gate that failed is run again before it counts; that it passed only then is told",
     ),
     (
+        "ralph.tests",
+        "none",
+        "a git pathspec from the top directory: which files are tests; may have several values",
+    ),
+    (
+        "ralph.testChanges",
+        "held",
+        "what becomes of changes to tests that were there: held (the gates must also pass with these as they were), refuse or allow",
+    ),
+    (
+        "ralph.newTests",
+        "apart",
+        "what becomes of tests that an attempt adds: apart (the gates must also pass without them), allow or refuse",
+    ),
+    (
         "ralph.emptyStory",
         "warn",
         "what a promise without a changed file is: warn (complete; three in a row stop the loop), fail or accept",

@@ -4,6 +4,7 @@
 mod agent_session;
 mod awaiting_choice;
 mod error;
+mod held_tests;
 mod intent;
 mod linked;
 mod moved;
@@ -24,6 +25,7 @@ use crate::stories::{Source, Story};
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use awaiting_choice::AwaitingChoice;
 pub use error::StateError;
+pub use held_tests::HeldTests;
 pub use intent::{
     AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Effect, Intent, IntoPlan, KeepPlan,
     LeavePlan, RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
@@ -259,6 +261,9 @@ pub struct Running {
     /// The gate that judges the attempt now, or did last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<RunningGate>,
+    /// The work that is judged, while the work tree has tests as they were at the last checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldTests>,
 }
 
 /// A gate that runs now.
@@ -305,6 +310,7 @@ impl Running {
             started: None,
             gate: None,
             judging: None,
+            held: None,
         }
     }
 }

@@ -31,6 +31,14 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             kept(log, entry),
         );
         let _ = writeln!(text, "{}", row.trim_end());
+        for (basis, words) in [
+            (Basis::Tests, "the gates pass with the tests as they were"),
+            (Basis::TestChangesAllowed, "it changed tests, which was allowed"),
+        ] {
+            if attempt.rests_on.contains(&basis) {
+                let _ = writeln!(text, "       {words}");
+            }
+        }
         if let Some(reason) = attempt.reason.as_deref().and_then(in_one_line) {
             let _ = writeln!(text, "{}", hang(&format!("       {reason}"), 7, columns));
         }

@@ -58,9 +58,14 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             command,
             reason,
             duration,
+            held,
             ..
         } => {
-            let when = if story.is_some() { "" } else { " before any work" };
+            let when = match (story, held) {
+                (None, _) => " before any work",
+                (Some(_), true) => " with the tests as they were",
+                (Some(_), false) => "",
+            };
             let words = match reason {
                 None => green(&format!("passed after {}", time(*duration))),
                 Some(why) => red(&format!("failed after {} ({why})", time(*duration))),

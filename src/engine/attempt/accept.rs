@@ -2,6 +2,7 @@
 
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
+use super::proof::{self, Gates};
 use super::verdict::Judgement;
 use super::{gates, left_to_person, limits, lost_work, message};
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -84,7 +85,7 @@ struct Base {
     position: Position,
     parent: Parent,
     /// The results of the gates.
-    gates: Vec<String>,
+    gates: Gates,
 }
 
 /// Concludes an attempt: makes a checkpoint, or goes back to the last one.
@@ -159,7 +160,7 @@ pub(crate) async fn conclude(
             attempt: Some(begun.number),
             parent: parent.oid,
             subject: checkpoint_message::subject(story),
-            body: message::body(story, &begun, &outcome, &rests_on, &gates),
+            body: message::body(story, &begun, &outcome, &rests_on, &gates.lines),
         };
         checkpoint::save(open, new, &position, left).await?;
         user_refs::forget(open.site().dir);
@@ -191,14 +192,15 @@ async fn read_refused(open: &mut Loop<'_>, is_persons: bool) -> Result<Reading, 
 }
 
 /// Returns what an accepted attempt rests on.
-fn rests_on(outcome: &Outcome, gates: &[String]) -> Vec<Basis> {
+fn rests_on(outcome: &Outcome, gates: &Gates) -> Vec<Basis> {
     let said = if outcome.is_of_agent() {
         Basis::Promise
     } else {
         Basis::Person
     };
-    let gates = (!gates.is_empty()).then_some(Basis::Gates);
-    [said].into_iter().chain(gates).collect()
+    let has_gates = (!gates.lines.is_empty()).then_some(Basis::Gates);
+    let of_tests = gates.rests_on.iter().copied();
+    [said].into_iter().chain(has_gates).chain(of_tests).collect()
 }
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
@@ -236,7 +238,7 @@ async fn accept(
     let position = open.position().await?;
     let parent = position.parent_for_checkpoint(open.site(), &open.state).await?;
     let parent = parent.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
-    let gates = Vec::new();
+    let gates = Gates::default();
     let mut base = Base {
         position,
         parent,
@@ -255,7 +257,7 @@ async fn accept(
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     refuse_empty_work(open, outcome, settings).await?;
-    base.gates = gates::run(open, story, settings, begun).await??;
+    base.gates = proof::run(open, story, settings, begun).await??;
     look_again(open, &mut base, "the gates").await?;
     let ended = begun.ended(story, outcome);
     let hook = Hook::PreCheckpoint.name();

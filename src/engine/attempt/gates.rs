@@ -7,12 +7,11 @@ use std::time::Instant;
 use super::agent_run::{Begun, job};
 use super::verdict::Judgement;
 use crate::agent::process::{Job, ProcessError};
-use crate::agent::program_of;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{OutputTail, length, printed};
 use crate::engine::run_command::{Passed, run_command, variable};
-use crate::engine::watch::{self, Who, changed_since};
+use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::events::What;
@@ -35,21 +34,48 @@ pub(super) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(),
     .into())
 }
 
-/// Runs the gates; returns the judgement of the first that fails, or a line about each for the checkpoint.
-pub(super) async fn run(
-    open: &mut Loop<'_>,
-    story: &Story,
-    settings: &Settings,
-    begun: &Begun,
-) -> Result<Result<Vec<String>, Judgement>, Error> {
-    require_proven(open, settings)?;
-    if settings.verify.is_empty() {
-        return Ok(Ok(Vec::new()));
+/// The attempt whose gates run.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub story: &'a Story,
+    pub settings: &'a Settings,
+    pub begun: &'a Begun,
+}
+
+/// One run of all gates.
+#[derive(Clone, Copy)]
+pub(super) struct Round<'a> {
+    /// The tree of the work tree.
+    pub tree: &'a Oid,
+    /// True if it has tests as they were at the last checkpoint.
+    pub held: bool,
+}
+
+/// The time that a gate took, and the number of the run at which it passed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GateTime {
+    seconds: u64,
+    run: u32,
+}
+
+impl GateTime {
+    /// Returns it in words.
+    pub fn words(self) -> String {
+        let at = match self.run {
+            1 => String::new(),
+            run => format!(", at run {run}"),
+        };
+        format!("{}s{at}", self.seconds)
     }
-    let before = open.read_work_tree().await?.tree;
-    let watch = watch::begin(open, Who::Gates).await?;
-    let guard = guard_rail::set_up(open, settings.guard).await;
-    let confined = match boxed::of_loop(open, settings, Inside::Commands).await {
+}
+
+/// Runs all gates once, watched; returns the judgement of the first that fails, or the time of each.
+pub(super) async fn run_round(
+    open: &mut Loop<'_>,
+    run: Run<'_>,
+    round: Round<'_>,
+) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
+    let confined = match boxed::of_loop(open, run.settings, Inside::Commands).await {
         Ok(confined) => confined,
         // An agent's attempt has not begun then; a person's work stays as it is.
         Err(Error::Attempt(refusal)) => {
@@ -57,51 +83,50 @@ pub(super) async fn run(
         }
         Err(error) => return Err(error),
     };
-    let mut job = job(open, story, begun, guard);
+    let watch = watch::begin(open, Who::Gates).await?;
+    let guard = guard_rail::set_up(open, run.settings.guard).await;
+    let mut job = job(open, run.story, run.begun, guard);
     job.walls = confined.walls;
-    job.env.extend(judged(open, &before));
-    let passed = run_all(open, story, settings, begun, &job).await;
-    watch::end(open, watch).await?;
-    let passed = passed?;
-    if passed.is_ok()
-        && let Some(names) = changed_since(open, &before).await?
-    {
-        // It is part of the story; a person should know that the agent did not do it.
-        open.tell(format!(
-            "the gates changed files, which goes into the checkpoint: {names}"
-        ));
+    job.env.extend(judged(open, round.tree));
+    if round.held {
+        job.env.push(variable("RALPH_TESTS_HELD", "1"));
     }
-    Ok(passed)
+    let passed = run_all(open, run, &job, round.held).await;
+    watch::end(open, watch).await?;
+    passed
 }
 
 async fn run_all(
     open: &mut Loop<'_>,
-    story: &Story,
-    settings: &Settings,
-    begun: &Begun,
+    run: Run<'_>,
     job: &Job,
-) -> Result<Result<Vec<String>, Judgement>, Error> {
+    held: bool,
+) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
+    let settings = run.settings;
     let mut passed = Vec::new();
     for gate in &settings.verify {
-        let about = Some((story.id.as_str(), begun.number));
+        let about = About {
+            story: &run.story.id,
+            attempt: run.begun.number,
+            held,
+        };
         let since = Instant::now();
         let mut failures = 0;
         let last = loop {
-            let log = begun.log.try_clone().map_err(ProcessError::Log)?;
-            match run_gate(open, gate, about, job.clone(), log, settings).await? {
+            let log = run.begun.log.try_clone().map_err(ProcessError::Log)?;
+            match run_gate(open, gate, Some(about), job.clone(), log, settings).await? {
                 Passed::No(_) if failures < settings.verify_retries => failures += 1,
                 last => break last,
             }
         };
         match last {
             Passed::Yes => {
-                let mut result = format!("passed, {}s", since.elapsed().as_secs());
+                let seconds = since.elapsed().as_secs();
+                let at = failures + 1;
                 if failures > 0 {
-                    open.tell(format!("the gate `{gate}` passed only at run {}", failures + 1));
-                    result += &format!(", at run {}", failures + 1);
+                    open.tell(format!("the gate `{gate}` passed only at run {at}"));
                 }
-                // The checkpoint may be published, and a command line can hold keys.
-                passed.push(format!("{} ({result})", program_of(gate)));
+                passed.push(GateTime { seconds, run: at });
             }
             Passed::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Passed::No(failure) => {
@@ -112,6 +137,15 @@ async fn run_all(
         }
     }
     Ok(Ok(passed))
+}
+
+/// The attempt that a gate judges.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    story: &'a str,
+    attempt: u32,
+    /// True in the run with the tests as they were.
+    held: bool,
 }
 
 /// Returns the variables by which a gate finds what is judged: the commit of the last checkpoint, and the tree of the work
@@ -135,13 +169,18 @@ pub(super) fn failed(what: &str, output: &OutputTail) -> String {
 pub(crate) async fn run_gate(
     open: &mut Loop<'_>,
     gate: &str,
-    about: Option<(&str, u32)>,
+    about: Option<About<'_>>,
     job: Job,
     log: File,
     settings: &Settings,
 ) -> Result<Passed, Error> {
-    if about.is_some() {
-        open.context.observer.doing(&format!("gate: {gate}"));
+    if let Some(about) = about {
+        let when = if about.held {
+            ", with the tests as they were"
+        } else {
+            ""
+        };
+        open.context.observer.doing(&format!("gate{when}: {gate}"));
         if let Some(running) = &mut open.state.running {
             running.judging = Some(RunningGate::begins(gate));
         }
@@ -165,13 +204,14 @@ pub(crate) async fn run_gate(
         Passed::Interrupted(_) => return Ok(passed),
     };
     open.emit(What::Gate {
-        story: about.map(|(story, _)| story.to_owned()),
-        attempt: about.map(|(_, attempt)| attempt),
+        story: about.map(|about| about.story.to_owned()),
+        attempt: about.map(|about| about.attempt),
         command: gate.to_owned(),
         passed: why.is_none(),
         reason: why,
         duration: since.elapsed().as_secs_f64(),
         output: to_end.and_then(|log| printed(&log, from)),
+        held: about.is_some_and(|about| about.held),
     });
     Ok(passed)
 }

@@ -2,6 +2,7 @@
 //!
 //! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
+//! - `proof` asks the gates, and `held` asks them again with tests as they were.
 //! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
 
@@ -9,12 +10,14 @@ mod accept;
 pub(crate) mod agent_run;
 mod backoff;
 pub(crate) mod gates;
+pub(crate) mod held;
 pub(crate) mod learnings;
 mod left_to_person;
 pub(crate) mod limits;
 mod lost_work;
 mod message;
 mod prompting;
+mod proof;
 pub(crate) mod refusal;
 pub(crate) mod verdict;
 
@@ -70,6 +73,9 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     gates::require_proven(open, &options.settings)?;
     // What was typed holds for the hooks of this step as well.
     open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
+    if options.started == 0 {
+        held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
+    }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {
         top: open.context.repo.top.clone(),
@@ -350,6 +356,7 @@ pub(crate) fn begin_at(
         started: None,
         gate: None,
         judging: None,
+        held: None,
     });
     // What a person says is only recorded together with its effect; a crash before that must be noticed all the same.
     open.save_for(match step {

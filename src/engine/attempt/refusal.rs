@@ -47,6 +47,9 @@ pub enum AttemptRefusal {
         list(" (recorded: ", gates, ")")
     )]
     UnprovenGates { change: String, gates: Vec<String> },
+    /// Git's words about `ralph.tests`.
+    #[error("ralph.tests is no list of pathspecs:{}", .0.lines().map(|line| format!("\n  {line}")).collect::<String>())]
+    BadTests(String),
     /// A gate or a hook refused what a person called complete; the work tree stays.
     #[error("story {story} is not complete: {}", first_line(reason))]
     NotComplete {
@@ -123,6 +126,9 @@ impl Advise for AttemptRefusal {
                 ))
                 .exit(Exit::Person)
             }
+            Self::BadTests(_) => hint(
+                "git config --get-all ralph.tests shows them; what a pathspec is: git help glossary",
+            ),
             Self::NotComplete { change, .. } => hint(format!(
                 "your work stays as it is: mend it, then git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'",
                 change = typed(change)

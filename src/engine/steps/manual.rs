@@ -3,7 +3,7 @@
 use super::revert::{Undoing, read_what_is_left, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::attempt::verdict::Judgement;
-use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
+use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude, held};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
@@ -21,6 +21,7 @@ use crate::stories::{Listing, Story};
 /// As [`attempt`](crate::engine::attempt()).
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_unfit(open).await?;
+    held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
     let (listing, story, begun) = begin(open, &options.settings).await?;
     let (site, state, _) = open.parts();
     story_backup::take_judged(site, &state.source)?;

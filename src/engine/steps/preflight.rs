@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 
+use crate::engine::attempt::held;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::context::ALL_REFS;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -140,6 +141,7 @@ pub(super) async fn check(
         }
     }
     check_template(context, change, &options.settings, &source, &listing)?;
+    held::require_pathspecs(&repo.git, &options.settings).await?;
     let agent = agent_of(&options.agent, &options.settings, &repo.top);
     if let Some(missing) = agent.and_then(|agent| AttemptRefusal::of_missing(&agent.command, &repo.top)) {
         return Err(missing.into());

@@ -87,6 +87,11 @@ pub(super) async fn begin<'o>(
     }
     tell_nested(&mut open);
     tell_agent(&mut open, options);
+    if !options.settings.tests.pathspecs.is_empty() && options.settings.verify.is_empty() {
+        open.tell(
+            "ralph.tests is set, but without ralph.verify nothing is run with them, and nothing is held",
+        );
+    }
     let is_first = found.earlier.is_empty() && !had_loop;
     gates_at_start::run_gates(&mut open, options, is_first).await?;
     Ok(open)

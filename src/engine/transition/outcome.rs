@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::names::{short_branch, typed};
 use crate::paths::first_few;
-use crate::protect::{story_backup, users_index};
+use crate::protect::{Savepoint, story_backup, users_index};
 use crate::refs::Update;
 use crate::state::{CheckpointPlan, Ending, Progress, RevertPlan, SavePlan, Verdict};
 
@@ -23,6 +23,8 @@ pub(super) enum Outcome {
     Checkpoint(CheckpointPlan),
     /// The state before an attempt is a stash entry.
     Saved(SavePlan),
+    /// The work tree is again what an attempt left.
+    PutBack,
     /// An attempt is undone.
     Reverted(RevertPlan),
     /// The loop is closed.
@@ -62,6 +64,13 @@ impl Outcome {
             Self::Checkpoint(plan) => vec![accept(open, plan).await?],
             Self::Saved(plan) => {
                 stash::put_entry(open, plan).await?;
+                Vec::new()
+            }
+            Self::PutBack => {
+                if let Some(running) = &mut open.state.running {
+                    running.held = None;
+                }
+                Savepoint::forget_judged(open.site())?;
                 Vec::new()
             }
             Self::Reverted(plan) => fail(open, plan, left).await?,

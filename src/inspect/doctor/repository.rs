@@ -87,6 +87,7 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         }
         Err(error) => note(&error, notes),
     }
+    tests(&repo, settings, notes).await;
     let mut changes = Vec::new();
     for change in stories::changes(&repo.top) {
         changes.push(examine_change(&repo.top, change, settings, notes).await);
@@ -111,6 +112,30 @@ fn note(error: &Error, notes: &mut Notes) {
         error.to_string(),
         hint.unwrap_or_else(|| "fix it, then run: git ralph doctor".to_owned()),
     );
+}
+
+/// Notes pathspecs of `ralph.tests` that hold nothing.
+async fn tests(repo: &Repo, settings: &Settings, notes: &mut Notes) {
+    let show = "git config --show-origin --get-all ralph.tests";
+    match repo.git.refused_pathspecs(&settings.tests.pathspecs).await {
+        Ok(None) => {}
+        Ok(Some(words)) => {
+            notes.problem(format!("ralph.tests is no list of pathspecs: {words}"), show);
+            return;
+        }
+        Err(error) => return note(&error.into(), notes),
+    }
+    for pathspec in &settings.tests.pathspecs {
+        if matches!(repo.git.is_any_file(pathspec).await, Ok(false)) {
+            notes.advice(format!("ralph.tests: no file matches {pathspec}"), show);
+        }
+    }
+    if !settings.tests.pathspecs.is_empty() && settings.verify.is_empty() {
+        notes.advice(
+            "ralph.tests is set, but without ralph.verify nothing is run with them, and nothing is held",
+            "git config --add ralph.verify '<command>'",
+        );
+    }
 }
 
 async fn stale_locks(repo: &Repo, notes: &mut Notes) {

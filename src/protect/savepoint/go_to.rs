@@ -114,7 +114,7 @@ impl Savepoint {
     }
 
     /// Restores the files to this state, touching only what differs, until nothing changes any more.
-    async fn converge(
+    pub(super) async fn converge(
         &self,
         site: Site<'_>,
         mut now: Option<Reading>,
@@ -177,15 +177,11 @@ impl Savepoint {
                 Below::new(&repo.top).make_accessible(&repo.top);
                 continue;
             }
-            let before = self.known_before(site)?;
-            let since = SystemTime::from(self.since);
-            for path in unlisted_files::made_since(site, &work, &before, since) {
-                put_away(site, &self.nested, &path, trash)?;
-            }
-            let left = repo.differences(&work).await?;
-            self.clear_leftovers(site, &left.untracked, &work, &added, trash, notices)
-                .await?;
-            changed = left.changed;
+            changed = if self.moment == Moment::Judged {
+                self.clear_new(site, trash).await?
+            } else {
+                self.clear_unlisted(site, &added, trash, notices).await?
+            };
             if changed.is_empty() {
                 index_flags::narrow_sparse(site, self.moment, &work).await?;
                 return Ok(touched);
@@ -196,6 +192,27 @@ impl Savepoint {
             Some(words) if changed.is_empty() => ProtectError::Blocked(words),
             _ => ProtectError::Restless(first_few(&changed)),
         })
+    }
+
+    /// Moves what came with the undone work and is in no tree to the trash: `added` are the paths that came. Returns the
+    /// tracked paths that still differ.
+    async fn clear_unlisted(
+        &self,
+        site: Site<'_>,
+        added: &[Vec<u8>],
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let work = site.work_index();
+        let before = self.known_before(site)?;
+        let since = SystemTime::from(self.since);
+        for path in unlisted_files::made_since(site, &work, &before, since) {
+            put_away(site, &self.nested, &path, trash)?;
+        }
+        let left = site.repo.differences(&work).await?;
+        self.clear_leftovers(site, &left.untracked, &work, added, trash, notices)
+            .await?;
+        Ok(left.changed)
     }
 
     /// Restores ignore and attribute rules first, if the attempt changed any: they decide which files belong to whom,
@@ -251,7 +268,7 @@ impl Savepoint {
     /// Moves paths to the trash that are in the way of the savepoint's and that git does not know (ignored files, files
     /// under a rule that the attempt added): git would not overwrite them. `changes` lists the differences between the
     /// work tree and the savepoint.
-    fn clear_the_way(
+    pub(super) fn clear_the_way(
         &self,
         site: Site<'_>,
         changes: &Changes,

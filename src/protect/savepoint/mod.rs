@@ -1,8 +1,10 @@
 //! A state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
 //!
-//! `record` records what git does not store of it, `read` compares the work tree with it, `go_to` goes back to it.
+//! `record` records what git does not store of it, `read` compares the work tree with it, `go_to` goes back to it. `judged`
+//! is another one: the work of an attempt, while gates run with the tests of the checkpoint.
 
 mod go_to;
+mod judged;
 mod read;
 mod record;
 
@@ -41,6 +43,7 @@ impl Savepoint {
         site.file(match self.moment {
             Moment::Start => "start.index",
             Moment::Checkpoint => "checkpoint.index",
+            Moment::Judged => "judged.index",
         })
     }
 

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::timeline::{self, Scale};
 use super::views::{Bar, Timeline, TimelineRow};
-use super::{moment, short};
+use super::{moment, short, when};
 use crate::report::{AttemptReport, Report};
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -115,7 +115,8 @@ pub(super) fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> V
     for (gate, span) in attempt.gates.iter().zip(timeline::of_gates(attempt)) {
         let words = if gate.passed { "passed" } else { "failed" };
         let title = format!(
-            "gate {words}, {}: {}",
+            "gate {words}{}, {}: {}",
+            when(gate),
             time(gate.duration),
             short(&gate.command, 80)
         );

@@ -291,12 +291,13 @@ fn failures(text: &mut String, report: &Report, brevity: Brevity) {
 fn gates(text: &mut String, report: &Report, brevity: Brevity) {
     let all = report.attempts();
     let of_attempts = all.iter().flat_map(|(_, attempt)| &attempt.gates);
-    let mut runs: Vec<(&str, Vec<&Gate>)> = Vec::new();
+    let mut runs: Vec<((&str, bool), Vec<&Gate>)> = Vec::new();
     for gate in report.gates.iter().chain(of_attempts) {
         let room = MOST_GATES - runs.len();
-        match runs.iter_mut().find(|(command, _)| *command == gate.command) {
+        let name = (gate.command.as_str(), gate.held);
+        match runs.iter_mut().find(|(other, _)| *other == name) {
             Some((_, runs)) => runs.push(gate),
-            None if room > 0 => runs.push((&gate.command, vec![gate])),
+            None if room > 0 => runs.push((name, vec![gate])),
             None => {}
         }
     }
@@ -304,19 +305,24 @@ fn gates(text: &mut String, report: &Report, brevity: Brevity) {
         return;
     }
     text.push_str("\n#### Gates\n\n| gate | passed | failed | time |\n|---|---|---|---|\n");
-    for (command, runs) in &runs {
+    for ((command, held), runs) in &runs {
+        let when = if *held {
+            ", with the tests as they were"
+        } else {
+            ""
+        };
         let passed = runs.iter().filter(|gate| gate.passed).count();
         let took = time(runs.iter().map(|gate| gate.duration).sum());
         let failed = runs.len() - passed;
         let _ = writeln!(
             text,
-            "| {} | {passed} | {failed} | {took} |",
+            "| {}{when} | {passed} | {failed} | {took} |",
             inline(command, LINE)
         );
     }
     let last = runs
         .iter()
-        .filter_map(|(command, runs)| Some((command, runs.last()?.output.as_ref()?)));
+        .filter_map(|((command, _), runs)| Some((command, runs.last()?.output.as_ref()?)));
     for (command, output) in last.filter(|_| brevity < Brevity::ShortReasons) {
         let command = inline(command, LINE);
         let output = fenced("", &last_chars(output, REASON));

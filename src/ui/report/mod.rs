@@ -21,7 +21,7 @@ use super::live::Live;
 use super::narration::{spent, time};
 use super::shown::plain;
 use crate::names::{counted, dollars, heading};
-use crate::report::{AttemptReport, Environment, FileTotal, Report, StoryReport, Totals};
+use crate::report::{AttemptReport, Environment, FileTotal, Gate, Report, StoryReport, Totals};
 
 pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
@@ -53,6 +53,15 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.draw("");
+    }
+}
+
+/// Returns the words about a gate that ran with other tests than the attempt's.
+fn when(gate: &Gate) -> &'static str {
+    if gate.held {
+        " with the tests as they were"
+    } else {
+        ""
     }
 }
 

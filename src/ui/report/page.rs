@@ -14,7 +14,7 @@ use super::timeline::Scale;
 use super::views::{Change, ChangeBar, Difference, EventRow, Failure, GateRow, Page, Row};
 use super::{
     changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size, some_time,
-    tokens, took, words_of,
+    tokens, took, when, words_of,
 };
 use crate::names::counted;
 use crate::names::dollars;
@@ -382,7 +382,12 @@ fn gate_row(gate: &Gate, about: &str, room: &mut Room) -> GateRow {
         about: short(about, TITLE),
         passed: gate.passed,
         command: short(&gate.command, LINE),
-        words: format!("{words} after {}{}", time(gate.duration), why.unwrap_or_default()),
+        words: format!(
+            "{words} after {}{}{}",
+            time(gate.duration),
+            when(gate),
+            why.unwrap_or_default()
+        ),
         output: gate.output.as_deref().and_then(|output| within(output, room)),
     }
 }

@@ -18,6 +18,8 @@ mod guard;
 mod guard_hooks;
 #[cfg(target_os = "linux")]
 mod guard_program;
+mod held_tests;
+mod held_tests_back;
 mod hostile_remote;
 mod ignored;
 mod in_place;

@@ -310,6 +310,20 @@ pub const STEPS: &[Step] = &[
         has_middle: false,
         done: Status(|status| status["phase"] == "finished"),
     },
+    Step {
+        name: "held_tests",
+        prepare: |sandbox| {
+            sandbox.configure("ralph.verify", "echo gate; [ ! -e hid ] || rm -f src/x");
+            for pathspec in ["README.md", "src", "new", "key", "*.nb"] {
+                sandbox.git(&["config", "--add", "ralph.tests", pathspec]);
+            }
+            start(sandbox);
+        },
+        args: &["next"],
+        agent: Some("complete"),
+        has_middle: false,
+        done: Status(|status| status["stories_done"] == 1),
+    },
 ];
 
 /// The step of a name.

@@ -1,0 +1,125 @@
+//! Decides what becomes of the tests and gate scripts that an attempt changed: pure.
+
+use crate::settings::{NewTests, TestChanges, TestRules};
+
+/// What an attempt did to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// It is another than at the last checkpoint.
+    Changed,
+    /// It is gone.
+    Deleted,
+    /// It was not there.
+    New,
+}
+
+impl Deed {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Deleted => "deleted",
+            Self::New => "new",
+        }
+    }
+}
+
+/// What becomes of the file when the gates are run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is as it was at the checkpoint.
+    PutBack,
+    /// It is absent.
+    Away,
+    /// It stays as the attempt left it, and speaks for itself.
+    LetPass,
+    /// The attempt fails.
+    Refused,
+    /// Nobody asks about it.
+    Unconcerned,
+}
+
+/// What is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub test_changes: TestChanges,
+    pub new_tests: NewTests,
+    /// True if the scripts of gates may change too.
+    pub release_scripts: bool,
+}
+
+impl Rules {
+    pub fn of(rules: &TestRules) -> Self {
+        Self {
+            test_changes: rules.changes,
+            new_tests: rules.new,
+            release_scripts: rules.release_scripts,
+        }
+    }
+
+    /// Returns the fate of a file that is a test, the script of a gate, or both.
+    pub fn fate(self, deed: Deed, is_test: bool, is_script: bool) -> Fate {
+        let of_test = match (is_test, deed) {
+            (false, _) => Fate::Unconcerned,
+            (true, Deed::New) => match self.new_tests {
+                NewTests::Apart => Fate::Away,
+                NewTests::Allow => Fate::LetPass,
+                NewTests::Refuse => Fate::Refused,
+            },
+            (true, Deed::Changed | Deed::Deleted) => match self.test_changes {
+                TestChanges::Held => Fate::PutBack,
+                TestChanges::Allow => Fate::LetPass,
+                TestChanges::Refuse => Fate::Refused,
+            },
+        };
+        match of_test {
+            Fate::Unconcerned | Fate::LetPass if is_script && deed != Deed::New => {
+                if self.release_scripts {
+                    Fate::LetPass
+                } else {
+                    Fate::PutBack
+                }
+            }
+            fate => fate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_has_its_fate_for_each_deed() {
+        use Deed::{Changed, Deleted, New};
+        use Fate::{Away, LetPass, PutBack, Refused, Unconcerned};
+        let rules = |test_changes, new_tests, release_scripts| Rules {
+            test_changes,
+            new_tests,
+            release_scripts,
+        };
+        let held = rules(TestChanges::Held, NewTests::Apart, false);
+        let refuse = rules(TestChanges::Refuse, NewTests::Refuse, false);
+        let allow = rules(TestChanges::Allow, NewTests::Allow, false);
+        let released = rules(TestChanges::Allow, NewTests::Allow, true);
+        // For a test, a script of a gate, and one that is both: changed, deleted, new.
+        let (test, script, both, neither) = ((true, false), (false, true), (true, true), (false, false));
+        for (rules, what, fates) in [
+            (held, test, [PutBack, PutBack, Away]),
+            (held, script, [PutBack, PutBack, Unconcerned]),
+            (held, both, [PutBack, PutBack, Away]),
+            (refuse, test, [Refused, Refused, Refused]),
+            (refuse, script, [PutBack, PutBack, Unconcerned]),
+            (refuse, both, [Refused, Refused, Refused]),
+            (allow, test, [LetPass, LetPass, LetPass]),
+            (allow, script, [PutBack, PutBack, Unconcerned]),
+            (allow, both, [PutBack, PutBack, LetPass]),
+            (released, test, [LetPass, LetPass, LetPass]),
+            (released, script, [LetPass, LetPass, Unconcerned]),
+            (released, both, [LetPass, LetPass, LetPass]),
+            (held, neither, [Unconcerned; 3]),
+        ] {
+            let found = [Changed, Deleted, New].map(|deed| rules.fate(deed, what.0, what.1));
+            assert_eq!(found, fates, "{rules:?} {what:?}");
+        }
+    }
+}

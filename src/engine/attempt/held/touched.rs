@@ -1,0 +1,123 @@
+//! Finds the tests and gate scripts that an attempt changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decision::{Deed, Fate, Rules};
+use super::scripts::scripts_of;
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::git::worktree::Reading;
+use crate::git::{PathChange, StagedEntry};
+use crate::names::Oid;
+use crate::settings::Settings;
+
+/// A test, or the script of a gate, that is not as it was at the last checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub path: Vec<u8>,
+    pub deed: Deed,
+    pub fate: Fate,
+    /// The entry of the checkpoint.
+    pub was: Option<StagedEntry>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub files: Vec<Touched>,
+    /// Submodules among the tests, which are not held.
+    pub submodules: Vec<Vec<u8>>,
+}
+
+impl Found {
+    /// Returns those with this fate.
+    pub fn with(&self, fate: Fate) -> impl Iterator<Item = &Touched> {
+        self.files.iter().filter(move |file| file.fate == fate)
+    }
+
+    /// Returns whether none has this fate.
+    pub fn has_none(&self, fate: Fate) -> bool {
+        self.with(fate).next().is_none()
+    }
+}
+
+/// Finds the tests and scripts that changed since the checkpoint: in the tree `before` that the gates found, or in the
+/// work tree that they left. Asks git only if files changed and `ralph.tests` is set, or one of them is a script.
+pub(super) async fn find(
+    open: &Loop<'_>,
+    settings: &Settings,
+    before: &Oid,
+    after: &Reading,
+) -> Result<Found, Error> {
+    let checkpoint = &open.state.checkpoint_tree;
+    let git = &open.context.repo.git;
+    let scripts = scripts(open, settings);
+    let mut trees = vec![(
+        &after.tree,
+        after.changes.as_deref().filter(|_| after.base == *checkpoint),
+    )];
+    if *before != after.tree {
+        trees.push((before, None));
+    }
+    trees.retain(|(tree, _)| *tree != checkpoint);
+    let mut all: BTreeMap<Vec<u8>, (PathChange, bool, bool)> = BTreeMap::new();
+    for (tree, changes) in trees {
+        if !settings.tests.pathspecs.is_empty() {
+            for change in git
+                .changes_among(checkpoint, tree, &settings.tests.pathspecs)
+                .await?
+            {
+                let path = change.path.clone();
+                all.entry(path).or_insert((change, true, false)).1 = true;
+            }
+        }
+        let is_changed = |script: &&String| {
+            changes.is_none_or(|changes| changes.iter().any(|(_, path)| path == script.as_bytes()))
+        };
+        let changed = scripts.iter().filter(is_changed);
+        let literal: Vec<String> = changed.map(|script| format!(":(top,literal){script}")).collect();
+        if !literal.is_empty() {
+            for change in git.changes_among(checkpoint, tree, &literal).await? {
+                // What is below such a path is another file.
+                if scripts.iter().any(|script| script.as_bytes() == change.path) {
+                    let path = change.path.clone();
+                    all.entry(path).or_insert((change, false, true)).2 = true;
+                }
+            }
+        }
+    }
+    let rules = Rules::of(&settings.tests);
+    let mut found = Found::default();
+    for (path, (change, is_test, is_script)) in all {
+        if change.is_of_submodule() {
+            found.submodules.push(path);
+            continue;
+        }
+        let deed = match (&change.was, &change.is) {
+            (Some(_), None) => Deed::Deleted,
+            (Some(_), Some(_)) => Deed::Changed,
+            (None, _) => Deed::New,
+        };
+        let fate = rules.fate(deed, is_test, is_script);
+        if fate != Fate::Unconcerned {
+            found.files.push(Touched {
+                path,
+                deed,
+                fate,
+                was: change.was,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the paths of the gates' scripts from the top directory.
+fn scripts(open: &Loop<'_>, settings: &Settings) -> BTreeSet<String> {
+    let top = format!("{}/", open.context.repo.top.display());
+    let all = settings.verify.iter().flat_map(|gate| scripts_of(gate));
+    let inside = all.filter_map(|script| match script.strip_prefix(&top) {
+        Some(inside) => Some(inside.to_owned()),
+        None => (!script.starts_with('/')).then_some(script),
+    });
+    inside.filter(|script| !script.is_empty()).collect()
+}

@@ -1,0 +1,75 @@
+//! What speaks for an attempt besides its word: the gates, and the gates again with tests as they were.
+
+use super::agent_run::Begun;
+use super::gates::{self, GateTime, Round, Run, run_round};
+use super::held;
+use super::verdict::Judgement;
+use crate::agent::program_of;
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::events::Basis;
+use crate::paths::first_few;
+use crate::settings::Settings;
+use crate::stories::Story;
+
+/// What gates that passed came to.
+#[derive(Debug, Default)]
+pub(super) struct Gates {
+    /// A line about each, for the checkpoint.
+    pub lines: Vec<String>,
+    /// What they say of the tests.
+    pub rests_on: Vec<Basis>,
+}
+
+/// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
+/// that fails, or what they came to.
+pub(super) async fn run(
+    open: &mut Loop<'_>,
+    story: &Story,
+    settings: &Settings,
+    begun: &Begun,
+) -> Result<Result<Gates, Judgement>, Error> {
+    gates::require_proven(open, settings)?;
+    if settings.verify.is_empty() {
+        return Ok(Ok(Gates::default()));
+    }
+    let run = Run {
+        story,
+        settings,
+        begun,
+    };
+    let before = open.read_work_tree().await?.tree;
+    let round = Round {
+        tree: &before,
+        held: false,
+    };
+    let times = match run_round(open, run, round).await? {
+        Ok(times) => times,
+        Err(judgement) => return Ok(Err(judgement)),
+    };
+    let after = open.read_work_tree().await?;
+    let changes = open.context.repo.git.diff_trees(&before, &after.tree).await?;
+    if !changes.is_empty() {
+        // It is part of the story; a person should know that the agent did not do it.
+        let names = first_few(changes.iter().map(|(_, path)| path)).join(", ");
+        open.tell(format!(
+            "the gates changed files, which goes into the checkpoint: {names}"
+        ));
+    }
+    let proof = match held::judge(open, run, &before, &after).await? {
+        Ok(proof) => proof,
+        Err(judgement) => return Ok(Err(judgement)),
+    };
+    let mut again = proof.seconds.into_iter();
+    let line = |(gate, first): (&String, GateTime)| {
+        let again = again.next().map_or_else(String::new, |second| {
+            format!("; {} with the tests as they were", second.words())
+        });
+        // The checkpoint may be published, and a command line can hold keys.
+        format!("{} (passed, {}{again})", program_of(gate), first.words())
+    };
+    Ok(Ok(Gates {
+        lines: settings.verify.iter().zip(times).map(line).collect(),
+        rests_on: proof.rests_on,
+    }))
+}

@@ -1,0 +1,136 @@
+//! The work of an attempt while gates run with the tests of the last checkpoint in its place: keeps what git does not
+//! store of it, changes the files, and puts all of it back. What git ignores is not touched.
+
+use std::path::{Path, PathBuf};
+
+use super::Savepoint;
+use crate::git::GitError;
+use crate::names::Oid;
+use crate::protect::exact_bytes::ExactBytes;
+use crate::protect::fresh_times::Times;
+use crate::protect::moment::Moment;
+use crate::protect::records::Records;
+use crate::protect::stat_changes::tracked_directories;
+use crate::protect::trash::put_away;
+use crate::protect::{ProtectError, Site};
+
+/// Name of the record of what git can list but not store, such as nested repositories.
+const UNTRACKED: &str = "untracked";
+
+/// The copy of the index, byte for byte.
+fn real_index(site: Site<'_>) -> PathBuf {
+    site.file("judged.real.index")
+}
+
+impl Savepoint {
+    /// Records what git does not store of the work tree that the working index was just read from: the index itself,
+    /// permissions, and bytes that a filter changes. One `lstat` for each file.
+    ///
+    /// # Errors
+    /// If something cannot be read or written.
+    pub async fn keep_judged(site: Site<'_>) -> Result<(), ProtectError> {
+        let (repo, work) = (site.repo, site.work_index());
+        let file = repo.read_index(&work).unwrap_or_default();
+        let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();
+        repo.copy_index(&work, &site.file("judged.index"))?;
+        repo.copy_index(&repo.index(), &real_index(site))?;
+        let records = Records::of(site);
+        records.record_all_modes(Moment::Judged, &all)?;
+        let outside = repo.outside(&work).await?.untracked;
+        records.save_paths(&Moment::Judged.name(UNTRACKED), &outside.into_iter().collect())?;
+        ExactBytes::of(site, Moment::Judged).record_all(site, &work).await
+    }
+
+    /// Changes the work tree, which the working index was just read from, from the tree `judged` to `held`. The files
+    /// `put_back` get the bytes and permissions that they had at this savepoint. Returns git's words if something that it
+    /// does not know is in the way: then nothing has changed.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub async fn hold(
+        &self,
+        site: Site<'_>,
+        [judged, held]: [&Oid; 2],
+        put_back: &[Vec<u8>],
+    ) -> Result<Option<String>, ProtectError> {
+        let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
+        let mut times = Times::default();
+        times.note(top, put_back.iter());
+        match repo.switch_work_tree(&work, judged, held).await {
+            Err(GitError::Failed { words, .. }) => {
+                repo.discard_index(&work)?;
+                return Ok(Some(words.trim().to_owned()));
+            }
+            switched => switched?,
+        }
+        ExactBytes::of(site, self.moment).restore(top, put_back)?;
+        Records::of(site).restore_modes_of(self.moment, put_back)?;
+        times.make_distinct(top);
+        repo.discard_index(&work)?;
+        Ok(None)
+    }
+
+    /// Puts this state back exactly. What is in the way goes into the directory `trash`.
+    ///
+    /// # Errors
+    /// If the work tree keeps changing, or something cannot be restored. A second call continues.
+    pub async fn put_back_judged(&self, site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
+        let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
+        let (mut times, mut untold) = (Times::default(), Vec::<String>::new());
+        let mut touched = self.converge(site, None, trash, &mut times, &mut untold).await?;
+        let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
+        touched.extend(exact.restore_all(top)?);
+        if records.knows_modes(self.moment) {
+            match exact.restore_as_git_writes(site, &work, &touched).await {
+                // A filter that fails gives no answer; what it should have written is what the attempt had, if it was kept.
+                Ok(_) | Err(ProtectError::Git(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        times.make_distinct(top);
+        let dirs = tracked_directories(repo, &work);
+        let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
+        records.restore_modes(self.moment, &touched, &dirs)?;
+        let real = real_index(site);
+        if real.is_file() {
+            repo.install_index(&real).await?;
+        }
+        Ok(repo.discard_index(&work)?)
+    }
+
+    /// Moves files that came since to the trash: rules may have hidden them. Returns the tracked paths that still differ;
+    /// submodules stay as they are.
+    pub(super) async fn clear_new(&self, site: Site<'_>, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
+        let name = self.moment.name(UNTRACKED);
+        if records.knows(&name) {
+            let known = records.paths(&name)?;
+            let mut new = repo.outside(&work).await?.untracked;
+            new.retain(|path| !known.contains(path));
+            for path in &new {
+                put_away(site, &self.nested, path, trash)?;
+                if !path.ends_with(b"/") {
+                    // Directories that are empty now came with it.
+                    repo.remove_file(path)?;
+                }
+            }
+        }
+        let mut changed = repo.differences(&work).await?.changed;
+        let links = repo.index_entries(&work).await?.submodules;
+        changed.retain(|path| !links.contains(path));
+        Ok(changed)
+    }
+
+    /// Forgets what was recorded of the work that was judged.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn forget_judged(site: Site<'_>) -> Result<(), ProtectError> {
+        site.repo.discard_index(&site.file("judged.index"))?;
+        site.repo.discard_index(&real_index(site))?;
+        let records = Records::of(site);
+        records.forget_modes(Moment::Judged)?;
+        records.forget_paths(&Moment::Judged.name(UNTRACKED))?;
+        ExactBytes::of(site, Moment::Judged).forget()
+    }
+}

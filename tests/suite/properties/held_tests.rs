@@ -1,0 +1,348 @@
+//! Tests held to what they were: ways of weakening what judges the work, and what honest work may do.
+
+use std::fmt::Write;
+
+use crate::support::{CHANGE, Sandbox, TASKS};
+
+/// The gate of the project: it runs the tests of a list after a file of settings, if there is one.
+const CHECK: &str = "#!/bin/sh
+set -e
+[ ! -f tests/setup.sh ] || . ./tests/setup.sh
+for t in $(cat tests/list); do
+    [ ! -x \"tests/$t\" ] || \"tests/$t\"
+done
+";
+
+pub const VALUE: &str = "#!/bin/sh
+[ \"$(sh app.sh)\" = \"$(cat tests/expected)\" ]
+";
+
+/// A project whose tests are known; `stories` are open.
+pub fn project(stories: usize) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let mut list = String::new();
+    for n in 1..=stories {
+        let _ = write!(list, "## {n}. Story\n- [ ] {n}.1 Do it\n\n");
+    }
+    sandbox.write(TASKS, &list);
+    sandbox.write("check.sh", CHECK);
+    sandbox.write("tests/value.sh", VALUE);
+    sandbox.write("tests/list", "value.sh\n");
+    sandbox.write("tests/expected", "4\n");
+    sandbox.write("app.sh", "echo 4\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["update-index", "--chmod=+x", "check.sh", "tests/value.sh"]);
+    sandbox.git(&["commit", "-q", "-m", "project"]);
+    sandbox.git(&["checkout", "-q", "HEAD", "--", "check.sh", "tests"]);
+    let chmod = ["+x", "check.sh", "tests/value.sh"];
+    sandbox.cmd("chmod").args(chmod).run().exits(0);
+    sandbox.configure("ralph.verify", "./check.sh");
+    sandbox.configure("ralph.tests", "tests");
+    sandbox
+}
+
+/// Breaks the work.
+const BROKEN: &str = "echo 'echo 5' >app.sh; ";
+
+/// What attempts do whose work is broken, each in another way that lets the gate pass.
+const CHEATS: &[(&str, &str)] = &[
+    ("expected output edited", "echo 5 >tests/expected"),
+    ("assertion inverted", "sed -i 's/ = / != /' tests/value.sh"),
+    ("exit 0 at the top", "sed -i '1a exit 0' tests/value.sh"),
+    ("assertion emptied", "echo '#!/bin/sh' >tests/value.sh"),
+    ("left out of the list", ": >tests/list"),
+    (
+        "list deleted, gate made to bear it",
+        "rm tests/list; sed -i 's/set -e//' check.sh",
+    ),
+    ("test deleted", "rm tests/value.sh"),
+    ("test renamed", "git mv tests/value.sh tests/old.sh"),
+    ("test not executable", "chmod -x tests/value.sh"),
+    (
+        "test a link to true",
+        "cp tests/value.sh ok; echo '#!/bin/sh' >ok; ln -sf ../ok tests/value.sh",
+    ),
+    (
+        "test a directory",
+        "rm tests/value.sh; mkdir tests/value.sh; touch tests/value.sh/x; : >tests/list",
+    ),
+    (
+        "tests a link elsewhere",
+        "mv tests other; echo 5 >other/expected; ln -s other tests",
+    ),
+    ("a new file that shadows", "echo 'exit 0' >tests/setup.sh"),
+    ("gate's script emptied", "echo '#!/bin/sh' >check.sh"),
+    (
+        "gate's script a link to true",
+        "cp check.sh ok; echo '#!/bin/sh' >ok; ln -sf ok check.sh",
+    ),
+    (
+        "gate's script bears failures",
+        "sed -i 's/set -e/set +e/; $a true' check.sh",
+    ),
+    ("committed", "echo 5 >tests/expected; git commit -qam expected"),
+    (
+        "staged and hidden",
+        "echo 5 >tests/expected; git update-index --assume-unchanged tests/expected",
+    ),
+    (
+        "out of a sparse checkout",
+        "git update-index --skip-worktree tests/list; : >tests/list",
+    ),
+    (
+        "with other attributes",
+        "echo '* -text' >tests/.gitattributes; echo 5 >tests/expected",
+    ),
+];
+
+/// What attempts do whose work is done.
+const HONEST: &[(&str, &str)] = &[
+    ("no test touched", "echo '# clean' >>app.sh"),
+    (
+        "a new test",
+        "echo 'echo more' >more.sh; printf '#!/bin/sh\\n[ \"$(sh more.sh)\" = more ]\\n' >tests/more.sh; chmod +x tests/more.sh; echo more.sh >>tests/list",
+    ),
+    ("a test rewritten", "printf '# The value.\\n' >>tests/value.sh"),
+    (
+        "a test moved",
+        "git mv tests/value.sh tests/moved.sh; sed -i s/value/moved/ tests/list",
+    ),
+    ("the gate rewritten", "sed -i 's/^set -e/set -eu/' check.sh"),
+    (
+        "a test committed",
+        "echo '# more' >>tests/list.md; git add -A; git commit -qm more",
+    ),
+];
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the table is read by people")]
+fn ways_of_weakening_are_refused_and_honest_work_is_not() {
+    let sandbox = project(HONEST.len() + 1);
+    let retries = CHEATS.len() + 1;
+    sandbox.configure("ralph.maxRetries", &retries.to_string());
+    sandbox.start();
+    let mut step = "next";
+    let mut table = String::new();
+    let mut wrong = Vec::new();
+    let all = CHEATS.iter().map(|cheat| (cheat, true));
+    for ((name, script), is_cheat) in all.chain(HONEST.iter().map(|honest| (honest, false))) {
+        let broken = if is_cheat { BROKEN } else { "" };
+        let agent = sandbox.completing(&format!("{broken}{script}"));
+        let output = sandbox.step(step, &agent);
+        let is_accepted = output.code == 0;
+        step = if is_accepted { "next" } else { "retry" };
+        let said = if is_accepted { "accepted" } else { "refused" };
+        let _ = writeln!(table, "{said:9} {}{name}", if is_cheat { "cheat: " } else { "" });
+        let is_by_tests = output
+            .stderr
+            .contains("the gates pass only with what the attempt made of");
+        if is_accepted == is_cheat || is_cheat && !is_by_tests {
+            wrong.push(format!("{name}:\n{}", output.stderr));
+        }
+        if is_cheat {
+            sandbox.is_at_checkpoint();
+        }
+    }
+    println!("{table}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let log = sandbox.attempts();
+    assert_eq!(log.len(), CHEATS.len() + HONEST.len());
+    let last = log.last().unwrap();
+    assert_eq!(last["rests_on"], serde_json::json!(["promise", "gates", "tests"]));
+    assert!(
+        sandbox
+            .git(&["for-each-ref", "refs/ralph/add-login/judged"])
+            .is_empty()
+    );
+}
+
+#[test]
+fn the_reason_names_the_files_and_shows_the_gate() {
+    let sandbox = project(2);
+    sandbox.configure("ralph.verify", "./check.sh || { echo it is red; exit 3; }");
+    sandbox.start();
+    let agent = sandbox.completing(&format!(
+        "{BROKEN} rm tests/list; echo >tests/new; touch tests/list"
+    ));
+    sandbox.step("next", &agent).exits(3).says(
+        "the gates pass only with what the attempt made of tests/list (changed), tests/new (new); with the tests as they \
+         were at the last checkpoint, the gate `./check.sh || { echo it is red; exit 3; }` failed (exit code 3)",
+    );
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains("it is red"), "{prompt}");
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:tests/list"]);
+    assert_eq!(kept, "");
+    let events = sandbox.read(".git/ralph/add-login/events.jsonl");
+    let held = events.lines().filter(|line| line.contains("\"held\":true"));
+    assert_eq!(held.count(), 1, "{events}");
+}
+
+#[test]
+fn tests_that_passed_as_they_were_are_told_and_named_in_the_checkpoint() {
+    let sandbox = project(2);
+    sandbox.start();
+    let agent = sandbox.completing("echo '# more' >>tests/value.sh; echo >tests/new");
+    sandbox.step("next", &agent).exits(0).says(
+        "these tests changed; the gates also pass with them as they were: tests/new (new), tests/value.sh (changed)",
+    );
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("Ralph-Rests-On: promise, gates, tests\n"),
+        "{message}"
+    );
+    assert!(message.contains("s with the tests as they were)"), "{message}");
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(
+        log.contains("the gates pass with the tests as they were"),
+        "{log}"
+    );
+    // Nothing is run twice where no test changed.
+    let agent = sandbox.completing("echo '# more' >>app.sh");
+    let output = sandbox.step("next", &agent).exits(0);
+    assert!(!output.stderr.contains("as they were"), "{}", output.stderr);
+}
+
+#[test]
+fn changes_can_be_allowed_or_refused() {
+    let sandbox = project(4);
+    sandbox.configure("ralph.testChanges", "refuse");
+    sandbox.configure("ralph.newTests", "refuse");
+    sandbox.start();
+    let said = "these tests must stay as they were (ralph.testChanges, ralph.newTests): ";
+    for (step, script, name) in [
+        ("next", "echo '# x' >>tests/value.sh", "tests/value.sh (changed)"),
+        ("retry", "rm tests/list; touch app", "tests/list (deleted)"),
+        ("retry", "echo >tests/new", "tests/new (new)"),
+    ] {
+        let agent = sandbox.completing(script);
+        let list = sandbox.step(step, &agent).exits(3);
+        assert!(
+            list.stderr.contains(&format!("{said}{name}")) || name.contains("deleted"),
+            "{}",
+            list.stderr
+        );
+    }
+    sandbox.configure("ralph.testChanges", "allow");
+    sandbox.configure("ralph.newTests", "allow");
+    let agent = sandbox.completing(&format!("{BROKEN} echo 5 >tests/expected; echo >tests/new"));
+    sandbox
+        .step("retry", &agent)
+        .exits(0)
+        .says("these tests changed, which is allowed: tests/expected (changed), tests/new (new)");
+    let rests_on = |sandbox: &Sandbox| sandbox.attempts().last().unwrap()["rests_on"].to_string();
+    let allowed = r#"["promise","gates","test-changes-allowed"]"#;
+    assert_eq!(rests_on(&sandbox), allowed);
+    // The script of the gate is nobody's test.
+    let agent = sandbox.completing("echo 'echo 6' >app.sh; echo '#!/bin/sh' >check.sh");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("made of check.sh (changed)");
+    sandbox.configure("ralph.testChanges", "held");
+    sandbox
+        .ralph(&["retry", "--allow-test-changes", "--", &agent])
+        .exits(0)
+        .says("these tests changed, which is allowed: check.sh (changed)");
+    assert_eq!(rests_on(&sandbox), allowed);
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("Ralph-Rests-On: promise, gates, test-changes-allowed\n"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_person_can_let_tests_change() {
+    let sandbox = project(2);
+    sandbox.start();
+    sandbox.write("app.sh", "echo 5\n");
+    sandbox.write("tests/expected", "5\n");
+    sandbox
+        .ralph(&["complete"])
+        .exits(1)
+        .says("the gates pass only with what the attempt made of tests/expected (changed)");
+    assert_eq!(
+        (sandbox.read("app.sh"), sandbox.read("tests/expected")),
+        ("echo 5\n".to_owned(), "5\n".to_owned())
+    );
+    sandbox.ralph(&["complete", "--allow-test-changes"]).exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:tests/expected"]), "5");
+}
+
+#[test]
+fn what_holds_nothing_is_told_before_any_work() {
+    let sandbox = project(1);
+    sandbox.git(&["config", "--unset", "ralph.verify"]);
+    sandbox
+        .start()
+        .says("ralph.tests is set, but without ralph.verify nothing is run with them");
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.git(&["config", "--add", "ralph.tests", "nowhere/"]);
+    let doctor = sandbox.ralph(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("ralph.tests: no file matches nowhere/"),
+        "{doctor}"
+    );
+    assert!(
+        doctor.contains("without ralph.verify nothing is run with them"),
+        "{doctor}"
+    );
+    let refs = sandbox.git(&["for-each-ref"]);
+    sandbox.git(&["config", "--add", "ralph.tests", ":(bad)x"]);
+    let agent = sandbox.agent("echo >\"$notes/ran\"");
+    for args in [&["start", CHANGE][..], &["run", CHANGE, "--", &agent]] {
+        sandbox.ralph(args).exits(1).says(
+            "error: ralph.tests is no list of pathspecs:\n  fatal: Invalid pathspec magic 'bad' in ':(bad)x'",
+        );
+    }
+    assert_eq!(sandbox.git(&["for-each-ref"]), refs);
+    assert!(!sandbox.notes.join("ran").exists());
+}
+
+#[test]
+fn a_gate_that_writes_to_held_tests_proves_nothing() {
+    let sandbox = project(1);
+    let gate = "[ -z \"$RALPH_TESTS_HELD\" ] || echo 5 >tests/expected; ./check.sh";
+    sandbox.configure("ralph.verify", gate);
+    sandbox.start();
+    let agent = sandbox.completing(&format!("{BROKEN} echo 5 >tests/expected"));
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("the gates changed tests while these were held to what they were, so that they prove nothing: tests/expected");
+}
+
+/// A gate that goes on in the second run as this line says.
+pub fn gate_then(sandbox: &Sandbox, line: &str) {
+    let gate = format!("./check.sh || exit 1; [ -z \"$RALPH_TESTS_HELD\" ] || {{ {line}; }}");
+    sandbox.configure("ralph.verify", &gate);
+}
+
+#[test]
+fn gates_that_fail_now_and_then_and_their_limit_count_in_the_second_run_too() {
+    let sandbox = project(2);
+    sandbox.configure("ralph.verifyRetries", "1");
+    let once = sandbox.notes.join("once");
+    let once = once.display();
+    gate_then(
+        &sandbox,
+        &format!("[ -e '{once}' ] || {{ touch '{once}'; exit 1; }}"),
+    );
+    sandbox.start();
+    let agent = sandbox.completing("echo '# more' >>tests/value.sh");
+    sandbox.step("next", &agent).exits(0).says("passed only at run 2");
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("s, at run 2 with the tests as they were)"),
+        "{message}"
+    );
+    sandbox.configure("ralph.verifyTimeout", "1s");
+    gate_then(&sandbox, "sleep 1000");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("with the tests as they were at the last checkpoint, the gate");
+    sandbox.nothing_is_alive();
+    sandbox.is_at_checkpoint();
+}
