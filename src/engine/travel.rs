@@ -288,7 +288,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
                 settings
             }),
         },
-        What::AttemptEnded(attempt) => What::AttemptEnded(ended(attempt, text)),
+        What::AttemptEnded(attempt) => What::AttemptEnded(Box::new(ended(*attempt, text))),
         What::Gate {
             story,
             attempt,
@@ -305,6 +305,25 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             passed,
             reason: text.of_some(reason.as_ref()),
             duration,
+            output: None,
+        },
+        What::Review {
+            story,
+            attempt,
+            reviewer,
+            accepted,
+            words,
+            duration,
+            cost_usd,
+            output: _,
+        } => What::Review {
+            story,
+            attempt,
+            reviewer,
+            accepted,
+            words: text.of_some(words.as_ref()),
+            duration,
+            cost_usd,
             output: None,
         },
         What::Checkpoint { story, attempt, oid } => What::Checkpoint { story, attempt, oid },
@@ -419,6 +438,10 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         insertions,
         deletions,
         rests_on,
+        reviewer,
+        review_cost_usd,
+        review_input_tokens,
+        review_output_tokens,
         output: _,
     } = attempt;
     Attempt {
@@ -440,6 +463,10 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         insertions,
         deletions,
         rests_on,
+        reviewer,
+        review_cost_usd,
+        review_input_tokens,
+        review_output_tokens,
         output: None,
     }
 }

@@ -58,6 +58,18 @@ pub struct Attempt {
     /// What the verdict `complete` rests on; empty for another verdict, and if it is not known.
     #[serde(default)]
     pub rests_on: Vec<Basis>,
+    /// The reviewer that was asked about it: its name, or that of its program; null if none was.
+    #[serde(default)]
+    pub reviewer: Option<String>,
+    /// The cost of the review in US dollars, if the reviewer reports it. It is no part of `cost_usd`.
+    #[serde(default)]
+    pub review_cost_usd: Option<f64>,
+    /// Tokens that the reviewer read, including cache reads and writes, if it reports them.
+    #[serde(default)]
+    pub review_input_tokens: Option<u64>,
+    /// Tokens that the reviewer wrote, if it reports them.
+    #[serde(default)]
+    pub review_output_tokens: Option<u64>,
 }
 
 /// What can speak for a complete story.
@@ -71,6 +83,8 @@ pub enum Basis {
     Person,
     /// Gates, all of which passed.
     Gates,
+    /// A reviewer, another agent, which accepted it.
+    Review,
 }
 
 impl Basis {
@@ -81,6 +95,7 @@ impl Basis {
             Self::Promise => "promise",
             Self::Person => "person",
             Self::Gates => "gates",
+            Self::Review => "review",
         }
     }
 }
@@ -97,6 +112,9 @@ pub struct InForce {
     pub timeout: Option<f64>,
     /// Longest time without output.
     pub idle_timeout: Option<f64>,
+    /// The reviewer: its name, or that of its program; null if there is none.
+    #[serde(default)]
+    pub review: Option<String>,
     /// Longest time of a gate.
     pub verify_timeout: Option<f64>,
     /// Longest wait for the agent's service.
@@ -149,6 +167,19 @@ impl Attempt {
             deletions: None,
             output: None,
             rests_on: Vec::new(),
+            reviewer: None,
+            review_cost_usd: None,
+            review_input_tokens: None,
+            review_output_tokens: None,
+        }
+    }
+
+    /// Returns the cost of the attempt and of its review together, in US dollars, as far as they are known.
+    #[must_use]
+    pub fn whole_cost(&self) -> Option<f64> {
+        match (self.cost_usd, self.review_cost_usd) {
+            (Some(cost), Some(review)) => Some(cost + review),
+            (cost, review) => cost.or(review),
         }
     }
 

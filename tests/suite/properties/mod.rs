@@ -44,6 +44,7 @@ mod questions;
 mod remote_answers;
 mod remote_history;
 mod repository;
+mod review;
 mod rungs;
 mod session;
 mod session_calls;
