@@ -37,6 +37,14 @@ impl Who {
         }
     }
 
+    /// Returns the name of the time in which they ran, after `during`.
+    fn time(self) -> &'static str {
+        match self {
+            Self::Reviewer => "the review",
+            other => other.name(),
+        }
+    }
+
     /// Returns whether they are the user's own commands, which run outside the guard and may push.
     fn may_push(self) -> bool {
         matches!(self, Self::Hook | Self::Closed)
@@ -123,10 +131,10 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
     let mut changes = now.checked_changes(&open.context.repo, &refs).await?;
     // A push moves the remote-tracking refs.
     changes.retain(|change| !who.may_push() || !change.name().starts_with("refs/remotes/"));
-    put_own_refs_back(open, &changes, None, who.name()).await?;
+    put_own_refs_back(open, &changes, None, who.time()).await?;
     if who == Who::Reviewer {
         changes.retain(|change| !change.is_put_back());
-        return put_others_back(open, changes, name, who.name()).await;
+        return put_others_back(open, changes, name, who.time()).await;
     }
     let own = open.own_moves.clone();
     user_refs::tell_others(&changes, &own, who.name(), &mut open.parts().2);

@@ -150,6 +150,27 @@ fn what_a_reviewer_changes_is_put_back() {
 }
 
 #[test]
+fn a_reviewer_moves_nothing_of_a_loop_that_leaves_head_in_its_place() {
+    let sandbox = Sandbox::dirty();
+    review_by(
+        &sandbox,
+        "echo y >>new; git add -A; git commit -qm spoilt; git tag spoilt; accept",
+    );
+    let (head, staged) = (sandbox.git(&["rev-parse", "HEAD"]), sandbox.git(&["write-tree"]));
+    sandbox.ralph(&["start", CHANGE, "--strategy=stash"]).exits(0);
+    let output = sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    output
+        .says("refused: the reviewer tried to move refs/heads/main")
+        .says("the tag spoilt was made during the review\n")
+        .says("the reviewer changed files, which are put back to what is judged: new; to see");
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(sandbox.git(&["write-tree"]), staged);
+    assert_eq!(sandbox.read("new"), "x\n");
+    let tree = sandbox.git(&["show", "refs/ralph/add-login/tip:new"]);
+    assert_eq!(tree, "x");
+}
+
+#[test]
 fn without_a_verdict_nothing_is_accepted_and_nobody_blamed() {
     for (script, why) in [
         ("echo 'Looks good to me.'", "it said none"),
