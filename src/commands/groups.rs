@@ -10,7 +10,9 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Attempts", &["next", "retry", "skip", "revert", "restore"]),
     (
         "Look",
-        &["status", "watch", "log", "diff", "report", "stories", "prompt"],
+        &[
+            "status", "watch", "log", "diff", "report", "review", "stories", "prompt",
+        ],
     ),
     ("Work on a story yourself", &["complete", "fail"]),
     ("Go on elsewhere", &["push", "pull", "queue"]),

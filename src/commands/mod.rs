@@ -38,6 +38,7 @@ pub mod report;
 pub mod restore;
 mod retry;
 mod revert;
+pub mod review;
 pub mod run;
 mod setup;
 mod several;
@@ -144,6 +145,11 @@ pub enum Command {
     Revert(Verb<cli::ManualArgs>),
     /// Skip a story
     Skip(Verb<skip::Args>),
+    /// Ask a reviewer about a checkpoint
+    ///
+    /// Another agent (ralph.review) looks at what an attempt did, and says whether the story is complete. Changes nothing, and
+    /// counts nothing.
+    Review(Verb<review::Args>),
     /// Restore the state before the loop; the loop's work stays in a ref
     ///
     /// HEAD, index (what was staged) and all files that git does not ignore become what they were before git ralph
@@ -249,6 +255,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Skip(Verb(args)) => skip::run(screen, args).await,
         Command::Abort(Verb(args)) => abort::run(with_json(&mut screen, args.json), args).await,
         Command::Diff(Verb(args)) => Box::pin(diff::run(screen, args)).await,
+        Command::Review(Verb(args)) => Box::pin(review::run(screen, args)).await,
         Command::Restore(Verb(args)) => restore::run(screen, args).await,
         Command::Prune(Verb(args)) => prune::run(screen, args).await,
         Command::Push(Verb(args)) => Box::pin(push::run(screen, args)).await,

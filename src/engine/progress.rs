@@ -372,6 +372,7 @@ mod tests {
             Verdict::Failed,
             Verdict::NoSignal,
             Verdict::GateFailed,
+            Verdict::ReviewRejected,
             Verdict::TimedOut,
             Verdict::RateLimited,
             Verdict::Overloaded,

@@ -214,7 +214,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, cut_off, began)
     };
     let size = open.size_of(&left).await;
-    open.emit(What::AttemptEnded(ended.with_size(size)));
+    open.emit(What::AttemptEnded(Box::new(ended.with_size(size))));
     revert_own_refs(open).await?;
     let undoing = Undoing {
         story: story.id.clone(),

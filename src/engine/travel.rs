@@ -290,7 +290,7 @@ fn what(what: What, text: &PublicText) -> Option<What> {
                 settings
             }),
         },
-        What::AttemptEnded(attempt) => What::AttemptEnded(ended(attempt, text)),
+        What::AttemptEnded(attempt) => What::AttemptEnded(Box::new(ended(*attempt, text))),
         What::Gate {
             story,
             attempt,
@@ -310,6 +310,25 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             duration,
             output: None,
             held,
+        },
+        What::Review {
+            story,
+            attempt,
+            reviewer,
+            accepted,
+            words,
+            duration,
+            cost_usd,
+            output: _,
+        } => What::Review {
+            story,
+            attempt,
+            reviewer,
+            accepted,
+            words: text.of_some(words.as_ref()),
+            duration,
+            cost_usd,
+            output: None,
         },
         What::Checkpoint { story, attempt, oid } => What::Checkpoint { story, attempt, oid },
         What::Reverted {
@@ -424,6 +443,10 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         deletions,
         rests_on,
         boxed,
+        reviewer,
+        review_cost_usd,
+        review_input_tokens,
+        review_output_tokens,
         output: _,
     } = attempt;
     Attempt {
@@ -447,6 +470,10 @@ fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
         rests_on,
         // The reason can name a directory of this machine.
         boxed: boxed.map(|words| words.split(' ').next().unwrap_or_default().to_owned()),
+        reviewer,
+        review_cost_usd,
+        review_input_tokens,
+        review_output_tokens,
         output: None,
     }
 }

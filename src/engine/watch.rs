@@ -9,12 +9,15 @@ use crate::error::Error;
 use crate::names::Oid;
 use crate::paths::first_few;
 use crate::protect::{ControlFiles, InnerGitFiles, UserRefs, user_refs};
+use crate::refs::free_names;
 
 /// The origin of the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     /// `ralph.verify`.
     Gates,
+    /// `ralph.review`.
+    Reviewer,
     /// A lifecycle hook.
     Hook,
     /// The commands that list and mark stories.
@@ -28,8 +31,17 @@ impl Who {
     pub fn name(self) -> &'static str {
         match self {
             Self::Gates => "a gate",
+            Self::Reviewer => "the reviewer",
             Self::Hook => "a hook",
             Self::Tracker | Self::Closed => "a command of the tracker",
+        }
+    }
+
+    /// Returns the name of the time in which they ran, after `during`.
+    fn time(self) -> &'static str {
+        match self {
+            Self::Reviewer => "the review",
+            other => other.name(),
         }
     }
 
@@ -52,7 +64,7 @@ pub(crate) struct Watch {
 /// stories do not come from a command, or the loop is closed and has nothing to lose.
 pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>, Error> {
     let is_needed = match who {
-        Who::Gates => true,
+        Who::Gates | Who::Reviewer => true,
         Who::Hook => open.state.is_live(),
         Who::Tracker | Who::Closed => open.state.source.is_by_command(),
     };
@@ -80,6 +92,12 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
 /// Compares the repository with its recorded state, once none of their processes is alive. Drops everything that was
 /// known of the repository.
 pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
+    end_kept(open, watch, "").await
+}
+
+/// Does the same after processes that may only look: what they did to other refs is put back too where nobody else can
+/// have done it, and their values are kept under names that begin with `name`.
+pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &str) -> Result<(), Error> {
     let Some(watch) = watch else {
         return Ok(());
     };
@@ -113,10 +131,35 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     let mut changes = now.checked_changes(&open.context.repo, &refs).await?;
     // A push moves the remote-tracking refs.
     changes.retain(|change| !who.may_push() || !change.name().starts_with("refs/remotes/"));
-    put_own_refs_back(open, &changes, None, who.name()).await?;
+    put_own_refs_back(open, &changes, None, who.time()).await?;
+    if who == Who::Reviewer {
+        changes.retain(|change| !change.is_put_back());
+        return put_others_back(open, changes, name, who.time()).await;
+    }
     let own = open.own_moves.clone();
     user_refs::tell_others(&changes, &own, who.name(), &mut open.parts().2);
     Ok(())
+}
+
+/// Puts back refs that do not keep the loop's work, and keeps their values.
+async fn put_others_back(
+    open: &mut Loop<'_>,
+    changes: Vec<user_refs::RefChange>,
+    name: &str,
+    who: &str,
+) -> Result<(), Error> {
+    let mut kept = Vec::new();
+    let (site, _, mut recorder) = open.parts();
+    let moves = user_refs::put_back(site, changes, &[], name, who, &mut kept, &mut recorder).await?;
+    if moves.is_empty() {
+        return Ok(());
+    }
+    let refs = open.read_user_refs().await?;
+    let (mut updates, _) = free_names(&kept, |name| refs.at(name));
+    updates.extend(moves);
+    open.view.drop_refs();
+    let why = "ralph: a reviewer may only look";
+    Ok(open.context.repo.git.update_refs(&updates, why).await?)
 }
 
 /// Undoes the changes by `who` to the refs that keep the loop's work, to replacements, and those after which git cannot

@@ -61,6 +61,18 @@ pub struct Attempt {
     /// The box in which the agent ran (`bubblewrap`), or `none` with the reason; null if none was wanted.
     #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
     pub boxed: Option<String>,
+    /// The reviewer that was asked about it: its name, or that of its program; null if none was.
+    #[serde(default)]
+    pub reviewer: Option<String>,
+    /// The cost of the review in US dollars, if the reviewer reports it. It is no part of `cost_usd`.
+    #[serde(default)]
+    pub review_cost_usd: Option<f64>,
+    /// Tokens that the reviewer read, including cache reads and writes, if it reports them.
+    #[serde(default)]
+    pub review_input_tokens: Option<u64>,
+    /// Tokens that the reviewer wrote, if it reports them.
+    #[serde(default)]
+    pub review_output_tokens: Option<u64>,
 }
 
 /// What can speak for a complete story.
@@ -79,6 +91,8 @@ pub enum Basis {
     /// Tests, or the script of a gate, that the attempt changed, because that was allowed.
     #[serde(rename = "test-changes-allowed")]
     TestChangesAllowed,
+    /// A reviewer, another agent, which accepted it.
+    Review,
 }
 
 impl Basis {
@@ -91,6 +105,7 @@ impl Basis {
             Self::Gates => "gates",
             Self::Tests => "tests",
             Self::TestChangesAllowed => "test-changes-allowed",
+            Self::Review => "review",
         }
     }
 }
@@ -107,6 +122,9 @@ pub struct InForce {
     pub timeout: Option<f64>,
     /// Longest time without output.
     pub idle_timeout: Option<f64>,
+    /// The reviewer: its name, or that of its program; null if there is none.
+    #[serde(default)]
+    pub review: Option<String>,
     /// Longest time of a gate.
     pub verify_timeout: Option<f64>,
     /// Longest wait for the agent's service.
@@ -160,6 +178,19 @@ impl Attempt {
             output: None,
             rests_on: Vec::new(),
             boxed: None,
+            reviewer: None,
+            review_cost_usd: None,
+            review_input_tokens: None,
+            review_output_tokens: None,
+        }
+    }
+
+    /// Returns the cost of the attempt and of its review together, in US dollars, as far as they are known.
+    #[must_use]
+    pub fn whole_cost(&self) -> Option<f64> {
+        match (self.cost_usd, self.review_cost_usd) {
+            (Some(cost), Some(review)) => Some(cost + review),
+            (cost, review) => cost.or(review),
         }
     }
 

@@ -86,7 +86,7 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
             What::Started { .. } => entries.clear(),
             What::AttemptStarted { title, .. } => begun = Some(title.clone()),
             What::AttemptEnded(attempt) => entries.push(LogEntry {
-                attempt: attempt.clone(),
+                attempt: (**attempt).clone(),
                 title: begun.take(),
                 kept: None,
                 checkpoint: None,

@@ -113,7 +113,7 @@ pub enum What {
         text: String,
     },
     /// An attempt ended.
-    AttemptEnded(Attempt),
+    AttemptEnded(Box<Attempt>),
     /// A gate has run to its end.
     Gate {
         /// The story of the attempt; null before any attempt.
@@ -136,6 +136,26 @@ pub enum What {
         /// attempt.
         #[serde(default)]
         held: bool,
+    },
+    /// A reviewer was asked about an attempt, and has ended.
+    Review {
+        /// The story of the attempt.
+        story: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// The reviewer: its name, or that of its program.
+        reviewer: String,
+        /// True if it accepted the work, false if it rejected it; null if it gave no verdict.
+        accepted: Option<bool>,
+        /// The end of its last message, or why it gave no verdict.
+        words: Option<String>,
+        /// Seconds it took.
+        duration: f64,
+        /// Its cost in US dollars, if it reports it.
+        cost_usd: Option<f64>,
+        /// The part of the attempt's log with its output; null if it is not known.
+        #[serde(default)]
+        output: Option<Stretch>,
     },
     /// A checkpoint was made.
     Checkpoint {

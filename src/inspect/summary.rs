@@ -38,7 +38,7 @@ impl Summary {
         let attempts = attempts(&open.file("events.jsonl"))?;
         let costs: Vec<f64> = attempts
             .iter()
-            .filter_map(|entry| entry.attempt.cost_usd)
+            .filter_map(|entry| entry.attempt.whole_cost())
             .collect();
         let state = &open.state;
         let failed = state.progress.skipped.iter().filter_map(|id| {

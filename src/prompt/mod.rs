@@ -5,15 +5,18 @@
 
 #[cfg(test)]
 mod hostile;
+pub mod review;
 mod template;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
+use crate::agent::promise::Tag;
 use crate::names::heading;
 use crate::stories::Story;
 
+use self::template::Kind;
 pub use self::template::{DEFAULT, Template, TemplateError};
 
 const COMPLETE_TAG: &str = "<promise>COMPLETE</promise>";
@@ -95,6 +98,13 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
 ];
 
+const KIND: Kind = Kind {
+    variables: VARIABLES,
+    tag: Tag::PROMISE,
+    names: ["complete_tag", "failed_tag", "</promise>"],
+    problem: "a promise may stand only inside a sentence: an agent that repeats this would promise",
+};
+
 /// The inputs of a prompt.
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
@@ -167,6 +177,30 @@ struct StoryVariables {
     tasks: Vec<TaskVariables>,
 }
 
+impl StoryVariables {
+    /// Returns the parts of a story, of which `harmless` makes every text harmless.
+    fn of(story: &Story, harmless: impl Fn(&str) -> String) -> Self {
+        let body = if story.body.trim().is_empty() {
+            tasks_as_list(story)
+        } else {
+            story.body.trim_matches('\n').to_owned()
+        };
+        let tasks = story.tasks.iter().map(|task| TaskVariables {
+            id: harmless(&task.id),
+            text: harmless(&task.text),
+            done: task.done,
+            optional: task.optional,
+        });
+        Self {
+            id: harmless(&story.id),
+            title: harmless(&story.title),
+            heading: harmless(&heading(&story.id, &story.title)),
+            body: harmless(&body),
+            tasks: tasks.collect(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct TaskVariables {
     id: String,
@@ -180,7 +214,7 @@ struct TaskVariables {
 /// # Errors
 /// If the template does not fit its inputs; with the template's line and column.
 pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
-    template.render(&variables(inputs))
+    template.render(&variables(inputs), &KIND)
 }
 
 /// Tries a template with a first attempt and with a retry, so that a mistake is found before the loop begins.
@@ -216,33 +250,12 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
 }
 
 fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
-    let story = inputs.story;
-    let body = if story.body.trim().is_empty() {
-        tasks_as_list(story)
-    } else {
-        story.body.trim_matches('\n').to_owned()
-    };
     let all = |texts: &[String]| texts.iter().map(|text| neutral(text)).collect();
     Variables {
         change: inputs.change,
         branch: inputs.branch,
         strategy: inputs.strategy,
-        story: StoryVariables {
-            id: neutral(&story.id),
-            title: neutral(&story.title),
-            heading: neutral(&heading(&story.id, &story.title)),
-            body: neutral(&body),
-            tasks: story
-                .tasks
-                .iter()
-                .map(|task| TaskVariables {
-                    id: neutral(&task.id),
-                    text: neutral(&task.text),
-                    done: task.done,
-                    optional: task.optional,
-                })
-                .collect(),
-        },
+        story: StoryVariables::of(inputs.story, neutral),
         source: neutral(inputs.source),
         preamble: Some(beginning(inputs.preamble, MAX_PREAMBLE))
             .filter(|text| !text.is_empty())

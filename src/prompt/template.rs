@@ -11,8 +11,9 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
-use super::{VARIABLES, Variables};
-use crate::agent::promise::{Heard, PromiseScanner};
+use serde::Serialize;
+
+use crate::agent::promise::{Heard, PromiseScanner, Tag};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::fs::{Links, read_regular_text};
 
@@ -40,6 +41,18 @@ const LONGEST_PROMPT: usize = 16 << 20;
 
 /// Size of the stack on which templates are read and rendered, in bytes: enough for any depth within these limits.
 const STACK: usize = 128 << 20;
+
+/// What kind of prompt a template makes.
+pub(super) struct Kind {
+    /// Its variables, with their meanings.
+    pub variables: &'static [(&'static str, &'static str)],
+    /// The tag of the answer.
+    pub tag: Tag,
+    /// The names of the variables with that tag, and the tag's end.
+    pub names: [&'static str; 3],
+    /// The words about a tag that stands alone.
+    pub problem: &'static str,
+}
 
 /// A template for prompts.
 #[derive(Clone, Debug)]
@@ -76,7 +89,9 @@ pub enum TemplateError {
 
 impl Advise for TemplateError {
     fn advice(&self) -> Advice {
-        hint("git ralph prompt --template shows the built-in template")
+        hint(
+            "git ralph prompt --template shows the built-in template, and git ralph review --template that of reviews",
+        )
     }
 }
 
@@ -87,10 +102,15 @@ impl Template {
     /// # Errors
     /// If the file cannot be read as text.
     pub fn load(top: &Path, path: Option<&str>) -> Result<Self, TemplateError> {
+        Self::load_or(top, path, DEFAULT)
+    }
+
+    /// Reads the template at `path`, or takes the built-in one.
+    pub(super) fn load_or(top: &Path, path: Option<&str>, built_in: &str) -> Result<Self, TemplateError> {
         let Some(path) = path else {
             return Ok(Self {
                 name: "the built-in template".to_owned(),
-                text: DEFAULT.to_owned(),
+                text: built_in.to_owned(),
             });
         };
         let at = match (path.strip_prefix("~/"), std::env::home_dir()) {
@@ -120,12 +140,16 @@ impl Template {
     ///
     /// # Errors
     /// A mistake in the template.
-    pub(super) fn render(&self, variables: &Variables<'_>) -> Result<String, TemplateError> {
+    pub(super) fn render<V: Serialize + Sync>(
+        &self,
+        variables: &V,
+        kind: &Kind,
+    ) -> Result<String, TemplateError> {
         self.refuse_depth()?;
         thread::scope(|scope| {
             let rendering = thread::Builder::new()
                 .stack_size(STACK)
-                .spawn_scoped(scope, || self.render_here(variables));
+                .spawn_scoped(scope, || self.render_here(variables, kind));
             let failed = |why: String| Err(self.at(0, format!("it cannot be rendered: {why}")));
             match rendering {
                 Ok(rendering) => rendering
@@ -160,7 +184,7 @@ impl Template {
         }
     }
 
-    fn render_here(&self, variables: &Variables<'_>) -> Result<String, TemplateError> {
+    fn render_here<V: Serialize>(&self, variables: &V, kind: &Kind) -> Result<String, TemplateError> {
         let mut environment = Environment::new();
         // The position of a mistake is only known with this.
         environment.set_debug(true);
@@ -177,7 +201,7 @@ impl Template {
         let mut unknown: Vec<String> = template
             .undeclared_variables(true)
             .into_iter()
-            .filter(|name| !is_known(name))
+            .filter(|name| !is_known(name, kind.variables))
             .collect();
         unknown.sort();
         if let Some(name) = unknown.first() {
@@ -188,21 +212,20 @@ impl Template {
             .render_captured_to(Serde(variables), &mut prompt)
             .map_err(|error| self.mistake(&error))?;
         let text = String::from_utf8_lossy(&prompt.0).into_owned();
-        self.refuse_promise(&text)?;
+        self.refuse_promise(&text, kind)?;
         Ok(text)
     }
 
     /// Refuses a prompt in which a line is only a promise: an agent that repeats such a prompt would make the promise.
-    fn refuse_promise(&self, rendered: &str) -> Result<(), TemplateError> {
-        let mut scanner = PromiseScanner::new("");
+    fn refuse_promise(&self, rendered: &str, kind: &Kind) -> Result<(), TemplateError> {
+        let mut scanner = PromiseScanner::of(kind.tag, "");
         scanner.push(rendered.as_bytes());
         if !matches!(scanner.finish(), Heard::Promise(_) | Heard::Denied) {
             return Ok(());
         }
         // All values are harmless, so the tag is the template's own.
-        let tag = ["complete_tag", "failed_tag", "</promise>"];
         let lines = self.text.lines().enumerate();
-        let with_tag = |line: &str| tag.iter().any(|tag| line.contains(tag));
+        let with_tag = |line: &str| kind.names.iter().any(|name| line.contains(name));
         let bare = |line: &str| {
             line.trim_matches(|c: char| !c.is_alphanumeric())
                 .split_whitespace()
@@ -218,8 +241,7 @@ impl Template {
             name: self.name.clone(),
             line: number,
             column: 1,
-            problem: "a promise may stand only inside a sentence: an agent that repeats this would promise"
-                .to_owned(),
+            problem: kind.problem.to_owned(),
         })
     }
 
@@ -298,9 +320,9 @@ impl io::Write for Limited {
     }
 }
 
-fn is_known(name: &str) -> bool {
+fn is_known(name: &str, variables: &[(&str, &str)]) -> bool {
     let first = name.split('.').next().unwrap_or_default();
-    let known = |wanted: &str| VARIABLES.iter().any(|(variable, _)| *variable == wanted);
+    let known = |wanted: &str| variables.iter().any(|(variable, _)| *variable == wanted);
     // The fields of a story are known by name; other variables have no fields.
     if first == "story" {
         let second: Vec<&str> = name.split('.').take(2).collect();

@@ -187,7 +187,7 @@ pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, not
 /// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
 pub(crate) type OwnMove = (String, Oid);
 
-/// Returns the moves that restore the user's refs after a failed attempt: branches and tags that are gone, or moved by
+/// Returns the moves that restore the user's refs after a failed attempt, or after others (`who`) that may only look: branches and tags that are gone, or moved by
 /// one of the attempt's `own` moves or to a commit that this HEAD was at, get their old value. New refs, stash entries,
 /// and branches checked out in another work tree stay. `kept` gets the refs that keep the new values, named after `name`.
 pub(crate) async fn put_back(
@@ -195,6 +195,7 @@ pub(crate) async fn put_back(
     changes: Vec<RefChange>,
     own: &[OwnMove],
     name: &str,
+    who: &str,
     kept: &mut Vec<KeptRef>,
     notices: &mut dyn Notices,
 ) -> Result<Vec<Update>, ProtectError> {
@@ -219,14 +220,10 @@ pub(crate) async fn put_back(
             continue;
         }
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
-            notices.tell(change.told(ATTEMPT));
+            notices.tell(change.told(who));
             continue;
         };
-        notices.tell(format!(
-            "{}; it is put back to {}",
-            change.told(ATTEMPT),
-            was.short()
-        ));
+        notices.tell(format!("{}; it is put back to {}", change.told(who), was.short()));
         if let Some(is) = &change.is {
             kept.push(KeptRef {
                 name: format!("{name}-{}", is.short()),
@@ -293,7 +290,7 @@ impl RefChange {
 
     /// Returns whether nobody else may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
     /// used. Of the refs that keep work, only the loop's own are considered.
-    fn is_put_back(&self) -> bool {
+    pub fn is_put_back(&self) -> bool {
         self.is_broken || self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
     }
 

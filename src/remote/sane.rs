@@ -140,6 +140,13 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
             duration,
             ..
         } => is_story(story) && attempt.is_none_or(is_number) && is_amount(Some(*duration)),
+        What::Review {
+            story,
+            attempt,
+            duration,
+            cost_usd,
+            ..
+        } => is_id(story) && is_number(*attempt) && is_amount(Some(*duration)) && is_amount(*cost_usd),
         What::Checkpoint { story, attempt, .. } => is_story(story) && attempt.is_none_or(is_number),
         What::Reverted {
             story, attempt, kept, ..
@@ -172,6 +179,8 @@ fn is_attempt_event(attempt: &Attempt) -> bool {
         attempt.cache_read_tokens,
         attempt.cache_write_tokens,
         attempt.output_tokens,
+        attempt.review_input_tokens,
+        attempt.review_output_tokens,
         attempt.turns,
         attempt.files,
         attempt.insertions,
@@ -182,6 +191,7 @@ fn is_attempt_event(attempt: &Attempt) -> bool {
         && is_time(attempt.started)
         && is_amount(Some(attempt.duration))
         && is_amount(attempt.cost_usd)
+        && is_amount(attempt.review_cost_usd)
         && counts.iter().flatten().all(|count| *count <= MANY)
 }
 

@@ -140,6 +140,8 @@ pub struct Totals {
     pub waiting: f64,
     /// Cost of the attempts in US dollars, as far as agents reported it; null if none did.
     pub cost_usd: Option<f64>,
+    /// Cost of the reviews in US dollars, as far as reviewers reported it, which is no part of `cost_usd`; null if none did.
+    pub review_cost_usd: Option<f64>,
     /// Number of attempts whose cost is not known.
     pub cost_unknown: usize,
     /// Tokens read, including cache reads and writes, as far as agents reported them; null if none did.
@@ -390,6 +392,9 @@ impl Totals {
         match attempt.cost_usd {
             Some(cost) => self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost),
             None => self.cost_unknown += 1,
+        }
+        if let Some(cost) = attempt.review_cost_usd {
+            self.review_cost_usd = Some(self.review_cost_usd.unwrap_or(0.0) + cost);
         }
         add(&mut self.input_tokens, attempt.input_tokens);
         add(&mut self.cache_read_tokens, attempt.cache_read_tokens);

@@ -159,7 +159,7 @@ mod tests {
         let event = |story: &str, verdict, second| {
             let started = Timestamp::from_second(second).unwrap();
             let reason = Some("\nkilled\nhard".to_owned());
-            let what = What::AttemptEnded(Attempt::ended(story, 1, verdict, reason, started));
+            let what = What::AttemptEnded(Box::new(Attempt::ended(story, 1, verdict, reason, started)));
             Event::now("c", what)
         };
         let cut_off = |events: &[Event]| super::cut_off(&report_of(events).stories);

@@ -22,6 +22,7 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
         Verdict::Complete,
         Verdict::Failed,
         Verdict::GateFailed,
+        Verdict::ReviewRejected,
         Verdict::RateLimited,
         Verdict::Interrupted,
     ])
@@ -67,7 +68,7 @@ fn what() -> impl Strategy<Value = What> {
             settings: None,
         }),
         12 => ended.prop_map(|(story, number, verdict, reason, duration, cost, input, output, started)| {
-            What::AttemptEnded(Attempt {
+            What::AttemptEnded(Box::new(Attempt {
                 started: Timestamp::from_second(started).unwrap(),
                 duration,
                 cost_usd: cost,
@@ -75,7 +76,7 @@ fn what() -> impl Strategy<Value = What> {
                 cache_read_tokens: output,
                 output_tokens: output,
                 ..Attempt::ended(&story, number, verdict, reason, Timestamp::UNIX_EPOCH)
-            })
+            }))
         }),
         4 => (prop::option::of(story()), number(), any::<bool>(), 0.0..100.0_f64).prop_map(|(story, number, passed, duration)| What::Gate {
             attempt: story.is_some().then_some(number),
@@ -173,7 +174,7 @@ pub(crate) fn large(attempts: u32, length: usize) -> Report {
         events.push(Event {
             v: 1,
             t: started,
-            what: What::AttemptEnded(ended),
+            what: What::AttemptEnded(Box::new(ended)),
             change: "c".to_owned(),
         });
     }

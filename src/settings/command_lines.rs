@@ -16,6 +16,7 @@ impl Settings {
             &self.agent,
             &self.retry_agent,
             &self.fallback_agent,
+            &self.review,
             &self.stories_command,
             &self.done_command,
             &self.closed_command,

@@ -1,12 +1,14 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
 //! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys and their defaults;
-//! `choices` has the values with names, `test_rules` those of tests, `table` the meanings, `values` parses their values, `options` has the command line's.
+//! `choices` has the values with names, `test_rules` those of tests, `boxing` those of the box, `table` the meanings,
+//! `values` parses their values, `ignored` warns, `options` has the command line's.
 
 mod boxing;
 mod choices;
 mod command_lines;
 mod error;
+mod ignored;
 mod options;
 #[cfg(test)]
 mod properties;
@@ -24,11 +26,11 @@ use serde::Serialize;
 use crate::agent::Pieces;
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
-use crate::names::{closest, counted};
 
 pub use boxing::{BoxMode, Boxing};
 pub use choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Strategy};
 pub use error::SettingsError;
+use ignored::{few_seconds, why_ignored};
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
 pub use test_rules::{NewTests, TestChanges, TestRules};
@@ -76,6 +78,15 @@ pub struct Settings {
     /// Wall time of a gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_timeout: Option<SignedDuration>,
+    /// The agent that looks at work whose gates passed, before its checkpoint; none if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
+    /// Wall time of a review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review_timeout: Option<SignedDuration>,
+    /// Path of the template for the prompts of reviews; the built-in one if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review_prompt: Option<String>,
     /// Wall time of the whole loop, checked between attempts of `run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<SignedDuration>,
@@ -166,6 +177,9 @@ impl Default for Settings {
             tests: TestRules::default(),
             empty_story: EmptyStory::Warn,
             verify_timeout: Some(SignedDuration::from_mins(30)),
+            review: None,
+            review_timeout: Some(SignedDuration::from_mins(30)),
+            review_prompt: None,
             max_duration: None,
             max_wait: Some(SignedDuration::from_hours(6)),
             max_attempts: None,
@@ -198,9 +212,6 @@ impl Default for Settings {
     }
 }
 
-/// Keys that this version ignores, each with the values that need no warning.
-const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
-
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
 const PLAIN_EXTENSIONS: &[&str] = &[
     "objectformat",
@@ -209,17 +220,6 @@ const PLAIN_EXTENSIONS: &[&str] = &[
     "refstorage",
     "relativeworktrees",
     "worktreeconfig",
-];
-
-/// The settings that are times.
-const TIMES: &[&str] = &[
-    "ralph.timeout",
-    "ralph.idleTimeout",
-    "ralph.verifyTimeout",
-    "ralph.maxDuration",
-    "ralph.maxWait",
-    "ralph.commandTimeout",
-    "ralph.lease",
 ];
 
 /// The places of a repository's directories.
@@ -395,6 +395,9 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.tests" | "ralph.testchanges" | "ralph.newtests" => settings.tests.set(key, value)?,
         "ralph.emptystory" => settings.empty_story = empty_story(key, value)?,
         "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
+        "ralph.review" => settings.review = text(value),
+        "ralph.reviewtimeout" => settings.review_timeout = duration(key, value)?,
+        "ralph.reviewprompt" => settings.review_prompt = text(value),
         "ralph.maxduration" => settings.max_duration = duration(key, value)?,
         "ralph.maxwait" => settings.max_wait = wait(key, value)?,
         "ralph.maxattempts" => settings.max_attempts = Some(number(key, value)?),
@@ -476,37 +479,4 @@ fn set_piece(
     }
     settings.agents.insert(name.to_owned(), pieces);
     Ok(true)
-}
-
-/// Returns a message about a time without a unit that is so short that minutes may be meant.
-fn few_seconds(key: &str, value: &str) -> Option<String> {
-    let is_time = TIMES.iter().any(|time| time.eq_ignore_ascii_case(key));
-    let seconds = value.trim().parse::<u32>().ok().filter(|_| is_time)?;
-    (1..60).contains(&seconds).then(|| {
-        let (key, seconds_in_words) = (spelled(key), counted(seconds, "second", "seconds"));
-        format!("{key}={seconds} means {seconds_in_words}; for minutes: git config {key} {seconds}m")
-    })
-}
-
-/// Returns a message why a setting has no effect; `None` if its value needs no warning.
-fn why_ignored(key: &str, value: &str) -> Option<String> {
-    if let Some((key, nothing)) = NOT_YET.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
-        return (!nothing.contains(&value))
-            .then(|| format!("the setting {key} has no effect in this version"));
-    }
-    if let Some((agent, piece)) = key
-        .strip_prefix("ralph.agent.")
-        .and_then(|rest| rest.rsplit_once('.'))
-    {
-        let pieces = ["args", "command", "format"].map(str::to_owned);
-        let meant = closest(piece, &pieces).unwrap_or("command");
-        return Some(format!(
-            "unknown setting {key}; did you mean ralph.agent.{agent}.{meant}?"
-        ));
-    }
-    let known: Vec<String> = TABLE.iter().map(|(key, ..)| key.to_lowercase()).collect();
-    Some(match closest(key, &known) {
-        Some(meant) => format!("unknown setting {key}; did you mean {}?", spelled(meant)),
-        None => format!("unknown setting {key}; git ralph help lists the settings"),
-    })
 }

@@ -75,6 +75,17 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     ),
     ("ralph.verifyTimeout", "30m", "time limit of a gate"),
     (
+        "ralph.review",
+        "none",
+        "the agent that gives a second opinion before a checkpoint: a name or a shell command line",
+    ),
+    ("ralph.reviewTimeout", "30m", "time limit of a review"),
+    (
+        "ralph.reviewPrompt",
+        "built in",
+        "path of a template for the prompt of a review, from the top directory",
+    ),
+    (
         "ralph.maxDuration",
         "none",
         "age of the loop after which git-ralph starts no more attempts (exit code 6)",

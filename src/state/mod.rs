@@ -68,6 +68,8 @@ pub enum Verdict {
     NoSignal,
     /// A gate failed.
     GateFailed,
+    /// The reviewer rejected the work.
+    ReviewRejected,
     /// The attempt passed its time limit.
     TimedOut,
     /// The agent's service limits the rate.
@@ -90,7 +92,12 @@ impl Verdict {
     pub fn counts(self) -> bool {
         matches!(
             self,
-            Self::Failed | Self::NoSignal | Self::GateFailed | Self::TimedOut | Self::AgentError
+            Self::Failed
+                | Self::NoSignal
+                | Self::GateFailed
+                | Self::ReviewRejected
+                | Self::TimedOut
+                | Self::AgentError
         )
     }
 
@@ -102,6 +109,7 @@ impl Verdict {
             Self::Failed => "failed",
             Self::NoSignal => "no signal",
             Self::GateFailed => "gate failed",
+            Self::ReviewRejected => "review rejected",
             Self::TimedOut => "timed out",
             Self::RateLimited => "rate limited",
             Self::Overloaded => "no answer",
@@ -269,10 +277,13 @@ pub struct Running {
 /// A gate that runs now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningGate {
-    /// The gate: a shell command.
+    /// The gate: a shell command; of a reviewer, its name.
     pub command: String,
     /// Time of its beginning.
     pub since: Timestamp,
+    /// True for a reviewer, which is an agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_review: bool,
 }
 
 impl RunningGate {
@@ -282,6 +293,16 @@ impl RunningGate {
         Self {
             command: command.to_owned(),
             since: Timestamp::now(),
+            is_review: false,
+        }
+    }
+
+    /// Returns the entry of a reviewer of this name that begins now.
+    #[must_use]
+    pub fn reviewer(name: &str) -> Self {
+        Self {
+            is_review: true,
+            ..Self::begins(name)
         }
     }
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::narration::{bold, spent, time, verdict};
 use super::width::{hang, wrap};
-use crate::events::Basis;
 use crate::events::log::{Log, LogEntry};
+use crate::events::{Attempt, Basis};
 use crate::names::typed;
 use crate::names::{OUTPUT, counted, dollars, heading};
 use crate::state::Verdict;
@@ -27,7 +27,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             "  @{:<3} {words} {:>7} {:>8}  {}",
             attempt.attempt,
             time(attempt.duration),
-            attempt.cost_usd.map(dollars).unwrap_or_default(),
+            attempt.whole_cost().map(dollars).unwrap_or_default(),
             kept(log, entry),
         );
         let _ = writeln!(text, "{}", row.trim_end());
@@ -99,11 +99,15 @@ fn total(log: &Log) -> String {
         complete.count(),
         time(attempts.clone().map(|attempt| attempt.duration).sum())
     );
-    let costs: Vec<f64> = attempts.filter_map(|attempt| attempt.cost_usd).collect();
+    let costs: Vec<f64> = attempts.clone().filter_map(Attempt::whole_cost).collect();
     if !costs.is_empty() {
         let all = log.attempts.len();
         let spent = spent(costs.iter().sum(), all - costs.len(), all);
         let _ = write!(words, ", {spent}");
+        let reviews: Vec<f64> = attempts.filter_map(|attempt| attempt.review_cost_usd).collect();
+        if !reviews.is_empty() {
+            let _ = write!(words, " ({} of it for reviews)", dollars(reviews.iter().sum()));
+        }
     }
     words
 }

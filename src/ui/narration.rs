@@ -72,6 +72,22 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             };
             line(&mut text, &format!("  gate{when} {words}: {command}"));
         }
+        What::Review {
+            reviewer,
+            accepted,
+            duration,
+            cost_usd,
+            ..
+        } => {
+            let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
+            let after = format!("after {}{cost}", time(*duration));
+            let words = match accepted {
+                Some(true) => green(&format!("accepted {after}")),
+                Some(false) => red(&format!("rejected {after}")),
+                None => red(&format!("without a verdict {after}")),
+            };
+            line(&mut text, &format!("  review {words}: {reviewer}"));
+        }
         What::Checkpoint { story, oid, .. } => match story {
             Some(story) => line(&mut text, &format!("  checkpoint {}: {story}", oid.short())),
             None => line(&mut text, &format!("checkpoint {}: edits", oid.short())),

@@ -36,7 +36,7 @@ pub use fault::{Fault, FaultKind};
 pub use format::{Format, UnknownFormat};
 pub use report::{Message, Report, Usage};
 
-use super::promise::Heard;
+use super::promise::{Heard, Tag};
 use detect::{Detection, Found};
 use dialect::Dialect;
 use lines::{LineReader, keep_end};
@@ -104,10 +104,16 @@ impl Decoder {
     /// Makes a decoder of the answer to `prompt`, printed in `format`.
     #[must_use]
     pub fn new(format: Format, prompt: &str) -> Self {
+        Self::of(Tag::PROMISE, format, prompt)
+    }
+
+    /// Makes a decoder of the answer to `prompt`, which is in this tag and printed in `format`.
+    #[must_use]
+    pub fn of(tag: Tag, format: Format, prompt: &str) -> Self {
         let mut decoder = Self {
             format,
             stage: Stage::Text(text::Ending::default()),
-            report: ReportBuilder::new(prompt),
+            report: ReportBuilder::of(tag, prompt),
             stderr: Vec::new(),
             plain: Plain::default(),
             is_unknown_json: false,

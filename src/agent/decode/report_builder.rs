@@ -10,7 +10,7 @@ use super::{
     report::{Message, Report},
 };
 use crate::agent::learnings::LearningScanner;
-use crate::agent::promise::{Heard, PromiseScanner, plain_text};
+use crate::agent::promise::{Heard, PromiseScanner, Tag, plain_text};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::mem;
@@ -64,9 +64,15 @@ pub(super) struct ReportBuilder {
 }
 
 impl ReportBuilder {
+    #[cfg(test)]
     pub(super) fn new(prompt: &str) -> Self {
+        Self::of(Tag::PROMISE, prompt)
+    }
+
+    /// Listens to the answer to `prompt`, which is in this tag.
+    pub(super) fn of(tag: Tag, prompt: &str) -> Self {
         Self {
-            scanner: PromiseScanner::new(prompt),
+            scanner: PromiseScanner::of(tag, prompt),
             learnings: LearningScanner::new(prompt),
             message: Vec::new(),
             activity: Vec::new(),

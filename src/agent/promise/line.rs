@@ -4,7 +4,7 @@
 
 use super::learned::LearningFilter;
 use super::plain::{BULLETS, PlainFilter, SIDES, is_line_break};
-use super::tag::{CLOSE, OPEN};
+use super::tag::Tag;
 use memchr::memmem;
 use std::collections::HashSet;
 
@@ -91,10 +91,13 @@ fn decoration(text: &[u8], has: impl Fn(&[u8], &[u8]) -> bool) -> usize {
 }
 
 /// The lines of the prompt that hold a closing tag; no other line can mislead.
-pub(super) struct PromptLines(HashSet<Vec<u8>>);
+pub(super) struct PromptLines {
+    tag: Tag,
+    lines: HashSet<Vec<u8>>,
+}
 
 impl PromptLines {
-    pub(super) fn new(prompt: &str) -> Self {
+    pub(super) fn new(tag: Tag, prompt: &str) -> Self {
         let (mut plain, mut text) = (Vec::new(), Vec::new());
         let (mut filter, mut learned) = (PlainFilter::default(), LearningFilter::default());
         filter.take(prompt.as_bytes(), &mut plain);
@@ -103,18 +106,21 @@ impl PromptLines {
         learned.end(&mut text);
         let lines = text
             .split(|byte| is_line_break(*byte))
-            .filter(|line| memmem::find(line, CLOSE).is_some());
-        Self(lines.map(|line| Self::key(line).to_vec()).collect())
+            .filter(|line| memmem::find(line, tag.close).is_some());
+        Self {
+            tag,
+            lines: lines.map(|line| Self::key(tag, line).to_vec()).collect(),
+        }
     }
 
     pub(super) fn contains(&self, line: &[u8]) -> bool {
-        !self.0.is_empty() && self.0.contains(Self::key(line))
+        !self.lines.is_empty() && self.lines.contains(Self::key(self.tag, line))
     }
 
     /// Returns the part of a line by which lines are compared: in a sentence the text without decoration, so that a
     /// quoted prompt is still the prompt. A tag alone keeps its decoration: a list of tags in the prompt must not
     /// silence the agent's own tag.
-    fn key(line: &[u8]) -> &[u8] {
+    fn key(tag: Tag, line: &[u8]) -> &[u8] {
         let mut bare = until_decoration(line, |byte| byte == b'>');
         while let length @ 1.. = decoration(bare, <[u8]>::starts_with) {
             bare = &bare[length..];
@@ -122,7 +128,7 @@ impl PromptLines {
         if bare.is_empty() {
             bare = line;
         }
-        if bare.starts_with(OPEN) && bare.ends_with(CLOSE) {
+        if bare.starts_with(tag.open) && bare.ends_with(tag.close) {
             line.trim_ascii()
         } else {
             bare

@@ -7,6 +7,9 @@
 //! - memory stays under half a mebibyte and time linear, whatever comes in;
 //! - where two readings are possible, the one that does not complete the story is taken.
 //!
+//! The same holds for the verdict of a reviewer ([`Tag::VERDICT`]), of which `ACCEPT` is read as `COMPLETE` and `REJECT` as
+//! `FAILED`; a message with a line of both says nothing.
+//!
 //! A tag counts if it stands on a line of its own, where frames, bullets and fences do not matter; the last
 //! one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
 //! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
@@ -26,7 +29,7 @@ mod tag;
 mod tests;
 mod thoughts;
 
-pub use tag::Promise;
+pub use tag::{Promise, Tag};
 
 use learned::LearningFilter;
 use line::{PromptLines, begins_line, is_in_json, is_made_of, is_repeated};
@@ -34,7 +37,7 @@ use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 use sentence::{AROUND, denies_after, denies_before, is_finished};
 use std::mem;
-use tag::{CLOSE, FAILED, OPEN, has_failure, is_failure, read};
+use tag::{has_failure, is_failure, read};
 use thoughts::ThoughtFilter;
 
 /// The longest distance in bytes from a closing tag back to its opening tag, and on to the end of its line.
@@ -82,10 +85,16 @@ impl PromiseScanner {
     /// Listens to the answer to `prompt`.
     #[must_use]
     pub fn new(prompt: &str) -> Self {
+        Self::of(Tag::PROMISE, prompt)
+    }
+
+    /// Listens to the answer to `prompt`, which is in this tag.
+    #[must_use]
+    pub fn of(tag: Tag, prompt: &str) -> Self {
         Self {
-            prompt: PromptLines::new(prompt),
-            closing: memmem::Finder::new(CLOSE),
-            message: Message::new(),
+            prompt: PromptLines::new(tag, prompt),
+            closing: memmem::Finder::new(tag.close),
+            message: Message::new(tag),
             output: false,
         }
     }
@@ -108,7 +117,7 @@ impl PromiseScanner {
 
     /// Forgets the message heard so far: the next bytes begin another one.
     pub fn restart(&mut self) {
-        self.message = Message::new();
+        self.message = Message::new(self.message.tag);
         self.message.output = self.output;
     }
 
@@ -125,7 +134,7 @@ impl PromiseScanner {
         let message = &mut self.message;
         while let Some(found) = self.closing.find(&message.text[message.next..]) {
             let close = message.next + found;
-            let end = close + CLOSE.len();
+            let end = close + message.tag.close.len();
             if message.line.end < end {
                 let Some(line) = message.line_around(close, at_end, &self.prompt) else {
                     message.next = close;
@@ -137,13 +146,14 @@ impl PromiseScanner {
             message.after_tag = end;
             message.next = end;
         }
-        let cut_tag = message.text.len().saturating_sub(CLOSE.len() - 1);
+        let cut_tag = message.text.len().saturating_sub(message.tag.close.len() - 1);
         message.next = message.next.max(cut_tag);
     }
 }
 
 /// The recent part of a message and the result of the rest.
 struct Message {
+    tag: Tag,
     plain: PlainFilter,
     thoughts: ThoughtFilter,
     learned: LearningFilter,
@@ -168,6 +178,8 @@ struct Message {
     in_failure: bool,
     /// The promise after which only decoration has come so far.
     ending: Option<Promise>,
+    /// True if the word for the work, and the one against it, stood on a line of its own.
+    said: [bool; 2],
     /// The result if no promise counts.
     stray: Heard,
 }
@@ -192,10 +204,11 @@ struct Line {
 }
 
 impl Message {
-    fn new() -> Self {
+    fn new(tag: Tag) -> Self {
         Self {
+            tag,
             plain: PlainFilter::default(),
-            thoughts: ThoughtFilter::default(),
+            thoughts: ThoughtFilter::of(tag),
             learned: LearningFilter::default(),
             tags: Tags::default(),
             output: false,
@@ -208,6 +221,7 @@ impl Message {
             vetoed: false,
             in_failure: false,
             ending: None,
+            said: [false; 2],
             stray: Heard::Nothing,
         }
     }
@@ -235,7 +249,7 @@ impl Message {
         let (before, words) = words.split_at(thoughts.unwrap_or(0));
         if thoughts.is_some() {
             self.learned.take(before, &mut self.text);
-            let has_tag = self.tags.any || memmem::find(&self.text[self.next..], CLOSE).is_some();
+            let has_tag = self.tags.any || memmem::find(&self.text[self.next..], self.tag.close).is_some();
             let in_thoughts = self.tags.in_thoughts || has_tag;
             *self = Self {
                 plain: mem::take(&mut self.plain),
@@ -245,7 +259,7 @@ impl Message {
                     any: false,
                     in_thoughts,
                 },
-                ..Self::new()
+                ..Self::new(self.tag)
             };
         }
         let mut text = Vec::with_capacity(words.len());
@@ -267,7 +281,7 @@ impl Message {
 
     /// Returns the line of the closing tag at `close`, or nothing if more of it may come.
     fn line_around(&self, close: usize, at_end: bool, prompt: &PromptLines) -> Option<Line> {
-        let after = close + CLOSE.len();
+        let after = close + self.tag.close.len();
         let limit = after + REACH;
         let within_reach = &self.text[after..limit.min(self.text.len())];
         let (end, ended) = match memchr2(b'\n', b'\r', within_reach) {
@@ -291,9 +305,10 @@ impl Message {
 
     /// Decides what the tag that closes at `close` is worth.
     fn weigh(&mut self, close: usize) {
+        let tag = self.tag;
         self.tags.any = true;
         let window = &self.text[self.after_tag.max(close.saturating_sub(REACH))..close];
-        let Some(open) = opening(window) else {
+        let Some(open) = opening(tag, window) else {
             // What was begun before is closed here: the completion was part of its reason.
             self.vetoed |= self.in_failure && !self.line.echo;
             return;
@@ -301,16 +316,16 @@ impl Message {
         if self.line.echo {
             return;
         }
-        let after = close + CLOSE.len();
+        let after = close + tag.close.len();
         let repeated = is_repeated(window, open, self.output);
         let alone = !repeated
             && begins_line(window, open)
             && self.line.ended
             && is_made_of(&self.text[after..self.line.end], |_| false);
-        let promise = read(&window[open + OPEN.len()..]);
+        let promise = read(tag, &window[open + tag.open.len()..]);
         match &promise {
             Ok(Promise::Failed(_)) => self.vetoed = true,
-            Err(unknown) if unknown.starts_with(FAILED) => self.vetoed = true,
+            Err(unknown) if unknown.starts_with(tag.failed) => self.vetoed = true,
             _ => {}
         }
         let before = &window[..open];
@@ -322,7 +337,8 @@ impl Message {
             }
             (Ok(promise), true) => {
                 self.vetoed = false;
-                self.in_failure = has_failure(before);
+                self.said[usize::from(!completes)] = true;
+                self.in_failure = has_failure(tag, before);
                 self.alone = Some(promise);
                 self.after.clear();
                 self.note_after(self.line.end);
@@ -367,9 +383,12 @@ impl Message {
     fn verdict(mut self) -> Heard {
         // A failure that was begun at the end, and cut off, is one too.
         let end = self.text.len().saturating_sub(REACH).max(self.after_tag);
-        self.vetoed |= has_failure(&self.text[end..]);
+        self.vetoed |= has_failure(self.tag, &self.text[end..]);
         if self.stray == Heard::Nothing && (self.tags.in_thoughts || self.thoughts.promised()) {
             self.stray = Heard::InThoughts;
+        }
+        if self.tag.is_single && self.said == [true; 2] {
+            return Heard::Unknown(format!("{} and {}", self.tag.complete, self.tag.failed));
         }
         match (self.alone, self.ending) {
             (Some(Promise::Complete), Some(failed @ Promise::Failed(_))) if self.vetoed => {
@@ -399,11 +418,11 @@ pub(super) fn plain_text(bytes: &[u8]) -> String {
 /// That is the last opening tag, unless an earlier one begins a failure that was never closed: then all that follows, a
 /// completion too, is part of that failure's reason. A failure in the middle of a line does not claim a tag that begins
 /// a line.
-fn opening(window: &[u8]) -> Option<usize> {
-    let last = memmem::rfind(window, OPEN)?;
+fn opening(tag: Tag, window: &[u8]) -> Option<usize> {
+    let last = memmem::rfind(window, tag.open)?;
     let last_begins_line = begins_line(window, last);
-    memmem::find_iter(window, OPEN)
+    memmem::find_iter(window, tag.open)
         .take_while(|&at| at < last)
-        .find(|&at| is_failure(&window[at..]) && (!last_begins_line || begins_line(window, at)))
+        .find(|&at| is_failure(tag, &window[at..]) && (!last_begins_line || begins_line(window, at)))
         .or(Some(last))
 }

@@ -1,4 +1,4 @@
-//! Knows the tag of a promise, and what it says.
+//! Knows the tags of a promise and of a verdict, and what they say.
 //!
 //! This module takes the text in a tag alone, and must not know where the tag stands.
 
@@ -6,10 +6,36 @@ use memchr::memmem;
 
 use super::plain::SIDES;
 
-pub(super) const OPEN: &[u8] = b"<promise>";
-pub(super) const CLOSE: &[u8] = b"</promise>";
-const COMPLETE: &str = "COMPLETE";
-pub(super) const FAILED: &str = "FAILED";
+/// A tag, and the two words that it may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag {
+    pub(super) open: &'static [u8],
+    pub(super) close: &'static [u8],
+    /// The word that speaks for the work, and the one that speaks against it.
+    pub(super) complete: &'static str,
+    pub(super) failed: &'static str,
+    /// True if a message that holds both words says nothing.
+    pub(super) is_single: bool,
+}
+
+impl Tag {
+    /// The promise of an agent about its own work.
+    pub const PROMISE: Self = Self {
+        open: b"<promise>",
+        close: b"</promise>",
+        complete: "COMPLETE",
+        failed: "FAILED",
+        is_single: false,
+    };
+    /// The verdict of a reviewer about the work of another agent: the promise `Complete` accepts it.
+    pub const VERDICT: Self = Self {
+        open: b"<verdict>",
+        close: b"</verdict>",
+        complete: "ACCEPT",
+        failed: "REJECT",
+        is_single: true,
+    };
+}
 
 /// The longest part of an unknown tag that is kept, in characters.
 pub(super) const UNKNOWN_CHARS: usize = 200;
@@ -24,14 +50,14 @@ pub enum Promise {
 }
 
 /// Returns true if a failure is begun in `text`.
-pub(super) fn has_failure(text: &[u8]) -> bool {
-    memmem::find_iter(text, OPEN).any(|at| is_failure(&text[at..]))
+pub(super) fn has_failure(tag: Tag, text: &[u8]) -> bool {
+    memmem::find_iter(text, tag.open).any(|at| is_failure(tag, &text[at..]))
 }
 
 /// Returns true if the tag that opens here is that of a failure.
-pub(super) fn is_failure(tag: &[u8]) -> bool {
-    let inner = tag[OPEN.len()..].trim_ascii_start();
-    inner.starts_with(FAILED.as_bytes())
+pub(super) fn is_failure(tag: Tag, text: &[u8]) -> bool {
+    let inner = text[tag.open.len()..].trim_ascii_start();
+    inner.starts_with(tag.failed.as_bytes())
 }
 
 /// Returns a text of several lines without the frame around it, of which the tags have cut off two corners.
@@ -55,12 +81,12 @@ fn unframed(text: &str) -> String {
 }
 
 /// Reads the text inside a tag; returns it, shortened, if it is no promise.
-pub(super) fn read(inner: &[u8]) -> Result<Promise, String> {
+pub(super) fn read(tag: Tag, inner: &[u8]) -> Result<Promise, String> {
     let inner = String::from_utf8_lossy(inner.trim_ascii());
-    if inner == COMPLETE {
+    if inner == tag.complete {
         return Ok(Promise::Complete);
     }
-    match inner.strip_prefix(FAILED) {
+    match inner.strip_prefix(tag.failed) {
         Some("") => Ok(Promise::Failed(String::new())),
         Some(rest) if rest.starts_with(':') => {
             let reason = rest[1..].trim().replace("\r\n", "\n");

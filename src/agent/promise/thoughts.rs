@@ -8,7 +8,7 @@
 use memchr::{memchr, memmem};
 
 use super::plain::is_line_break;
-use super::tag::CLOSE as PROMISED;
+use super::tag::Tag;
 
 const TAGS: [(&[u8], &[u8]); 4] = [
     (b"<think>", b"</think>"),
@@ -18,8 +18,9 @@ const TAGS: [(&[u8], &[u8]); 4] = [
 ];
 
 /// Cuts thoughts out of text that comes in pieces.
-#[derive(Default)]
 pub(super) struct ThoughtFilter {
+    /// The closing tag of a promise.
+    promised_by: &'static [u8],
     /// The text that may be a part of a tag.
     held: Vec<u8>,
     /// The closing tag of the thoughts in which the text is.
@@ -30,7 +31,24 @@ pub(super) struct ThoughtFilter {
     promised: bool,
 }
 
+impl Default for ThoughtFilter {
+    fn default() -> Self {
+        Self::of(Tag::PROMISE)
+    }
+}
+
 impl ThoughtFilter {
+    /// Makes a filter that notes promises in this tag.
+    pub(super) fn of(tag: Tag) -> Self {
+        Self {
+            promised_by: tag.close,
+            held: Vec::new(),
+            inside: None,
+            in_line: false,
+            promised: false,
+        }
+    }
+
     /// Adds the text of a piece that is no thought. Returns the length at which it turned out that all before were
     /// thoughts.
     pub(super) fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) -> Option<usize> {
@@ -56,10 +74,10 @@ impl ThoughtFilter {
             if let Some(close) = self.inside {
                 let end = memmem::find(rest, close);
                 let thoughts = &rest[..end.unwrap_or(rest.len())];
-                self.promised |= memmem::find(thoughts, PROMISED).is_some();
+                self.promised |= memmem::find(thoughts, self.promised_by).is_some();
                 let Some(end) = end else {
                     // Either closing tag may be cut in two.
-                    let longest = close.len().max(PROMISED.len()) - 1;
+                    let longest = close.len().max(self.promised_by.len()) - 1;
                     rest = &rest[rest.len().saturating_sub(longest)..];
                     break;
                 };

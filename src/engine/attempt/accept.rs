@@ -3,8 +3,8 @@
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::proof::{self, Gates};
-use super::verdict::Judgement;
-use super::{gates, left_to_person, limits, lost_work, message};
+use super::verdict::{Judgement, Unreviewed};
+use super::{gates, left_to_person, limits, lost_work, message, review};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
@@ -86,6 +86,8 @@ struct Base {
     parent: Parent,
     /// The results of the gates.
     gates: Gates,
+    /// The result of the review.
+    review: Option<String>,
 }
 
 /// Concludes an attempt: makes a checkpoint, or goes back to the last one.
@@ -104,7 +106,7 @@ pub(crate) async fn conclude(
     let mut accepted = None;
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     if outcome.judgement.verdict == Verdict::Complete {
-        match accept(open, story, before, &outcome, settings, &begun).await {
+        match accept(open, story, before, &mut outcome, settings, &begun).await {
             Ok(base) => accepted = Some(base),
             Err(Refused::Attempt(judgement)) => outcome.judgement = judgement,
             Err(Refused::Error(error)) => return Err(error),
@@ -141,16 +143,17 @@ pub(crate) async fn conclude(
     };
     let mut ended = begun.ended(story, &outcome).with_size(size);
     if let Some(base) = &accepted {
-        ended.rests_on = rests_on(&outcome, &base.gates);
+        ended.rests_on = rests_on(&outcome, base);
     }
     let rests_on = ended.rests_on.clone();
-    open.emit(What::AttemptEnded(ended));
+    open.emit(What::AttemptEnded(Box::new(ended)));
     let left = left?;
     if let Some(base) = accepted {
         let Base {
             position,
             parent,
             gates,
+            review,
         } = base;
         if let Some(told) = parent.told {
             open.tell(told);
@@ -160,7 +163,14 @@ pub(crate) async fn conclude(
             attempt: Some(begun.number),
             parent: parent.oid,
             subject: checkpoint_message::subject(story),
-            body: message::body(story, &begun, &outcome, &rests_on, &gates.lines),
+            body: message::body(
+                story,
+                &begun,
+                &outcome,
+                &rests_on,
+                &gates.lines,
+                review.as_deref(),
+            ),
         };
         checkpoint::save(open, new, &position, left).await?;
         user_refs::forget(open.site().dir);
@@ -192,15 +202,17 @@ async fn read_refused(open: &mut Loop<'_>, is_persons: bool) -> Result<Reading, 
 }
 
 /// Returns what an accepted attempt rests on.
-fn rests_on(outcome: &Outcome, gates: &Gates) -> Vec<Basis> {
+fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
     let said = if outcome.is_of_agent() {
         Basis::Promise
     } else {
         Basis::Person
     };
-    let has_gates = (!gates.lines.is_empty()).then_some(Basis::Gates);
-    let of_tests = gates.rests_on.iter().copied();
-    [said].into_iter().chain(has_gates).chain(of_tests).collect()
+    let has_gates = (!base.gates.lines.is_empty()).then_some(Basis::Gates);
+    let of_tests = base.gates.rests_on.iter().copied();
+    let review = base.review.as_ref().map(|_| Basis::Review);
+    let all = [said].into_iter().chain(has_gates).chain(of_tests);
+    all.chain(review).collect()
 }
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
@@ -223,12 +235,13 @@ pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
     watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
 }
 
-/// Decides whether the promised work can become a checkpoint: gates, hooks and the mark are checked in this order.
+/// Decides whether the promised work can become a checkpoint: gates, the reviewer, hooks and the mark are checked in this
+/// order.
 async fn accept(
     open: &mut Loop<'_>,
     story: &Story,
     before: &Listing,
-    outcome: &Outcome,
+    outcome: &mut Outcome,
     settings: &Settings,
     begun: &Begun,
 ) -> Result<Base, Refused> {
@@ -243,6 +256,7 @@ async fn accept(
         position,
         parent,
         gates,
+        review: None,
     };
     if let Some(reason) = shared_stash::hidden_work(open).await? {
         return Err(Judgement::new(Verdict::Failed, reason).into());
@@ -259,6 +273,14 @@ async fn accept(
     refuse_empty_work(open, outcome, settings).await?;
     base.gates = proof::run(open, story, settings, begun).await??;
     look_again(open, &mut base, "the gates").await?;
+    // A person who calls the work complete has looked.
+    if outcome.is_of_agent() {
+        let looked = review::run(open, story, settings, begun, &mut outcome.review).await?;
+        base.review = looked?;
+        if base.review.is_some() {
+            look_again(open, &mut base, "the review").await?;
+        }
+    }
     let ended = begun.ended(story, outcome);
     let hook = Hook::PreCheckpoint.name();
     match lifecycle_hooks::before_checkpoint(open, begun.about(story), ended).await? {
@@ -381,8 +403,27 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
         silent,
         signal,
         advice,
+        unreviewed,
         ..
     } = judgement;
+    match unreviewed {
+        Some(Unreviewed::Limited(limit)) => return Ok(Concluded::End(StepEnd::Limited(limit))),
+        Some(Unreviewed::Asked) => return Ok(Concluded::End(StepEnd::Asked)),
+        Some(Unreviewed::NoVerdict(reviewer)) => {
+            return Err(AttemptRefusal::NoVerdict {
+                change: open.change().to_string(),
+                log: numbers::log_of(open, &current.id, current.attempt),
+                attempt: format!("{}@{}", current.id, current.attempt),
+                why: format!(
+                    "the reviewer {reviewer} gave no verdict about story {}: {}",
+                    current.id,
+                    reason.unwrap_or_default()
+                ),
+            }
+            .into());
+        }
+        None => {}
+    }
     match (verdict, signal) {
         (Verdict::RateLimited | Verdict::Overloaded, _) => Ok(Concluded::Unavailable(Unavailable {
             reason: reason.unwrap_or_else(|| verdict.to_string()),

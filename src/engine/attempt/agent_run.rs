@@ -68,7 +68,7 @@ pub(super) async fn run_agent(
         ..job
     };
     let mut decoder = Decoder::new(agent.format, text).likely(agent.likely);
-    let (ended, tail) = run_job(open, job, begun, &mut decoder).await?;
+    let (ended, tail) = run_job(open, job, &begun.log, &mut decoder).await?;
     let at = Timestamp::now();
     let report = decoder.finish();
     learnings::learn(open, &story.id, begun.number, &report.learnings);
@@ -92,6 +92,7 @@ pub(super) async fn run_agent(
         tail,
         output: printed(&begun.log, Some(0)),
         litter: agent.litter,
+        review: None,
     })
 }
 
@@ -106,15 +107,15 @@ pub(super) fn job(open: &Loop<'_>, story: &Story, begun: &Begun, settings: GitSe
     job
 }
 
-/// Runs the agent; returns its ending and the end of its output.
-async fn run_job(
+/// Runs an agent; returns its ending and the end of its output.
+pub(super) async fn run_job(
     open: &mut Loop<'_>,
     job: Job,
-    begun: &Begun,
+    log: &File,
     decoder: &mut Decoder,
 ) -> Result<(Ended, String), Error> {
     open.view.drop_all();
-    let mut log = begun.log.try_clone().map_err(process::ProcessError::Log)?;
+    let mut log = log.try_clone().map_err(process::ProcessError::Log)?;
     let mut stop = open.context.stop.clone();
     let link = RepoLink::of(&open.context.repo);
     let mut listener = AgentListener {
@@ -130,6 +131,36 @@ async fn run_job(
     let (site, _, mut recorder) = open.parts();
     link.restore(site, &mut recorder)?;
     Ok((ended, tail))
+}
+
+/// Returns an amount of dollars, rounded to millionths.
+fn rounded(cost: f64) -> f64 {
+    (cost * 1e6).round() / 1e6
+}
+
+/// What the reviews of an attempt have used.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spent {
+    /// The reviewer's name, or that of its program.
+    pub reviewer: String,
+    pub cost_usd: Option<f64>,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+}
+
+impl Spent {
+    /// Adds what one more review has used.
+    pub fn add(&mut self, report: &Report) {
+        let sum = |known: Option<u64>, more: Option<u64>| match (known, more) {
+            (Some(known), Some(more)) => Some(known.saturating_add(more)),
+            (known, more) => known.or(more),
+        };
+        if let Some(cost) = report.cost_usd {
+            self.cost_usd = Some(rounded(self.cost_usd.unwrap_or(0.0) + cost));
+        }
+        self.input_tokens = sum(self.input_tokens, report.input_tokens);
+        self.output_tokens = sum(self.output_tokens, report.output_tokens);
+    }
 }
 
 /// An attempt that has begun.
@@ -153,6 +184,7 @@ impl Begun {
     /// Returns the record of its end.
     pub fn ended(&self, story: &Story, outcome: &Outcome) -> Attempt {
         let report = outcome.report.as_ref();
+        let review = outcome.review.as_ref();
         Attempt {
             story: story.id.clone(),
             attempt: self.number,
@@ -173,6 +205,10 @@ impl Begun {
             deletions: None,
             rests_on: Vec::new(),
             boxed: outcome.boxed.clone(),
+            reviewer: review.map(|review| review.reviewer.clone()),
+            review_cost_usd: review.and_then(|review| review.cost_usd),
+            review_input_tokens: review.and_then(|review| review.input_tokens),
+            review_output_tokens: review.and_then(|review| review.output_tokens),
             output: outcome.output,
         }
     }
@@ -195,6 +231,8 @@ pub(crate) struct Outcome {
     output: Option<Stretch>,
     /// The prefix of files that the agent leaves for its own use in the top directory.
     pub litter: Option<&'static str>,
+    /// What the review has used, if there was one.
+    pub review: Option<Spent>,
 }
 
 impl Outcome {
@@ -210,8 +248,7 @@ impl Outcome {
 
     /// Returns the cost of the attempt as the agent reports it, in dollars, rounded to millionths.
     pub fn cost(&self) -> Option<f64> {
-        let cost = self.report.as_ref()?.cost_usd?;
-        Some((cost * 1e6).round() / 1e6)
+        self.report.as_ref()?.cost_usd.map(rounded)
     }
 
     /// Returns whether the agent's service was never asked for anything, as far as is known.
@@ -241,6 +278,7 @@ impl Outcome {
             tail: String::new(),
             output: None,
             litter: None,
+            review: None,
         }
     }
 }

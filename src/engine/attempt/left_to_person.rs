@@ -21,7 +21,7 @@ pub(super) async fn leave(
     begun: &Begun,
     outcome: Outcome,
 ) -> Result<i32, Error> {
-    open.emit(What::AttemptEnded(begun.ended(story, &outcome)));
+    open.emit(What::AttemptEnded(Box::new(begun.ended(story, &outcome))));
     let (site, state, _) = open.parts();
     story_backup::put_back_judged(site, &state.source)?;
     open.state.follow_cut_off_answer();

@@ -70,7 +70,7 @@ pub(crate) fn limit_reached(
     if let Some(most) = settings.max_cost {
         let spent: f64 = log::attempts(&open.file("events.jsonl"))?
             .iter()
-            .filter_map(|entry| entry.attempt.cost_usd)
+            .filter_map(|entry| entry.attempt.whole_cost())
             .sum();
         if spent >= most {
             return Ok(Some(format!(

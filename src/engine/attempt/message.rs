@@ -12,6 +12,7 @@ pub(super) fn body(
     outcome: &Outcome,
     rests_on: &[Basis],
     gates: &[String],
+    review: Option<&str>,
 ) -> String {
     let ended = begun.ended(story, outcome);
     let mut trailers = vec![(ATTEMPT_TRAILER, format!("{}@{}", story.id, begun.number))];
@@ -28,6 +29,7 @@ pub(super) fn body(
     let rests_on: Vec<&str> = rests_on.iter().map(|basis| basis.name()).collect();
     trailers.push(("Ralph-Rests-On", rests_on.join(", ")));
     trailers.extend(gates.iter().map(|gate| ("Ralph-Gate", gate.clone())));
+    trailers.extend(review.map(|review| ("Ralph-Review", review.to_owned())));
     let mut text = rest(story).map(|title| title + "\n\n").unwrap_or_default();
     for (name, value) in trailers {
         text.push_str(&format!("{name}: {}\n", one_line(&value)));

@@ -3,6 +3,7 @@
 //! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
 //! - `proof` asks the gates, and `held` asks them again with tests as they were.
+//! - `review` asks another agent for its verdict about work whose gates passed.
 //! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
 
@@ -19,6 +20,7 @@ mod message;
 mod prompting;
 mod proof;
 pub(crate) mod refusal;
+pub(crate) mod review;
 pub(crate) mod verdict;
 
 use std::ffi::OsString;
@@ -142,8 +144,11 @@ fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
         Ok(StepEnd::Interrupted(signal)) => Some(by_signal(*signal)),
         Ok(StepEnd::Asked) => Some(BY_REQUEST.to_owned()),
         Err(
-            error
-            @ Error::Attempt(AttemptRefusal::AgentUnable { .. } | AttemptRefusal::NothingChanged { .. }),
+            error @ Error::Attempt(
+                AttemptRefusal::AgentUnable { .. }
+                | AttemptRefusal::NothingChanged { .. }
+                | AttemptRefusal::NoVerdict { .. },
+            ),
         ) => Some(error.to_string()),
         Ok(_) | Err(_) => None,
     }
@@ -231,6 +236,7 @@ async fn attempt_once(
     // All that can fail comes before the attempt is recorded as running.
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
     let text = prompt_text(open, &listing, &story, settings)?;
+    review::require_usable(open, &story, settings)?;
     take_record(open, &story.id).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent), settings)?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun, &confined).await?;
@@ -379,16 +385,17 @@ pub(crate) fn begin_at(
         log: log_path
             .file_name()
             .map(|name| format!("attempts/{}", name.to_string_lossy())),
-        settings: Some(Box::new(in_force(settings))),
+        settings: Some(Box::new(in_force(settings, &open.context.repo.top))),
     });
     Ok(begun)
 }
 
-fn in_force(settings: &Settings) -> InForce {
+fn in_force(settings: &Settings, top: &Path) -> InForce {
     let seconds = |limit: Option<SignedDuration>| limit.map(|limit| limit.as_secs_f64());
     InForce {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         gates: settings.verify.clone(),
+        review: review::name(settings, top),
         timeout: seconds(settings.timeout),
         idle_timeout: seconds(settings.idle_timeout),
         verify_timeout: seconds(settings.verify_timeout),

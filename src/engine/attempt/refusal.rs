@@ -60,6 +60,32 @@ pub enum AttemptRefusal {
     /// `ralph.box=require` or `--box`, and none can be made.
     #[error("a box is required (ralph.box), and there is none: {0}")]
     NoBox(Trouble),
+    /// The reviewer was asked twice, and gave no verdict about an attempt.
+    #[error("{}", first_line(why))]
+    NoVerdict {
+        change: String,
+        /// The attempt, as `<story>@<number>`.
+        attempt: String,
+        /// Who gave none, and why.
+        why: String,
+        log: PathBuf,
+    },
+    /// A reviewer that a person asked gave no verdict.
+    #[error("the reviewer {reviewer} gave no verdict: {}", first_line(reason))]
+    NoOpinion {
+        reviewer: String,
+        reason: String,
+        log: PathBuf,
+    },
+    /// The program of the reviewer cannot be found.
+    #[error("cannot find the reviewer '{0}'")]
+    ReviewerMissing(String),
+    /// A checkpoint is to be reviewed, and nobody is named who does it.
+    #[error("no reviewer is configured")]
+    NoReviewer,
+    /// There is no checkpoint to review.
+    #[error("no story of '{0}' has a checkpoint yet")]
+    NothingToReview(String),
     #[error("{stories} stories in a row were reported complete, but no files changed")]
     NothingChanged { change: String, stories: u32 },
 }
@@ -134,6 +160,27 @@ impl Advise for AttemptRefusal {
                 change = typed(change)
             )),
             Self::NoBox(trouble) => trouble.advice(),
+            Self::NoVerdict {
+                change, attempt, log, ..
+            } => hint(format!(
+                "fix the cause (its output: {log}), then run the same command again; the work is kept, and to take it as it is: git ralph restore {change} {attempt}, then git ralph complete {change}",
+                log = typed_path(log),
+                change = typed(change),
+                attempt = typed(attempt)
+            )),
+            Self::NoOpinion { log, .. } => hint(format!(
+                "fix the cause, then run the same command again; its output: {log}",
+                log = typed_path(log)
+            )),
+            Self::ReviewerMissing(_) => {
+                hint("install it, or name another: git config ralph.review <name>")
+            }
+            Self::NoReviewer => hint(
+                "git ralph review --agent <name>, or: git config ralph.review <name>; known agents: git ralph doctor",
+            ),
+            Self::NothingToReview(change) => {
+                hint(format!("git ralph next {change}", change = typed(change)))
+            }
             Self::NothingChanged { change, .. } => hint(format!(
                 "check that the agent may write files (git ralph log {change}), then run the same command again",
                 change = typed(change)

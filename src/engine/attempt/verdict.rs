@@ -31,6 +31,19 @@ pub(crate) struct Judgement {
     pub advice: Option<String>,
     /// True if the agent made a promise in a form that does not count; the next prompt says why.
     pub wrong_form: bool,
+    /// The reason why the work could not be reviewed, if that is why it is not accepted.
+    pub unreviewed: Option<Unreviewed>,
+}
+
+/// The reason why work could not be reviewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unreviewed {
+    /// The reviewer of this name gave no verdict.
+    NoVerdict(String),
+    /// Its service cannot answer for longer than a limit allows, described by the text.
+    Limited(String),
+    /// `git ralph stop` ended the wait for its service.
+    Asked,
 }
 
 impl Judgement {
@@ -68,6 +81,7 @@ impl Judgement {
             signal: None,
             advice: None,
             wrong_form: false,
+            unreviewed: None,
         }
     }
 }

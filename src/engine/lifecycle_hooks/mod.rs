@@ -104,7 +104,7 @@ pub(super) async fn before_checkpoint(
         story: Some(&about.story.id),
         title: Some(&about.story.title),
         attempt: Some(about.attempt),
-        event: event_of(open, What::AttemptEnded(ended)),
+        event: event_of(open, What::AttemptEnded(Box::new(ended))),
         log: Some(about.log),
     };
     let said = run::call(open, call).await?;

@@ -49,7 +49,16 @@ pub(crate) async fn undo(
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
     let (site, _, mut recorder) = open.parts();
-    let mut put_back = user_refs::put_back(site, changes, &own, &name, &mut kept, &mut recorder).await?;
+    let mut put_back = user_refs::put_back(
+        site,
+        changes,
+        &own,
+        &name,
+        user_refs::ATTEMPT,
+        &mut kept,
+        &mut recorder,
+    )
+    .await?;
     put_back.extend(of_head);
     let plan = RevertPlan {
         trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),

@@ -246,6 +246,20 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             reason: Some("401 invalid key".to_owned()),
             advice: Some("sign in".to_owned()),
         },
+        AttemptRefusal::NoVerdict {
+            change: change(),
+            attempt: "2@1".to_owned(),
+            why: "the reviewer claude gave no verdict about story 2: it said none (exit code 1)".to_owned(),
+            log: path("/r/.git/ralph/add-login/attempts/2.1.log"),
+        },
+        AttemptRefusal::NoOpinion {
+            reviewer: "claude".to_owned(),
+            reason: "it said none".to_owned(),
+            log: path("/r/.git/ralph/add-login/review.log"),
+        },
+        AttemptRefusal::ReviewerMissing("claude".to_owned()),
+        AttemptRefusal::NoReviewer,
+        AttemptRefusal::NothingToReview(change()),
         AttemptRefusal::SessionAtWork {
             change: change(),
             story: Some(story()),

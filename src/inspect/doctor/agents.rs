@@ -60,6 +60,7 @@ pub(super) async fn examine(
     let others = [
         ("ralph.retryAgent", &settings.retry_agent),
         ("ralph.fallbackAgent", &settings.fallback_agent),
+        ("ralph.review", &settings.review),
     ];
     let others = others.into_iter().filter(|(_, name)| name.is_some());
     let others = others.map(|(key, name)| (key, chosen(name)));

@@ -27,6 +27,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("restore", include_str!("../../../man/git-ralph-restore.1")),
     ("retry", include_str!("../../../man/git-ralph-retry.1")),
     ("revert", include_str!("../../../man/git-ralph-revert.1")),
+    ("review", include_str!("../../../man/git-ralph-review.1")),
     ("run", include_str!("../../../man/git-ralph-run.1")),
     ("skip", include_str!("../../../man/git-ralph-skip.1")),
     ("start", include_str!("../../../man/git-ralph-start.1")),

@@ -150,11 +150,15 @@ fn how_far(totals: &Totals) -> String {
 
 /// Returns the cost of the attempts, and the number of those whose cost is unknown; `None` if there are no attempts.
 fn cost(totals: &Totals) -> Option<String> {
-    match totals.cost_usd {
-        _ if totals.attempts == 0 => None,
-        None => Some("cost not known".to_owned()),
-        Some(cost) => Some(spent(cost, totals.cost_unknown, totals.attempts)),
-    }
+    let agents = match totals.cost_usd {
+        _ if totals.attempts == 0 => return None,
+        None => "cost not known".to_owned(),
+        Some(cost) => spent(cost, totals.cost_unknown, totals.attempts),
+    };
+    Some(match totals.review_cost_usd {
+        None => agents,
+        Some(reviews) => format!("{agents}, and {} for reviews", dollars(reviews)),
+    })
 }
 
 /// Formats the size of a difference: `14 files +412 -77`.
@@ -215,7 +219,13 @@ fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
         ("Cost of the loop", settings.max_cost.map_or_else(none, dollars)),
     ];
     let version = [("git-ralph", short(&settings.version, 40))];
-    version.into_iter().chain(gates).chain(limits).collect()
+    let reviewer = settings.review.iter().map(|name| ("Reviewer", short(name, 40)));
+    version
+        .into_iter()
+        .chain(gates)
+        .chain(reviewer)
+        .chain(limits)
+        .collect()
 }
 
 /// Returns who changed a file: the stories, and a person, if one did.

@@ -205,7 +205,7 @@ impl Scene<'_> {
             );
         }
         if let Some(gate) = model.gate_at_work() {
-            return format!("gate, {}", self.since(gate.since));
+            return format!("{}, {}", gate.kind(), self.since(gate.since));
         }
         match (model.is_gone, model.is_driven, model.phase) {
             (true, ..) => "its files are gone",
@@ -235,7 +235,7 @@ impl Scene<'_> {
         }
         if let Some(gate) = model.gate_at_work() {
             let before = if gate.is_first { " before any work" } else { "" };
-            return format!("gate{before}: {}", gate.command);
+            return format!("{}{before}: {}", gate.kind(), gate.command);
         }
         match &model.reason {
             Some(reason) if model.running().is_some() => format!("the attempt before: {reason}"),

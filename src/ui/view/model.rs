@@ -87,9 +87,16 @@ pub(super) struct Gate {
     pub since: Timestamp,
     /// True if it runs before any attempt.
     pub is_first: bool,
+    /// True if it is a reviewer, of which `command` is the name.
+    pub is_review: bool,
 }
 
 impl Gate {
+    /// Returns what it is: `gate` or `review`.
+    pub fn kind(&self) -> &'static str {
+        if self.is_review { "review" } else { "gate" }
+    }
+
     fn of(running: &Running) -> Option<Self> {
         let (gate, is_first) = match (running.gate(), &running.judging) {
             (Some(gate), _) => (gate, true),
@@ -99,6 +106,7 @@ impl Gate {
             command: plain(&gate.command).into_owned(),
             since: gate.since,
             is_first,
+            is_review: gate.is_review,
         })
     }
 }
@@ -242,7 +250,7 @@ impl Model {
                 story.attempts.push(begun);
             }
             What::AttemptEnded(ended) => {
-                if let Some(cost) = ended.cost_usd {
+                if let Some(cost) = ended.whole_cost() {
                     self.cost = Some(self.cost.unwrap_or_default() + cost);
                 }
                 let first = ended.reason.as_deref().and_then(|reason| reason.lines().next());
@@ -270,7 +278,7 @@ impl Model {
                         .map(|(files, (added, removed))| (files, added, removed));
                 }
             }
-            What::Gate { .. } => self.gate = None,
+            What::Gate { .. } | What::Review { .. } => self.gate = None,
             What::Checkpoint {
                 story: Some(story), ..
             } => self.story(story, None).mark = Mark::Complete,

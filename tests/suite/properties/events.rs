@@ -81,6 +81,7 @@ fn every_line_of_a_run_is_as_the_schema_says() {
     let refused = sandbox.ralph(&["next", "--json", "--", &agent]).exits(4);
     let complete = sandbox.completing("echo $RALPH_STORY >>done");
     sandbox.ralph(&["skip"]).exits(0);
+    sandbox.configure("ralph.review", "echo '<verdict>ACCEPT</verdict>'");
     let second = sandbox
         .ralph(&["run", CHANGE, "--json", "--", &complete])
         .exits(0);

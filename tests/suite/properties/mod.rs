@@ -48,6 +48,7 @@ mod questions;
 mod remote_answers;
 mod remote_history;
 mod repository;
+mod review;
 mod rungs;
 mod session;
 mod session_calls;

@@ -25,6 +25,7 @@ mod repository_hooks;
 mod restore;
 mod retry;
 mod revert;
+mod review;
 mod run;
 mod run_any;
 mod run_remote;

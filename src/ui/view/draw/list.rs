@@ -92,7 +92,7 @@ impl Scene<'_> {
             Some((verdict, seconds)) => (verdict.words().to_owned(), time(seconds)),
             None if self.model.is_driven => {
                 let what = match self.model.gate_at_work() {
-                    Some(gate) if !gate.is_first => "gate",
+                    Some(gate) if !gate.is_first => gate.kind(),
                     _ => "running",
                 };
                 (

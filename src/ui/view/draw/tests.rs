@@ -232,6 +232,7 @@ fn a_gate_before_any_work_is_shown_with_a_clock() {
 
 fn gate(is_first: bool) -> Gate {
     Gate {
+        is_review: false,
         command: "make test".to_owned(),
         since: Timestamp::from_second(1_790_000_304).unwrap(),
         is_first,
@@ -301,15 +302,15 @@ fn it_is_said_whose_text_is_shown_and_what_the_attempt_used() {
     };
     model.event(&event(
         312,
-        What::AttemptEnded(crate::events::Attempt {
+        What::AttemptEnded(Box::new(crate::events::Attempt {
             model: Some("opus\u{1b}[2J".to_owned()),
             input_tokens: Some(12_345),
             output_tokens: Some(950),
             files: Some(3),
             insertions: Some(12),
             deletions: Some(4),
-            ..ended
-        }),
+            ..*ended
+        })),
     ));
     assert_eq!(
         whose(&model, &now, None),

@@ -55,7 +55,7 @@ impl Scene<'_> {
         match (gate, &attempt.agent) {
             (Some(gate), _) => {
                 let since = self.since(gate.since);
-                return format!("{whose}, gate: {} ({since})", gate.command);
+                return format!("{whose}, {}: {} ({since})", gate.kind(), gate.command);
             }
             (None, Some(agent)) => whose.push_str(&format!(", {agent}")),
             (None, None) => {}

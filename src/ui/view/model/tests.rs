@@ -28,11 +28,11 @@ pub fn attempt_started(story: &str, title: &str, attempt: u32, done: usize) -> W
 
 pub fn attempt_ended(story: &str, attempt: u32, verdict: Verdict, reason: Option<&str>) -> What {
     let since = Timestamp::from_second(1_790_000_000).unwrap();
-    What::AttemptEnded(Ended {
+    What::AttemptEnded(Box::new(Ended {
         duration: 91.0,
         cost_usd: Some(0.42),
         ..Ended::ended(story, attempt, verdict, reason.map(ToOwned::to_owned), since)
-    })
+    }))
 }
 
 /// Returns the events of a loop: story 1 complete, story 2 in its second attempt.

@@ -72,6 +72,11 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
                 page.item(name, meaning);
             }
         }
+        "review variables" => {
+            for (name, meaning) in prompt::review::VARIABLES {
+                page.item(name, meaning);
+            }
+        }
         "hooks" => {
             for row in lifecycle_hooks::TABLE {
                 let story = if row.story { " and story" } else { "" };

@@ -1,0 +1,143 @@
+//! Runs a reviewer once: its prompt, its process, and its answer.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use super::opinion::{Opinion, opinion, visible, words};
+use super::reviewer::Reviewer;
+use crate::agent::decode::{Decoder, Report};
+use crate::agent::process::Job;
+use crate::agent::promise::Tag;
+use crate::engine::Loop;
+use crate::engine::attempt::agent_run::run_job;
+use crate::engine::output_tail::{length, printed};
+use crate::engine::run_command::variable;
+use crate::error::Error;
+use crate::events::What;
+use crate::fs::Durability;
+use crate::names::Oid;
+use crate::prompt::review;
+use crate::settings::{Settings, to_std};
+use crate::state::RunningGate;
+use crate::stories::Story;
+
+/// The work that is judged.
+pub(crate) struct Work<'a> {
+    pub story: &'a Story,
+    /// The number of the attempt that did it.
+    pub attempt: u32,
+    /// The commit before it.
+    pub from: Oid,
+    /// The tree or the commit with it.
+    pub to: Oid,
+    /// The differences between the two.
+    pub changes: Vec<(u8, Vec<u8>)>,
+    /// The gates that passed.
+    pub gates: &'a [String],
+}
+
+/// The occasion of a review, and the log that gets its output.
+#[derive(Clone, Copy)]
+pub(crate) enum Ground<'a> {
+    /// An attempt is judged; the review is an event of it.
+    Attempt(&'a File),
+    /// A person asks; nothing is recorded.
+    Person(&'a File),
+}
+
+/// The answer of a reviewer.
+pub(crate) struct Answer {
+    pub opinion: Opinion,
+    /// The end of its last message, without the verdict.
+    pub words: String,
+    pub time: Duration,
+    pub report: Report,
+}
+
+/// Runs a reviewer to its end. The caller puts back what it changes.
+pub(crate) async fn ask(
+    open: &mut Loop<'_>,
+    reviewer: &Reviewer,
+    work: &Work<'_>,
+    settings: &Settings,
+    job: Job,
+    ground: Ground<'_>,
+) -> Result<Answer, Error> {
+    let name = reviewer.name();
+    let text = prompt_of(open, reviewer, work)?;
+    let prompt_file = open.file("review.md");
+    open.store.door().write_private(&prompt_file, &text)?;
+    open.context.observer.doing(&format!("review: {name}"));
+    if let (Ground::Attempt(_), Some(running)) = (ground, &mut open.state.running) {
+        running.judging = Some(RunningGate::reviewer(&name));
+        // For those who look: nothing relies on it.
+        open.save_for(Durability::Atomic)?;
+    }
+    let (Ground::Attempt(log) | Ground::Person(log)) = ground;
+    let (since, from) = (Instant::now(), length(log));
+    let agent = &reviewer.agent;
+    let (argv, from_file) = agent.command.argv(&prompt_file);
+    let mut job = Job {
+        argv,
+        stdin: if from_file {
+            Vec::new()
+        } else {
+            text.as_bytes().to_vec()
+        },
+        timeout: settings.review_timeout.map(to_std),
+        idle_timeout: settings.idle_timeout.map(to_std),
+        ..job
+    };
+    let variables = agent.env.iter();
+    job.env
+        .extend(variables.map(|(name, value)| variable(name, value)));
+    job.env
+        .push(("RALPH_PROMPT_FILE".into(), prompt_file.into_os_string()));
+    let mut decoder = Decoder::of(Tag::VERDICT, agent.format, &text).likely(agent.likely);
+    let (ended, _) = run_job(open, job, log, &mut decoder).await?;
+    let report = decoder.finish();
+    let opinion = opinion(&ended.ending, &report, agent.name.as_deref());
+    let (words, time) = (words(&report), since.elapsed());
+    if let Ground::Attempt(log) = ground {
+        let (accepted, told) = match &opinion {
+            Opinion::Accepted => (Some(true), words.clone()),
+            Opinion::Rejected => (Some(false), words.clone()),
+            Opinion::None(why) => (None, why.clone()),
+            Opinion::Away(unavailable) => (None, unavailable.reason.clone()),
+            Opinion::Interrupted(_) => (None, String::new()),
+        };
+        open.emit(What::Review {
+            story: work.story.id.clone(),
+            attempt: work.attempt,
+            reviewer: name,
+            accepted,
+            words: Some(told).filter(|told| !told.is_empty()),
+            duration: time.as_secs_f64(),
+            cost_usd: report.cost_usd,
+            output: printed(log, from),
+        });
+    }
+    Ok(Answer {
+        opinion,
+        words,
+        time,
+        report,
+    })
+}
+
+fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>) -> Result<String, Error> {
+    let files = work.changes.iter();
+    let files: Vec<String> = files
+        .map(|(_, path)| visible(&String::from_utf8_lossy(path)))
+        .collect();
+    let inputs = review::Inputs {
+        change: open.change().as_str(),
+        story: work.story,
+        source: &open.state.source.path,
+        from: work.from.as_str(),
+        to: work.to.as_str(),
+        files: &files,
+        gates: work.gates,
+    };
+    Ok(review::render(&reviewer.template, &inputs)?)
+}

@@ -1,0 +1,179 @@
+//! A second opinion (`ralph.review`): another agent, in a process of its own, looks at work whose gates passed.
+//!
+//! - `reviewer` is the agent of the settings; `asking` runs it once: its prompt, its process, its answer.
+//! - `by_hand` does so for a person, about an attempt that has ended.
+//! - `opinion` reads the answer (pure); `only_look` puts back what a reviewer changes.
+//!
+//! What a reviewer does not say is not taken for an answer: without a verdict the work is not accepted, and the attempt is
+//! not counted.
+
+mod asking;
+mod by_hand;
+mod only_look;
+mod opinion;
+mod reviewer;
+
+use self::asking::{Answer, Ground, Work, ask};
+use super::agent_run::{Begun, Spent, job};
+use super::backoff::{Backoff, Unavailable, Waited, wait_for_service};
+use super::gates::judged;
+use super::verdict::{Judgement, Unreviewed};
+use crate::engine::{Loop, guard_rail};
+use crate::error::Error;
+use crate::names::OUTPUT;
+use crate::prompt::review as prompt;
+use crate::settings::Settings;
+use crate::state::Verdict;
+use crate::stories::Story;
+
+pub use by_hand::{Reviewed, review};
+use opinion::Opinion;
+use reviewer::Reviewer;
+pub(super) use reviewer::name;
+
+/// Number of times that a reviewer which gives no verdict is asked.
+const ROUNDS: u32 = 2;
+
+/// Refuses an attempt whose review could not even begin, before the attempt costs anything.
+pub(super) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
+    if let Some(reviewer) = Reviewer::of(settings, &open.context.repo.top)? {
+        prompt::check(&reviewer.template, open.change().as_str(), story)?;
+    }
+    Ok(())
+}
+
+/// Asks the reviewer, if there is one, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
+/// judgement that ends the attempt; `spent` gets what it has used.
+pub(super) async fn run(
+    open: &mut Loop<'_>,
+    story: &Story,
+    settings: &Settings,
+    begun: &Begun,
+    spent: &mut Option<Spent>,
+) -> Result<Result<Option<String>, Judgement>, Error> {
+    let reviewer = match Reviewer::of(settings, &open.context.repo.top) {
+        Ok(Some(reviewer)) => reviewer,
+        Ok(None) => return Ok(Ok(None)),
+        Err(error) => {
+            let name = name(settings, &open.context.repo.top).unwrap_or_default();
+            return Ok(Err(unreviewed(&name, &error.to_string())));
+        }
+    };
+    let name = reviewer.name();
+    let spent = spent.insert(Spent {
+        reviewer: name.clone(),
+        cost_usd: None,
+        input_tokens: None,
+        output_tokens: None,
+    });
+    let mut backoff = Backoff::default();
+    let mut round = 1;
+    loop {
+        let answer = ask_about_attempt(open, story, settings, begun, &reviewer).await?;
+        spent.add(&answer.report);
+        let why = match answer.opinion {
+            Opinion::Accepted => {
+                return Ok(Ok(Some(format!("{name} (accepted, {}s)", answer.time.as_secs()))));
+            }
+            Opinion::Rejected => return Ok(Err(rejected(&name, &answer.words))),
+            Opinion::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
+            Opinion::Away(unavailable) => {
+                if let Some(judgement) = wait(open, &mut backoff, unavailable, settings).await? {
+                    return Ok(Err(judgement));
+                }
+                continue;
+            }
+            Opinion::None(why) => why,
+        };
+        if round == ROUNDS {
+            return Ok(Err(unreviewed(&name, &why)));
+        }
+        round += 1;
+        open.tell(format!(
+            "the reviewer gave no verdict: {why}; it is asked once more"
+        ));
+    }
+}
+
+/// Runs the reviewer of an attempt once.
+async fn ask_about_attempt(
+    open: &mut Loop<'_>,
+    story: &Story,
+    settings: &Settings,
+    begun: &Begun,
+    reviewer: &Reviewer,
+) -> Result<Answer, Error> {
+    let before = only_look::begin(open).await?;
+    let tree = before.tree.clone();
+    let git = &open.context.repo.git;
+    let changes = git.diff_trees(&open.state.checkpoint_tree, &tree).await?;
+    let guard = guard_rail::set_up(open, settings.guard).await;
+    let mut job = job(open, story, begun, guard);
+    job.env.extend(judged(open, &tree));
+    let work = Work {
+        story,
+        attempt: begun.number,
+        from: open.state.checkpoint.clone(),
+        to: tree,
+        changes,
+        gates: &settings.verify,
+    };
+    let answer = ask(open, reviewer, &work, settings, job, Ground::Attempt(&begun.log)).await;
+    let kept = open.change().attempt_ref(&story.id, begun.number);
+    let left = only_look::end(open, before, &kept).await?;
+    let answer = answer?;
+    Ok(match left {
+        Some(why) => Answer {
+            opinion: Opinion::None(why),
+            ..answer
+        },
+        None => answer,
+    })
+}
+
+/// Waits for the reviewer's service; returns the judgement that ends the attempt if that takes too long.
+async fn wait(
+    open: &mut Loop<'_>,
+    backoff: &mut Backoff,
+    unavailable: Unavailable,
+    settings: &Settings,
+) -> Result<Option<Judgement>, Error> {
+    let reason = format!("the reviewer: {}", unavailable.reason);
+    let unavailable = Unavailable {
+        reason,
+        ..unavailable
+    };
+    let waited = wait_for_service(open, backoff, &unavailable, settings).await;
+    (open.state.waits_until, open.state.waits_for) = (None, None);
+    open.save()?;
+    let ended = |why| Judgement {
+        unreviewed: Some(why),
+        ..Judgement::new(Verdict::RateLimited, unavailable.reason.clone())
+    };
+    Ok(match waited {
+        Waited::Over => None,
+        Waited::TooLong(why) => Some(ended(Unreviewed::Limited(why))),
+        Waited::Asked => Some(ended(Unreviewed::Asked)),
+        Waited::Interrupted(signal) => Some(Judgement::interrupted(signal)),
+    })
+}
+
+/// Returns the judgement of work that was rejected with these words.
+fn rejected(name: &str, words: &str) -> Judgement {
+    let what = format!("the reviewer {name} rejected the work");
+    Judgement::new(
+        Verdict::ReviewRejected,
+        match words {
+            "" => what,
+            words => format!("{what}\n\n{OUTPUT}\n\n{words}"),
+        },
+    )
+}
+
+/// Returns the judgement of work about which nothing is known: it is not accepted, and the attempt is not to blame.
+fn unreviewed(name: &str, why: &str) -> Judgement {
+    Judgement {
+        unreviewed: Some(Unreviewed::NoVerdict(name.to_owned())),
+        ..Judgement::new(Verdict::Interrupted, why)
+    }
+}

@@ -1,0 +1,242 @@
+//! Judges what a reviewer said. Pure.
+
+use crate::agent::decode::Report;
+use crate::agent::process::Ending;
+use crate::agent::promise::{Heard, Promise};
+use crate::engine::attempt::backoff::Unavailable;
+use crate::engine::attempt::verdict::judge;
+use crate::prompt::review::harmless;
+use crate::state::Verdict;
+
+/// What a reviewer came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Opinion {
+    /// The work is accepted.
+    Accepted,
+    /// The work is rejected.
+    Rejected,
+    /// There is no verdict; the text says why.
+    None(String),
+    /// The reviewer's service cannot answer now.
+    Away(Unavailable),
+    /// This signal asked git-ralph to stop.
+    Interrupted(i32),
+}
+
+/// Judges by the end and the report of the reviewer with this name.
+pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> Opinion {
+    let judged = judge(ending, report, name);
+    let reason = judged.reason.unwrap_or_else(|| judged.verdict.to_string());
+    match judged.verdict {
+        Verdict::Complete => Opinion::Accepted,
+        Verdict::Failed => Opinion::Rejected,
+        Verdict::RateLimited | Verdict::Overloaded => Opinion::Away(Unavailable {
+            reason,
+            retry_after: judged.retry_after,
+            silent: judged.silent,
+        }),
+        Verdict::NoSignal => Opinion::None(unheard(ending, report)),
+        _ => match judged.signal {
+            Some(signal) => Opinion::Interrupted(signal),
+            None => Opinion::None(about_it(reason)),
+        },
+    }
+}
+
+/// Returns the words about an agent as words about the reviewer, which is named before them.
+fn about_it(reason: String) -> String {
+    for (whose, its) in [("the agent's ", "its "), ("the agent ", "it ")] {
+        if let Some(rest) = reason.strip_prefix(whose) {
+            return format!("{its}{rest}");
+        }
+    }
+    reason
+}
+
+/// Returns the reason why nothing that was said is a verdict.
+fn unheard(ending: &Ending, report: &Report) -> String {
+    let why = match &report.heard {
+        Heard::InSentence => {
+            "its verdict stood in the middle of a sentence, not on a line of its own".to_owned()
+        }
+        Heard::Denied => "words around its verdict can be read as its opposite".to_owned(),
+        Heard::InThoughts => "its verdict stood in thoughts, not in the message".to_owned(),
+        Heard::Repeated => "its verdict stood in a quotation or a diff, not on a line of its own".to_owned(),
+        Heard::InJson => "it printed JSON of a format that git-ralph does not know".to_owned(),
+        Heard::Unknown(text) => format!("its verdict was '{text}', which is neither ACCEPT nor REJECT"),
+        Heard::Nothing | Heard::Promise(Promise::Complete | Promise::Failed(_)) => "it said none".to_owned(),
+    };
+    let exit = match ending {
+        Ending::Exited(code) if *code != 0 => format!(" (exit code {code})"),
+        _ => String::new(),
+    };
+    let last = report.last_line.as_ref().filter(|_| !exit.is_empty());
+    let last = last.map_or_else(String::new, |line| format!(": {line}"));
+    format!("{why}{exit}{last}")
+}
+
+/// Returns the end of a reviewer's last message without its verdict, with control characters visible and tags harmless.
+pub(super) fn words(report: &Report) -> String {
+    let message = &report.message;
+    let cut = if message.is_cut { "[...]" } else { "" };
+    let text = format!("{cut}{}", message.text);
+    let lines = text.lines().filter(|line| !is_verdict(line));
+    let lines: Vec<String> = lines.map(|line| visible(&harmless(line.trim_end()))).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// Returns whether a line is a verdict and nothing else.
+fn is_verdict(line: &str) -> bool {
+    let bare = line.trim_matches(|c: char| !c.is_alphanumeric() && c != '<' && c != '>');
+    ["<verdict>ACCEPT</verdict>", "<verdict>REJECT</verdict>"].contains(&bare)
+}
+
+/// Returns a line in which control characters are written as `^X`.
+pub(super) fn visible(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for c in line.chars() {
+        match u8::try_from(c) {
+            Ok(b'\t') => shown.push(c),
+            Ok(byte) if byte < 0x20 || byte == 0x7f => shown.extend(['^', char::from(byte ^ 0x40)]),
+            _ if c.is_control() => shown.push('\u{fffd}'),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::decode::{Decoder, Format};
+    use crate::agent::promise::Tag;
+
+    const ACCEPT: &str = "<verdict>ACCEPT</verdict>";
+    const REJECT: &str = "<verdict>REJECT</verdict>";
+
+    fn report(format: Format, prompt: &str, text: &str) -> Report {
+        let mut decoder = Decoder::of(Tag::VERDICT, format, prompt);
+        decoder.push(text.as_bytes());
+        decoder.finish()
+    }
+
+    fn heard(text: &str) -> Opinion {
+        opinion(&Ending::Exited(0), &report(Format::Auto, "", text), None)
+    }
+
+    #[test]
+    fn a_verdict_is_the_last_line_of_its_own() {
+        for text in [
+            format!("{ACCEPT}\n"),
+            format!("It does what is asked. No tests were weakened.\n\n{ACCEPT}\n"),
+            format!("- src/a.rs:3 is not a stub.\n- Nothing was removed\n\n**{ACCEPT}**\n"),
+            format!("All is well. {ACCEPT}"),
+            format!("<think>\n{REJECT}\n</think>\nFine.\n{ACCEPT}\n"),
+            format!("The prompt asks for `{ACCEPT}` or `{REJECT}`.\n{ACCEPT}\n"),
+        ] {
+            assert_eq!(heard(&text), Opinion::Accepted, "{text}");
+        }
+        for text in [
+            format!("{REJECT}\n"),
+            format!("Box 1.2 is not done.\n{REJECT}\n"),
+            "<verdict>REJECT: no tests</verdict>\n".to_owned(),
+        ] {
+            assert_eq!(heard(&text), Opinion::Rejected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_verdict_says_why() {
+        for (text, why) in [
+            (String::new(), "it said none"),
+            ("It looks good to me.\n".to_owned(), "it said none"),
+            (format!("{ACCEPT}\n{REJECT}\n"), "'ACCEPT and REJECT'"),
+            (format!("{REJECT}\n{ACCEPT}\n"), "'ACCEPT and REJECT'"),
+            ("<verdict>MAYBE</verdict>\n".to_owned(), "'MAYBE'"),
+            ("<verdict>accept</verdict>\n".to_owned(), "'accept'"),
+            (format!("I would say {ACCEPT} here, if asked.\n"), "sentence"),
+            (format!("> {ACCEPT}\n"), "quotation or a diff"),
+            (format!("+{ACCEPT}\n"), "quotation or a diff"),
+            (format!("<think>\n{ACCEPT}\n</think>\n"), "thoughts"),
+            (
+                format!("The story is not complete, so no\n{ACCEPT}\n"),
+                "opposite",
+            ),
+            (format!("{ACCEPT}\nBut the tests fail.\n"), "opposite"),
+            ("<promise>COMPLETE</promise>\n".to_owned(), "it said none"),
+            (format!("{{\"x\":\"{ACCEPT}\"}}\n"), "JSON"),
+        ] {
+            let Opinion::None(found) = heard(&text) else {
+                panic!("{text}: {:?}", heard(&text));
+            };
+            assert!(found.contains(why), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn only_the_final_message_of_a_stream_counts() {
+        let line = |kind: &str, text: &str| match kind {
+            "result" => {
+                serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text})
+            }
+            _ => {
+                serde_json::json!({"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}})
+            }
+        };
+        let told = |lines: &[(&str, &str)]| {
+            let text: String = lines
+                .iter()
+                .map(|(kind, text)| format!("{}\n", line(kind, text)))
+                .collect();
+            opinion(
+                &Ending::Exited(0),
+                &report(Format::Claude, "", &text),
+                Some("claude"),
+            )
+        };
+        assert_eq!(
+            told(&[("assistant", REJECT), ("result", ACCEPT)]),
+            Opinion::Accepted
+        );
+        assert_eq!(
+            told(&[("assistant", ACCEPT), ("result", REJECT)]),
+            Opinion::Rejected
+        );
+        let Opinion::None(why) = told(&[("assistant", ACCEPT)]) else {
+            panic!()
+        };
+        assert_eq!(why, "its output ends in the middle");
+    }
+
+    #[test]
+    fn the_end_of_a_reviewer_beats_its_words() {
+        let said = report(Format::Auto, "", ACCEPT);
+        let ended = |ending: Ending| opinion(&ending, &said, None);
+        assert_eq!(ended(Ending::Interrupted(2)), Opinion::Interrupted(2));
+        assert_eq!(
+            ended(Ending::TimedOut("late".to_owned())),
+            Opinion::None("late".to_owned())
+        );
+        assert_eq!(
+            ended(Ending::Killed(9)),
+            Opinion::None("it was ended by signal 9".to_owned())
+        );
+        let silent = report(Format::Auto, "", "");
+        let gone = opinion(&Ending::Exited(127), &silent, None);
+        assert!(matches!(gone, Opinion::None(why) if why.contains("exit code 127")));
+        let crashed = opinion(&Ending::Exited(3), &report(Format::Auto, "", "oops\n"), None);
+        assert_eq!(
+            crashed,
+            Opinion::None("it said none (exit code 3): oops".to_owned())
+        );
+    }
+
+    #[test]
+    fn words_are_shown_without_the_verdict_and_with_control_characters() {
+        let shown = |text: &str| words(&report(Format::Text, "", text));
+        let text = format!("a\u{7}b\u{9b}\tc\n<promise>COMPLETE</promise>\n\n**{REJECT}**\n");
+        assert_eq!(shown(&text), "a^Gb\u{fffd}\tc\n[promise]COMPLETE[/promise]");
+        assert!(shown(&"x".repeat(100_000)).len() < 5000);
+        assert!(shown(&"x".repeat(100_000)).starts_with("[...]x"));
+    }
+}

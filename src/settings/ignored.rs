@@ -1,0 +1,52 @@
+//! Warns of settings that have no effect, or not the one that may be meant.
+
+use super::table::{TABLE, spelled};
+use crate::names::{closest, counted};
+
+/// Keys that this version ignores, each with the values that need no warning.
+const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
+
+/// The settings that are times.
+const TIMES: &[&str] = &[
+    "ralph.timeout",
+    "ralph.idleTimeout",
+    "ralph.verifyTimeout",
+    "ralph.reviewTimeout",
+    "ralph.maxDuration",
+    "ralph.maxWait",
+    "ralph.commandTimeout",
+    "ralph.lease",
+];
+
+/// Returns a message about a time without a unit that is so short that minutes may be meant.
+pub(super) fn few_seconds(key: &str, value: &str) -> Option<String> {
+    let is_time = TIMES.iter().any(|time| time.eq_ignore_ascii_case(key));
+    let seconds = value.trim().parse::<u32>().ok().filter(|_| is_time)?;
+    (1..60).contains(&seconds).then(|| {
+        let (key, seconds_in_words) = (spelled(key), counted(seconds, "second", "seconds"));
+        format!("{key}={seconds} means {seconds_in_words}; for minutes: git config {key} {seconds}m")
+    })
+}
+
+/// Returns a message why a setting has no effect; `None` if its value needs no warning.
+pub(super) fn why_ignored(key: &str, value: &str) -> Option<String> {
+    if let Some((key, nothing)) = NOT_YET.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
+        return (!nothing.contains(&value))
+            .then(|| format!("the setting {key} has no effect in this version"));
+    }
+    if let Some((agent, piece)) = key
+        .strip_prefix("ralph.agent.")
+        .and_then(|rest| rest.rsplit_once('.'))
+    {
+        let pieces = ["args", "command", "format"].map(str::to_owned);
+        let meant = closest(piece, &pieces).unwrap_or("command");
+        return Some(format!(
+            "unknown setting {key}; did you mean ralph.agent.{agent}.{meant}?"
+        ));
+    }
+    let known: Vec<String> = TABLE.iter().map(|(key, ..)| key.to_lowercase()).collect();
+    Some(match closest(key, &known) {
+        Some(meant) => format!("unknown setting {key}; did you mean {}?", spelled(meant)),
+        None => format!("unknown setting {key}; git ralph help lists the settings"),
+    })
+}

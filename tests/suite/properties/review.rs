@@ -1,0 +1,303 @@
+//! A second opinion: what a reviewer is told, what its verdict leads to, and that it only looks.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{CHANGE, Output, Sandbox, wait_for};
+
+/// What every scripted reviewer begins with.
+const HEAD: &str = "
+accept() { echo '<verdict>ACCEPT</verdict>'; }
+reject() { echo '<verdict>REJECT</verdict>'; }
+cat >\"$notes/review\"
+echo asked >>\"$notes/asked\"
+";
+
+/// A loop that has begun, with a reviewer that goes on as the script says.
+fn reviewed_by(script: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    review_by(&sandbox, script);
+    sandbox.start();
+    sandbox
+}
+
+fn review_by(sandbox: &Sandbox, script: &str) {
+    let reviewer = sandbox.agent(&format!("{HEAD}{script}"));
+    sandbox.configure("ralph.review", &reviewer);
+}
+
+/// An attempt that completes with a new file.
+fn attempt(sandbox: &Sandbox, step: &str) -> Output {
+    sandbox.step(
+        step,
+        &sandbox.completing("cat >\"$notes/prompt\"; echo x >new; rm old.txt"),
+    )
+}
+
+/// Number of times that the reviewer was asked.
+fn asked(sandbox: &Sandbox) -> usize {
+    fs::read_to_string(sandbox.notes.join("asked"))
+        .unwrap_or_default()
+        .lines()
+        .count()
+}
+
+#[test]
+fn an_accepted_story_has_its_checkpoint_and_says_who_looked() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "echo gate >>\"$HOME/order\"");
+    review_by(
+        &sandbox,
+        "echo \"$RALPH_STORY $RALPH_CHECKPOINT $RALPH_TREE\" >\"$notes/env\"; echo review >>\"$HOME/order\"
+        $(grep -o 'git diff [0-9a-f]* [0-9a-f]*' \"$notes/review\") --name-status >\"$notes/diff\"
+        echo 'All is well.'; accept",
+    );
+    sandbox.start();
+    let before = sandbox.git(&["rev-parse", "HEAD"]);
+    fs::remove_file(sandbox.outside("home/order")).unwrap();
+    let output = attempt(&sandbox, "next").exits(0);
+    assert!(
+        output.stderr.contains("  review accepted after "),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        fs::read_to_string(sandbox.outside("home/order")).unwrap(),
+        "gate\nreview\n"
+    );
+    assert_eq!(asked(&sandbox), 1);
+    assert_eq!(sandbox.noted("diff"), "A\tnew\nD\told.txt\n");
+    let (env, prompt) = (sandbox.noted("env"), sandbox.noted("review"));
+    assert!(env.starts_with(&format!("1 {before} ")), "{env}");
+    for part in [
+        "- [ ] 1.1 Add the table",
+        "- `new`\n- `old.txt`",
+        "- `echo gate >>",
+    ] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("Ralph-Rests-On: promise, gates, review\n"),
+        "{message}"
+    );
+    assert!(message.contains("Ralph-Review: agent-"), "{message}");
+    assert!(message.contains(" (accepted, "), "{message}");
+    let attempts = sandbox.attempts();
+    assert_eq!(
+        attempts[0]["rests_on"].to_string(),
+        "[\"promise\",\"gates\",\"review\"]"
+    );
+    // A person who calls a story complete has looked, and a failed attempt has nothing to look at.
+    sandbox.ralph(&["complete"]).exits(0);
+    sandbox.step("next", &sandbox.failing("true")).exits(3);
+    assert_eq!(asked(&sandbox), 1);
+}
+
+#[test]
+fn a_rejected_attempt_failed_for_the_reviewers_reasons() {
+    let sandbox = reviewed_by(
+        "if test $(wc -l <\"$notes/asked\") = 1; then printf 'Box 1.2 is \\007missing.\\n'; reject; else accept; fi",
+    );
+    let output = attempt(&sandbox, "next").exits(3);
+    assert!(
+        output.stderr.contains("  review rejected after "),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(sandbox.verdict(), "review_rejected");
+    assert_eq!(asked(&sandbox), 1);
+    sandbox.is_at_checkpoint();
+    attempt(&sandbox, "retry").exits(0);
+    let prompt = sandbox.noted("prompt");
+    assert!(prompt.contains(" rejected the work\n"), "{prompt}");
+    assert!(prompt.contains("> Box 1.2 is ^Gmissing.\n"), "{prompt}");
+    assert!(!prompt.contains("<verdict>"), "{prompt}");
+    let state = sandbox.state();
+    assert_eq!(state["phase"].as_str(), Some("ready"));
+    assert_eq!(asked(&sandbox), 2);
+}
+
+#[test]
+fn what_a_reviewer_changes_is_put_back() {
+    for verdict in ["accept", "reject"] {
+        let sandbox = reviewed_by(&format!(
+            "echo spoilt >new; echo more >mine; git rm -q README.md; rm -rf src; rm .gitignore; git add -A
+            git commit -qm spoilt; echo '*' >.gitignore; echo hidden >hidden; git checkout -q --detach
+            {verdict}"
+        ));
+        sandbox.write("kept.log", "ignored\n");
+        let base = sandbox.git(&["rev-parse", "HEAD"]);
+        let code = if verdict == "accept" { 0 } else { 3 };
+        let output = attempt(&sandbox, "next").exits(code);
+        output
+            .says("the reviewer moved HEAD or the loop's branch, which is put back; its commits are kept: git log ")
+            .says("the reviewer changed files, which are put back to what is judged: ");
+        sandbox.is_at_checkpoint();
+        assert_eq!(sandbox.read("kept.log"), "ignored\n");
+        assert_eq!(sandbox.read(".env"), "SECRET=1\n");
+        let head = sandbox.git(&["rev-parse", "HEAD"]);
+        if verdict == "reject" {
+            assert_eq!(head, base);
+            continue;
+        }
+        assert_eq!(sandbox.git(&["rev-parse", "HEAD^"]), base);
+        let changed = sandbox.git(&["diff", "--name-status", &base, &head, "--", ".", ":!openspec"]);
+        assert_eq!(changed, "A\tnew\nD\told.txt");
+        assert_eq!(sandbox.read("new"), "x\n");
+    }
+}
+
+#[test]
+fn a_reviewer_moves_nothing_of_a_loop_that_leaves_head_in_its_place() {
+    let sandbox = Sandbox::dirty();
+    review_by(
+        &sandbox,
+        "echo y >>new; git add -A; git commit -qm spoilt; git tag spoilt; accept",
+    );
+    let (head, staged) = (sandbox.git(&["rev-parse", "HEAD"]), sandbox.git(&["write-tree"]));
+    sandbox.ralph(&["start", CHANGE, "--strategy=stash"]).exits(0);
+    let output = sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    output
+        .says("refused: the reviewer tried to move refs/heads/main")
+        .says("the tag spoilt was made during the review\n")
+        .says("the reviewer changed files, which are put back to what is judged: new; to see");
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(sandbox.git(&["write-tree"]), staged);
+    assert_eq!(sandbox.read("new"), "x\n");
+    let tree = sandbox.git(&["show", "refs/ralph/add-login/tip:new"]);
+    assert_eq!(tree, "x");
+}
+
+#[test]
+fn without_a_verdict_nothing_is_accepted_and_nobody_blamed() {
+    for (script, why) in [
+        ("echo 'Looks good to me.'", "it said none"),
+        ("accept; reject", "'ACCEPT and REJECT'"),
+        ("cat \"$notes/review\"", "it said none"),
+        (
+            "echo 'I am sure that <verdict>ACCEPT</verdict> is right.'",
+            "in the middle of a sentence",
+        ),
+        ("echo broken >&2; exit 3", "it said none (exit code 3): broken"),
+        ("kill -9 $$", "(exit code 137)"),
+        ("echo 'Invalid API key' >&2; exit 1", "Invalid API key"),
+        ("exit 127", "exit code 127"),
+        ("accept; exec sleep 100", "ended after 1 second, its time limit"),
+    ] {
+        let sandbox = reviewed_by(script);
+        sandbox.configure("ralph.reviewTimeout", "1s");
+        let output = attempt(&sandbox, "next").exits(1);
+        let about = "gave no verdict about story 1: ";
+        assert!(output.stderr.contains(about), "{script}: {}", output.stderr);
+        assert!(output.stderr.contains(why), "{script}: {}", output.stderr);
+        assert_eq!(asked(&sandbox), 2, "{script}");
+        sandbox.is_at_checkpoint();
+        assert_eq!(sandbox.verdict(), "interrupted", "{script}");
+        // The hint takes the work as it is, and no retry is spent.
+        let hint = "git ralph restore add-login 1@1, then git ralph complete add-login";
+        assert!(output.stderr.contains(hint), "{script}: {}", output.stderr);
+        assert_eq!(sandbox.status()["current"]["retries"], 0, "{script}");
+        assert_eq!(sandbox.status()["next"], "next", "{script}");
+        sandbox.nothing_is_alive();
+    }
+}
+
+#[test]
+fn work_that_was_not_reviewed_can_be_taken_as_it_is() {
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(1);
+    sandbox.ralph(&["restore", CHANGE, "1@1"]).exits(0);
+    sandbox.ralph(&["complete", CHANGE]).exits(0);
+    assert_eq!(sandbox.read("new"), "x\n");
+    assert_eq!(asked(&sandbox), 2);
+}
+
+#[test]
+fn a_reviewer_that_cannot_begin_costs_no_attempt() {
+    let sandbox = reviewed_by("accept");
+    sandbox.configure("ralph.review", "no-such-reviewer");
+    attempt(&sandbox, "next")
+        .exits(1)
+        .says("error: cannot find the reviewer 'no-such-reviewer'")
+        .says("git config ralph.review <name>");
+    let doctor = sandbox.ralph(&["doctor"]).stdout;
+    let problem = "cannot find the agent 'no-such-reviewer'\nhint: install it, or name another: git config ralph.review <name>";
+    assert!(doctor.contains(problem), "{doctor}");
+    review_by(&sandbox, "accept");
+    sandbox.write("review.md", "{{ story.id }} {{ reason }}\n");
+    sandbox.configure("ralph.reviewPrompt", "review.md");
+    attempt(&sandbox, "next")
+        .exits(1)
+        .says("there is no variable 'reason'");
+    assert!(!sandbox.notes.join("prompt").exists());
+    sandbox.write("review.md", "Look at {{ story.id }}: {{ diff }}\n");
+    attempt(&sandbox, "next").exits(0);
+    let prompt = sandbox.noted("review");
+    assert!(prompt.starts_with("Look at 1: git diff "), "{prompt}");
+}
+
+#[test]
+fn a_reviewers_service_that_is_away_is_waited_for() {
+    let limit = "echo 'API Error: 429 rate limit, try again in 1 second' >&2; exit 1";
+    let sandbox = reviewed_by(&format!(
+        "test $(wc -l <\"$notes/asked\") -gt 1 || {{ {limit}; }}; accept"
+    ));
+    sandbox.configure("ralph.maxWait", "0");
+    let output = attempt(&sandbox, "next").exits(6);
+    output.says("ralph.maxWait").says("try again in 1 second");
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.status()["current"]["retries"], 0);
+    fs::remove_file(sandbox.notes.join("asked")).unwrap();
+    sandbox.configure("ralph.maxWait", "1m");
+    attempt(&sandbox, "next").exits(0).says("trying again in 1s");
+    assert_eq!(asked(&sandbox), 2);
+    assert_eq!(sandbox.attempts().len(), 2);
+}
+
+#[test]
+fn nothing_is_lost_if_git_ralph_ends_during_a_review() {
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let sandbox = reviewed_by("echo spoilt >new; touch \"$notes/begun\"; exec sleep 1000");
+        let agent = sandbox.completing("echo x >new");
+        let running = sandbox.direct(&["next", "--", &agent]).start();
+        wait_for(&sandbox.notes.join("begun"));
+        running.signal(signal);
+        running.wait_for_its_end();
+        review_by(&sandbox, "accept");
+        let output = sandbox.ralph(&["status", CHANGE]).exits(0);
+        if signal == Signal::SIGKILL {
+            output.says("attempt 1 of story 1 was interrupted; it does not count");
+        }
+        sandbox.nothing_is_alive();
+        sandbox.is_at_checkpoint();
+        assert_eq!(sandbox.verdict(), "interrupted");
+        sandbox.ralph(&["restore", "1@1"]).exits(0);
+        let left = sandbox.read("new");
+        assert!(
+            left == "x\n" || signal == Signal::SIGKILL && left == "spoilt\n",
+            "{left}"
+        );
+    }
+}
+
+#[test]
+fn the_cost_of_a_review_is_apart_and_counts() {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"Fine.\n<verdict>ACCEPT</verdict>","total_cost_usd":0.25,"usage":{"input_tokens":7,"output_tokens":3}}"#;
+    let sandbox = reviewed_by(&format!("printf '%s\\n' '{result}'"));
+    let own = r#"{"type":"result","subtype":"success","is_error":false,"result":"<promise>COMPLETE</promise>","total_cost_usd":0.5}"#;
+    let agent = sandbox.agent(&format!("echo x >>new; echo '{own}'"));
+    let run = ["run", CHANGE, "--max-cost=0.6", "--", &agent];
+    sandbox.ralph(&run).exits(6).says("$0.75 of $0.60 spent");
+    let attempt = &sandbox.attempts()[0];
+    assert_eq!(attempt["cost_usd"], 0.5);
+    assert_eq!(attempt["review_cost_usd"], 0.25);
+    assert_eq!(attempt["review_input_tokens"], 7);
+    assert_eq!(attempt["review_output_tokens"], 3);
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(log.contains(", $0.75 ($0.25 of it for reviews)\n"), "{log}");
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    assert_eq!(report["totals"]["cost_usd"], 0.5);
+    assert_eq!(report["totals"]["review_cost_usd"], 0.25);
+}

@@ -1,0 +1,77 @@
+//! `git ralph review`.
+
+use crate::support::{CHANGE, Sandbox};
+
+/// A reviewer that notes its prompt, and goes on as the script says.
+fn reviewer(sandbox: &Sandbox, script: &str) -> String {
+    sandbox.agent(&format!("cat >\"$notes/review\"; {script}"))
+}
+
+#[test]
+fn a_checkpoint_is_reviewed_and_nothing_changes() {
+    let sandbox = Sandbox::started();
+    sandbox
+        .ralph(&["review"])
+        .exits(1)
+        .says("error: no reviewer is configured\nhint: git ralph review --agent <name>");
+    let accepts = reviewer(&sandbox, "echo 'It is fine.'; echo '<verdict>ACCEPT</verdict>'");
+    sandbox
+        .ralph(&["review", "--agent", &accepts])
+        .exits(1)
+        .says("no story of 'add-login' has a checkpoint yet");
+    sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    sandbox
+        .step("next", &sandbox.completing("echo y >other"))
+        .exits(0);
+    sandbox.write("mine", "a person's\n");
+    let (print, log) = (sandbox.print(), sandbox.ralph(&["log", "--json"]).stdout);
+    let output = sandbox.ralph(&["review", "--agent", &accepts]).exits(0);
+    assert!(
+        output.stdout.starts_with("It is fine.\n\nthe reviewer agent-"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stdout.ends_with(" accepted story 2\n"),
+        "{}",
+        output.stdout
+    );
+    let prompt = sandbox.noted("review");
+    assert!(
+        prompt.contains("- `other`\n") && !prompt.contains("`new`"),
+        "{prompt}"
+    );
+    let rejects = reviewer(&sandbox, "echo 'It is a stub.'; echo '<verdict>REJECT</verdict>'");
+    sandbox.configure("ralph.review", &rejects);
+    let answer = sandbox.ralph(&["review", CHANGE, "1", "--json"]).exits(7).json();
+    assert_eq!(answer["verdict"], "rejected");
+    assert_eq!(answer["words"], "It is a stub.");
+    assert_eq!(answer["story"], "1");
+    let prompt = sandbox.noted("review");
+    assert!(
+        prompt.contains("- `new`\n") && !prompt.contains("`other`"),
+        "{prompt}"
+    );
+    assert_eq!(sandbox.print(), print);
+    assert_eq!(sandbox.ralph(&["log", "--json"]).stdout, log);
+}
+
+#[test]
+fn without_a_verdict_it_is_an_error_and_changes_are_told() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    let silent = reviewer(&sandbox, "echo z >new");
+    sandbox
+        .ralph(&["review", "--agent", &silent])
+        .exits(1)
+        .says("files were changed during the review, by the reviewer or by somebody else: new; to compare")
+        .says("gave no verdict: it said none");
+    // It may be a person's.
+    assert_eq!(sandbox.read("new"), "z\n");
+    sandbox
+        .ralph(&["review", "9", "--agent", &silent])
+        .exits(1)
+        .says("9");
+    let template = sandbox.ralph(&["review", "--template"]).exits(0).stdout;
+    assert!(template.contains("{{ accept_tag }}"), "{template}");
+}
