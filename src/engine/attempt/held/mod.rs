@@ -247,11 +247,24 @@ async fn hold_and_run(
     Ok(Held::Passed(seconds))
 }
 
-/// Puts back the work tree of an attempt that was killed while its tests were held.
+/// Puts back the work tree of an attempt that was killed while its tests were held. If it was killed just before, only
+/// what was to keep its work is taken away.
 pub(crate) async fn put_back_after_crash(open: &mut Loop<'_>) -> Result<(), Error> {
     let running = open.state.running.as_ref();
     let Some(held) = running.and_then(|running| running.held.clone()) else {
-        return Ok(());
+        let name = open.change().ralph_ref("judged");
+        let git = &open.context.repo.git;
+        let found = git.refs(&[&name]).await?.into_iter();
+        let gone = found.map(|found| Update::Delete {
+            name: found.name,
+            old: found.oid,
+        });
+        let gone: Vec<Update> = gone.collect();
+        if !gone.is_empty() {
+            git.update_refs(&gone, "ralph: nothing is judged").await?;
+            open.view.drop_refs();
+        }
+        return Ok(Savepoint::forget_judged(open.site())?);
     };
     transition::take(open, Intent::PutBack(held), Known::default()).await?;
     open.tell(
