@@ -17,6 +17,8 @@ use crate::settings::{BoxMode, Settings};
 pub(crate) enum Inside<'a> {
     /// The agent of an attempt.
     Agent(&'a Agent),
+    /// The agent that looks at its work.
+    Reviewer(&'a Agent),
     /// Gates, or the command that prepares a work tree.
     Commands,
 }
@@ -80,7 +82,7 @@ pub(crate) async fn confine(
     }
     let top = context.repo.top.clone();
     let (belongings, program) = match inside {
-        Inside::Agent(agent) => (agent.belongings, program_of(agent, context)),
+        Inside::Agent(agent) | Inside::Reviewer(agent) => (agent.belongings, program_of(agent, context)),
         Inside::Commands => (Belongings::default(), None),
     };
     let planned = sandbox::plan(&Site {

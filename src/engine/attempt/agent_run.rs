@@ -1,6 +1,7 @@
 //! Runs the agent's process: its environment, its listener, and its end.
 
 use std::fs::File;
+use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -40,32 +41,12 @@ pub(super) async fn run_agent(
     door.write_private(&prompt_file, text)?;
     // For those who look: the one above is the next attempt's soon.
     door.write_private(&open.store.attempt_prompt(&story.id, begun.number), text)?;
-    let own_sandbox = agent.belongings.own_sandbox.filter(|_| confined.walls.is_some());
-    let command = match own_sandbox {
-        Some((args, none)) => agent.command.without_sandbox(args, none),
-        None => agent.command.clone(),
-    };
-    let (argv, from_file) = command.argv(&prompt_file);
     let guard = guard_rail::set_up(open, settings.guard).await;
-    let mut job = job(open, story, begun, guard);
-    let variables = agent.env.iter();
-    job.env
-        .extend(variables.map(|(name, value)| variable(name, value)));
-    if confined.walls.is_some() {
-        let told = agent.belongings.told.iter();
-        job.env.extend(told.map(|(name, value)| variable(name, value)));
-    }
+    let job = job(open, story, begun, guard);
     let job = Job {
-        argv,
-        stdin: if from_file {
-            Vec::new()
-        } else {
-            text.as_bytes().to_vec()
-        },
         timeout: settings.timeout.map(to_std),
         idle_timeout: settings.idle_timeout.map(to_std),
-        walls: confined.walls.clone(),
-        ..job
+        ..agent_job(job, agent, &prompt_file, text, confined)
     };
     let mut decoder = Decoder::new(agent.format, text).likely(agent.likely);
     let (ended, tail) = run_job(open, job, &begun.log, &mut decoder).await?;
@@ -94,6 +75,36 @@ pub(super) async fn run_agent(
         litter: agent.litter,
         review: None,
     })
+}
+
+/// Returns the job of an agent with this prompt.
+pub(super) fn agent_job(
+    mut job: Job,
+    agent: &Agent,
+    prompt_file: &Path,
+    text: &str,
+    confined: &Confinement,
+) -> Job {
+    let is_boxed = confined.walls.is_some();
+    let command = match agent.belongings.own_sandbox.filter(|_| is_boxed) {
+        Some((args, none)) => agent.command.without_sandbox(args, none),
+        None => agent.command.clone(),
+    };
+    let (argv, from_file) = command.argv(prompt_file);
+    let told = agent.belongings.told.iter().filter(|_| is_boxed);
+    let variables = agent.env.iter().chain(told);
+    job.env
+        .extend(variables.map(|(name, value)| variable(name, value)));
+    Job {
+        argv,
+        stdin: if from_file {
+            Vec::new()
+        } else {
+            text.as_bytes().to_vec()
+        },
+        walls: confined.walls.clone(),
+        ..job
+    }
 }
 
 /// Returns the job of a process of an attempt; `settings` are for its git, in addition to those that every attempt has.

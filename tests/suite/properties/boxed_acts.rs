@@ -314,12 +314,12 @@ fn without_a_box_each_act_is_done() {
 }
 
 #[test]
-fn in_the_box_no_act_is_done_by_agent_gate_or_hook() {
+fn in_the_box_no_act_is_done_by_agent_gate_hook_or_reviewer() {
     let first = surroundings();
     if !boxes_work(&first) {
         return;
     }
-    for who in ["agent", "gate", "hook"] {
+    for who in ["agent", "gate", "hook", "reviewer"] {
         let (sandbox, victim) = (surroundings(), Victim::new());
         let lines = variables(&sandbox, &victim);
         let acts = ACTS.iter().map(|(_, act, _)| format!("({act}) 2>/dev/null\n"));
@@ -333,16 +333,24 @@ fn in_the_box_no_act_is_done_by_agent_gate_or_hook() {
             sandbox.hook("ralph-pre-checkpoint", &acting);
         }
         let mut args = vec!["next", "--box"];
+        if who == "reviewer" {
+            let asked = format!("{acting}; echo '<verdict>ACCEPT</verdict>'");
+            sandbox.configure("ralph.review", &asked);
+        }
         if who == "gate" {
             args.extend(["--verify", &acting]);
         }
         args.extend(["--", &agent]);
         let output = with_keys(sandbox.ralph_cmd(&args), &sandbox).run().exits(0);
-        assert_eq!(sandbox.read("seen"), "was here\n", "{who}: {}", output.stderr);
+        // What a reviewer makes in the work tree is put back.
+        if who != "reviewer" {
+            assert_eq!(sandbox.read("seen"), "was here\n", "{who}: {}", output.stderr);
+        }
         assert_eq!(done(&sandbox, &victim), [] as [&str; 0], "{who}");
         let message = sandbox.git(&["log", "-1", "--format=%B"]);
         assert!(message.contains("Ralph-Box: bubblewrap\n"), "{message}");
         assert_eq!(sandbox.attempts()[0]["box"], "bubblewrap");
+        assert_eq!(message.contains("Ralph-Review: "), who == "reviewer", "{message}");
         sandbox.nothing_is_alive();
     }
 }

@@ -9,9 +9,9 @@ use crate::agent::decode::{Decoder, Report};
 use crate::agent::process::Job;
 use crate::agent::promise::Tag;
 use crate::engine::Loop;
-use crate::engine::attempt::agent_run::run_job;
+use crate::engine::attempt::agent_run::{agent_job, run_job};
+use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{length, printed};
-use crate::engine::run_command::variable;
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::Durability;
@@ -64,6 +64,7 @@ pub(crate) async fn ask(
     ground: Ground<'_>,
 ) -> Result<Answer, Error> {
     let name = reviewer.name();
+    let confined = boxed::of_loop(open, settings, Inside::Reviewer(&reviewer.agent)).await?;
     let text = prompt_of(open, reviewer, work)?;
     let prompt_file = open.file("review.md");
     open.store.door().write_private(&prompt_file, &text)?;
@@ -76,21 +77,11 @@ pub(crate) async fn ask(
     let (Ground::Attempt(log) | Ground::Person(log)) = ground;
     let (since, from) = (Instant::now(), length(log));
     let agent = &reviewer.agent;
-    let (argv, from_file) = agent.command.argv(&prompt_file);
     let mut job = Job {
-        argv,
-        stdin: if from_file {
-            Vec::new()
-        } else {
-            text.as_bytes().to_vec()
-        },
         timeout: settings.review_timeout.map(to_std),
         idle_timeout: settings.idle_timeout.map(to_std),
-        ..job
+        ..agent_job(job, agent, &prompt_file, &text, &confined)
     };
-    let variables = agent.env.iter();
-    job.env
-        .extend(variables.map(|(name, value)| variable(name, value)));
     job.env
         .push(("RALPH_PROMPT_FILE".into(), prompt_file.into_os_string()));
     let mut decoder = Decoder::of(Tag::VERDICT, agent.format, &text).likely(agent.likely);
