@@ -34,7 +34,8 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         let far = narration::far(done, total, &status.skipped);
         let alone = match status.by_promise_alone {
             None | Some(0) => String::new(),
-            Some(alone) => format!(" ({alone} by promise alone)"),
+            Some(1) => "; 1 rests on a promise alone".to_owned(),
+            Some(alone) => format!("; {alone} rest on a promise alone"),
         };
         let _ = writeln!(text, "{far}{alone}");
     }

@@ -395,6 +395,6 @@ fn it_says_how_many_stories_rest_on_a_promise_alone() {
         .exits(0);
     assert_eq!(sandbox.status()["by_promise_alone"], 1);
     let shown = sandbox.ralph(&["status"]).exits(0).stdout;
-    let far = "2 of 3 stories are complete (1 by promise alone)\n";
+    let far = "2 of 3 stories are complete; 1 rests on a promise alone\n";
     assert!(shown.contains(far), "{shown}");
 }
