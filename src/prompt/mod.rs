@@ -80,6 +80,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
     ("gates", "commands that must succeed: a list"),
     (
+        "held_tests",
+        "the pathspecs of tests with which the gates must succeed as they were at the last checkpoint: a list",
+    ),
+    (
         "complete_tag",
         "the promise of a complete story; only inside a sentence",
     ),
@@ -142,6 +146,8 @@ pub struct Inputs<'a> {
     pub learnings_file: &'a str,
     /// Commands that must succeed.
     pub gates: &'a [String],
+    /// The pathspecs of tests with which they must succeed as these were.
+    pub held_tests: &'a [String],
 }
 
 /// The variables of a template; promise tags in every text have been made harmless.
@@ -164,6 +170,7 @@ struct Variables<'a> {
     learnings: String,
     learnings_file: String,
     gates: Vec<String>,
+    held_tests: Vec<String>,
     complete_tag: &'static str,
     failed_tag: &'static str,
 }
@@ -233,6 +240,7 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
         learnings: "x",
         learnings_file: ".git/ralph/x/learnings.md",
         gates: &some,
+        held_tests: &some,
         ..inputs.clone()
     };
     let first = Inputs {
@@ -271,6 +279,7 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         learnings: neutral(newest(inputs.learnings, MAX_LEARNINGS)),
         learnings_file: neutral(inputs.learnings_file),
         gates: all(inputs.gates),
+        held_tests: all(inputs.held_tests),
         complete_tag: COMPLETE_TAG,
         failed_tag: FAILED_TAG,
     }

@@ -46,6 +46,7 @@ pub(super) fn with(
         learnings,
         learnings_file: ".git/ralph/x/learnings.md",
         gates: &["make check".to_owned()],
+        held_tests: &["tests".to_owned()],
     };
     let template = Template::of(template);
     check(&template, &inputs)?;
@@ -77,6 +78,7 @@ fn the_table_names_every_variable() {
         learnings: "",
         learnings_file: ".git/ralph/x/learnings.md",
         gates: &[],
+        held_tests: &[],
     };
     let value = serde_json::to_value(variables(&inputs)).unwrap();
     let below = value["story"].as_object().unwrap().keys();

@@ -9,6 +9,7 @@ use crate::engine::{Context, Loop};
 use crate::error::Error;
 use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
+use crate::settings::TestChanges;
 use crate::settings::{Settings, Strategy};
 use crate::state::{Given, Phase, Store, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};
@@ -68,6 +69,7 @@ pub fn prompt_text(
         // A session has none of git-ralph's variables, so the prompt names the path.
         learnings_file: &below(top, &learnings::file(open)),
         gates: &settings.verify,
+        held_tests: held_tests(settings),
     };
     Ok(prompt::render(&template, &inputs)?)
 }
@@ -112,6 +114,7 @@ pub fn first_prompt(
         learnings: &learnings::newest_in(&file),
         learnings_file: &below(&repo.top, &file),
         gates: &settings.verify,
+        held_tests: held_tests(settings),
     };
     let template = Template::load(&repo.top, settings.prompt.as_deref())?;
     Ok(prompt::render(&template, &inputs)?)
@@ -151,4 +154,13 @@ fn context_files(top: &Path, source: &Source) -> Vec<String> {
         .filter(|path| top.join(path).exists())
         .map(|path| path.to_string_lossy().into_owned())
         .collect()
+}
+
+/// Returns the pathspecs of the tests that an attempt cannot change to pass its gates.
+fn held_tests(settings: &Settings) -> &[String] {
+    let rules = &settings.tests;
+    if settings.verify.is_empty() || rules.changes == TestChanges::Allow {
+        return &[];
+    }
+    &rules.pathspecs
 }

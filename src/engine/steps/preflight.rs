@@ -222,6 +222,7 @@ fn check_template(
             learnings: "",
             learnings_file: "",
             gates: &settings.verify,
+            held_tests: &settings.tests.pathspecs,
         };
         prompt::check(&template, &inputs)?;
     }

@@ -281,3 +281,16 @@ fn what_the_list_says_above_its_stories_comes_with_each() {
         );
     }
 }
+
+#[test]
+fn it_says_which_tests_are_held_unless_their_changes_are_let_pass() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "true");
+    sandbox.configure("ralph.tests", "tests");
+    let said = "with the tests as they were when you began, too; changed or new tests do not help to pass:\n  - `tests`\n";
+    let prompt = sandbox.ralph(&["prompt", CHANGE]).exits(0).stdout;
+    assert!(prompt.contains(said), "{prompt}");
+    sandbox.configure("ralph.testChanges", "allow");
+    let prompt = sandbox.ralph(&["prompt", CHANGE]).exits(0).stdout;
+    assert!(!prompt.contains("tests as they were"), "{prompt}");
+}
