@@ -18,7 +18,7 @@ use crate::git::{Head, Repo};
 use crate::names::typed;
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
-use crate::state::{AwaitingChoice, Given, Phase, State, Store, Verdict, noted};
+use crate::state::{AwaitingChoice, Completed, Given, Phase, State, Store, Verdict, noted};
 use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
@@ -302,13 +302,17 @@ fn closed(repo: &Repo, state: &State) -> Option<String> {
     })
 }
 
-/// Returns the number of complete stories that rest on an agent's promise alone, as far as the events tell.
-fn by_promise_alone(events: &Path) -> Option<usize> {
+/// Returns the number of complete stories that rest on an agent's promise alone. The state says which are complete, and
+/// the events what each rests on: an attempt whose checkpoint was cut off is done again.
+fn by_promise_alone(state: &State, events: &Path) -> Option<usize> {
     let attempts = attempts(events).ok()?;
-    let alone = attempts.iter().filter(|entry| {
-        entry.attempt.verdict == Verdict::Complete && entry.attempt.rests_on == [Basis::Promise]
-    });
-    Some(alone.count())
+    let rests_on_promise = |story: &&Completed| {
+        let complete = attempts
+            .iter()
+            .rfind(|entry| entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete);
+        complete.is_some_and(|entry| entry.attempt.rests_on == [Basis::Promise])
+    };
+    Some(state.progress.completed.iter().filter(rests_on_promise).count())
 }
 
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
@@ -324,7 +328,7 @@ impl Status {
         let waiting = Waiting::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
-        status.by_promise_alone = by_promise_alone(&store.file("events.jsonl"));
+        status.by_promise_alone = by_promise_alone(state, &store.file("events.jsonl"));
         Ok(status.with(running, waiting, repo, state))
     }
 
