@@ -94,6 +94,10 @@ pub(super) async fn examine(
             Mount::Nothing(_) | Mount::Read(_) | Mount::Write(_) => {}
         }
     }
+    for paths in [&mut found.written, &mut found.read, &mut found.empty] {
+        paths.sort();
+        paths.dedup();
+    }
     let hidden = walls.iter().flat_map(|walls| &walls.hidden);
     found.hidden = hidden.map(|name| name.to_string_lossy().into_owned()).collect();
     found.hidden.sort();
