@@ -4,82 +4,21 @@
 //! State and events are made anew field by field, without a rest: a field that is added to them does not compile until it
 //! is decided here whether it travels.
 
-use std::collections::BTreeSet;
+mod attempt;
+mod event_lines;
+mod public_text;
+
 use std::path::Path;
 
-use super::Context;
+use self::attempt::ended;
+use self::event_lines::read;
+pub use self::public_text::PublicText;
 use crate::agent::program_of;
-use crate::events::{Attempt, Event, What};
+use crate::events::{Event, What};
 use crate::paths::WorkTreePath;
 use crate::settings::{BoxMode, LoopSettings, Options};
 use crate::state::{Before, Current, Progress, State};
 use crate::stories::{Commands, Source};
-
-/// Takes command lines and paths of this machine out of texts.
-#[derive(Clone, Debug, Default)]
-pub struct PublicText(Vec<(String, String)>);
-
-impl PublicText {
-    /// Returns one that knows the command lines of a loop, and where it is.
-    #[must_use]
-    pub fn of_loop(context: &Context<'_>, state: &State, events: &[u8]) -> Self {
-        let settings = context.configuration.of_loop(&state.settings);
-        let kept = &state.settings.options;
-        let lines = settings.command_lines().into_iter().map(str::to_owned);
-        let mut lines: BTreeSet<String> = lines.collect();
-        lines.extend(kept.verify.iter().chain(&kept.agent).cloned());
-        if let Some(Commands {
-            stories,
-            done,
-            closed,
-            ..
-        }) = &state.source.commands
-        {
-            lines.extend(
-                [Some(stories), done.as_ref(), closed.as_ref()]
-                    .into_iter()
-                    .flatten()
-                    .cloned(),
-            );
-        }
-        lines.extend(read(events).filter_map(|event| match event.what {
-            What::Gate { command, .. } => Some(command),
-            _ => None,
-        }));
-        let home = std::env::home_dir();
-        let repo = &context.repo;
-        let mut dirs = vec![(repo.top.as_path(), "."), (repo.common_dir.as_path(), ".git")];
-        dirs.extend(home.as_deref().map(|home| (home, "~")));
-        Self::new(lines, &dirs)
-    }
-
-    fn new(lines: impl IntoIterator<Item = String>, dirs: &[(&Path, &str)]) -> Self {
-        let is_plain = |line: &String| {
-            line.chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-        };
-        let lines = lines.into_iter().filter(|line| !is_plain(line));
-        let mut taken: Vec<_> = lines.map(|line| (program_of(&line).to_owned(), line)).collect();
-        let dirs = dirs
-            .iter()
-            .filter(|(dir, _)| dir.is_absolute() && dir.parent().is_some());
-        taken.extend(dirs.map(|(dir, name)| ((*name).to_owned(), dir.to_string_lossy().into_owned())));
-        // What contains another one goes first.
-        taken.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
-        Self(taken)
-    }
-
-    /// Returns a text without them.
-    #[must_use]
-    pub fn of(&self, text: &str) -> String {
-        let replace = |text: String, (name, taken): &(String, String)| text.replace(taken.as_str(), name);
-        self.0.iter().fold(text.to_owned(), replace)
-    }
-
-    fn of_some(&self, text: Option<&String>) -> Option<String> {
-        text.map(|text| self.of(text))
-    }
-}
 
 /// Returns the part of a state that travels.
 #[must_use]
@@ -217,11 +156,6 @@ fn list_of(path: &str, is_command: bool) -> String {
         Some(name) if Path::new(path).is_absolute() => format!("/{}", name.to_string_lossy()),
         _ => path.to_owned(),
     }
-}
-
-fn read(events: &[u8]) -> impl Iterator<Item = Event> {
-    let lines = events.split(|byte| *byte == b'\n');
-    lines.filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 /// Returns the part of a loop's events that travels. What is no event of this version is left out.
@@ -419,62 +353,6 @@ fn remote_of(remote: String) -> String {
         "a remote".to_owned()
     } else {
         remote
-    }
-}
-
-fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
-    let Attempt {
-        story,
-        attempt,
-        verdict,
-        reason,
-        started,
-        duration,
-        exit_code,
-        cost_usd,
-        input_tokens,
-        cache_read_tokens,
-        cache_write_tokens,
-        output_tokens,
-        model,
-        turns,
-        files,
-        insertions,
-        deletions,
-        rests_on,
-        boxed,
-        reviewer,
-        review_cost_usd,
-        review_input_tokens,
-        review_output_tokens,
-        output: _,
-    } = attempt;
-    Attempt {
-        story,
-        attempt,
-        verdict,
-        reason: text.of_some(reason.as_ref()),
-        started,
-        duration,
-        exit_code,
-        cost_usd,
-        input_tokens,
-        cache_read_tokens,
-        cache_write_tokens,
-        output_tokens,
-        model,
-        turns,
-        files,
-        insertions,
-        deletions,
-        rests_on,
-        // The reason can name a directory of this machine.
-        boxed: boxed.map(|words| words.split(' ').next().unwrap_or_default().to_owned()),
-        reviewer,
-        review_cost_usd,
-        review_input_tokens,
-        review_output_tokens,
-        output: None,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Examines loops and the machine, and changes nothing.
 
 pub mod attempt_output;
+mod basis;
 pub mod changed_files;
+mod closed;
 pub mod doctor;
 pub mod follow;
 pub mod next_steps;

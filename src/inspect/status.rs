@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::basis::by_promise_alone;
+use super::closed::closed;
 use crate::engine::go_to_own_refused;
 use crate::engine::position::branch_gone;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -12,13 +14,11 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
-use crate::events::log::{attempts, read_events};
-use crate::events::{Basis, What};
 use crate::git::{Head, Repo};
 use crate::names::typed;
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
-use crate::state::{AwaitingChoice, Completed, Given, Phase, State, Store, Verdict, noted};
+use crate::state::{AwaitingChoice, Given, Phase, State, Store, noted};
 use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
@@ -286,33 +286,6 @@ async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Erro
         checkpoint: checkpoint.short().to_owned(),
     };
     Some(gone.into())
-}
-
-/// Returns how a loop was closed: cleanup, keep, abort or aside. If an earlier version closed it, its events say so; `None` if
-/// they do not.
-fn closed(repo: &Repo, state: &State) -> Option<String> {
-    if let Some(closed) = state.closed {
-        return Some(closed.name().to_owned());
-    }
-    let store = Store::new(&repo.common_dir, &state.change);
-    let events = read_events(&store.file("events.jsonl")).ok()?;
-    events.into_iter().rev().find_map(|event| match event.what {
-        What::Finished { how, .. } => Some(how),
-        _ => None,
-    })
-}
-
-/// Returns the number of complete stories that rest on an agent's promise alone. The state says which are complete, and
-/// the events what each rests on: an attempt whose checkpoint was cut off is done again.
-fn by_promise_alone(state: &State, events: &Path) -> Option<usize> {
-    let attempts = attempts(events).ok()?;
-    let rests_on_promise = |story: &&Completed| {
-        let complete = attempts
-            .iter()
-            .rfind(|entry| entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete);
-        complete.is_some_and(|entry| entry.attempt.rests_on == [Basis::Promise])
-    };
-    Some(state.progress.completed.iter().filter(rests_on_promise).count())
 }
 
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";

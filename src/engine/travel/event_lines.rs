@@ -1,0 +1,9 @@
+//! The events of a loop as lines of JSON.
+
+use crate::events::Event;
+
+/// Reads events. What is no event of this version is left out.
+pub(super) fn read(events: &[u8]) -> impl Iterator<Item = Event> {
+    let lines = events.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok())
+}
