@@ -3,18 +3,23 @@
 use std::path::Path;
 
 use crate::events::Basis;
-use crate::events::log::attempts;
-use crate::state::{Completed, State, Verdict};
+use crate::events::log::{LogEntry, attempts};
+use crate::state::{State, Verdict};
 
-/// Returns the number of complete stories that rest on an agent's promise alone. The state says which are complete, and
-/// the events what each rests on: an attempt whose checkpoint was cut off is done again.
+/// Returns the number of complete stories that rest on an agent's promise alone; `None` if that is not known of all of
+/// them. The state says which are complete, because an attempt whose checkpoint was cut off is done again; the events
+/// say what each rests on, and some may be missing (a full disk, an earlier version).
 pub(super) fn by_promise_alone(state: &State, events: &Path) -> Option<usize> {
     let attempts = attempts(events).ok()?;
-    let rests_on_promise = |story: &&Completed| {
-        let complete = attempts
-            .iter()
-            .rfind(|entry| entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete);
-        complete.is_some_and(|entry| entry.attempt.rests_on == [Basis::Promise])
-    };
-    Some(state.progress.completed.iter().filter(rests_on_promise).count())
+    let mut alone = 0;
+    for story in &state.progress.completed {
+        let is_of_story =
+            |entry: &&LogEntry| entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete;
+        match attempts.iter().rfind(is_of_story)?.attempt.rests_on.as_slice() {
+            [] => return None,
+            [Basis::Promise] => alone += 1,
+            _ => {}
+        }
+    }
+    Some(alone)
 }

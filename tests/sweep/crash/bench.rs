@@ -281,6 +281,10 @@ exit $code"#;
             // It was killed between its last state and its event, and only the event says how the loop was closed.
             expected["closed"] = serde_json::Value::Null;
         }
+        if status.json()["by_promise_alone"].is_null() {
+            // The events say it, and a full disk has no room for them.
+            expected["by_promise_alone"] = serde_json::Value::Null;
+        }
         if status.code != 0 || stands(&status) != expected {
             wrong.push(format!("status: {}\ninstead of {}", status.stdout, self.after.1));
         }
