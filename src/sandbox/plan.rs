@@ -20,7 +20,7 @@ const NAME_SERVICE: &[&str] = &[
     "/run/NetworkManager/resolv.conf",
 ];
 
-/// What a box is made for.
+/// The place and the process that a box is made for.
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
     /// The top directory of the work tree.
@@ -84,7 +84,10 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     );
     // Last, so that nothing before it can make git's files writable.
     let dot_git = top.join(".git");
-    mounts.push(Mount::Read(dot_git));
+    // A link cannot be covered; where it leads to is below, and the link itself is put back after an attempt.
+    if !dot_git.is_symlink() {
+        mounts.push(Mount::Read(dot_git));
+    }
     for dir in site.git_dirs {
         mounts.push(Mount::Read(real(dir)));
     }

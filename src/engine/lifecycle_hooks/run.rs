@@ -124,16 +124,15 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
     let alone = open.state.running.is_none() && open.state.is_live();
     let running = open.state.running.as_ref().map(|running| running.run.clone());
     let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
-    let job = hook_job(open, &call, options, &run);
+    let mut job = hook_job(open, &call, options, &run);
+    let settings = open.context.configuration.settings.clone();
+    if settings.boxing.has_hooks {
+        job.walls = boxed::of_loop(open, &settings, Inside::Commands).await?.walls;
+    }
     if alone {
         // If this process dies, the next command ends the processes that the hook has started.
         open.state.running = Some(Running::gates(&run));
         open.save()?;
-    }
-    let mut job = job;
-    let settings = open.context.configuration.settings.clone();
-    if settings.boxing.has_hooks {
-        job.walls = boxed::of_loop(open, &settings, Inside::Commands).await?.walls;
     }
     let watch = watch::begin(open, Who::Hook).await?;
     let said = run_hook(open, job, log).await;

@@ -221,3 +221,19 @@ fn odd_paths_and_work_trees_of_their_own_have_a_box_too() {
     assert_eq!(fs::read_to_string(own.join("x")).unwrap(), "x\n");
     assert!(!fs::read_to_string(own.join(".git")).unwrap().contains("evil"));
 }
+
+#[test]
+fn a_git_directory_behind_a_link_can_only_be_read() {
+    let sandbox = Sandbox::new();
+    if !boxes_work(&sandbox) {
+        return;
+    }
+    let elsewhere = sandbox.outside("elsewhere");
+    fs::rename(sandbox.top.join(".git"), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, sandbox.top.join(".git")).unwrap();
+    sandbox.start();
+    let agent = sandbox.completing("(echo evil >.git/evil) 2>/dev/null; git log -1 >log && echo x >x");
+    sandbox.ralph(&["next", "--box", "--", &agent]).exits(0);
+    assert_eq!(sandbox.read("x"), "x\n");
+    assert!(!elsewhere.join("evil").exists());
+}
