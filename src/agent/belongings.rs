@@ -1,4 +1,4 @@
-//! What the agents that are known by name need in a box: the rows of their presets.
+//! Lists what the agents that are known by name need in a box: the rows of their presets.
 //!
 //! Taken from where each keeps its sign-in, its sessions and its settings. Settings can only be read, because they can
 //! hold commands that the agent would run for a person later.

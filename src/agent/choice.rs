@@ -45,7 +45,7 @@ pub struct Agent {
     pub unasked: Option<&'static str>,
     /// The prefix of the files that it leaves in the top directory for its own use.
     pub litter: Option<&'static str>,
-    /// What it needs of the home directory and the environment.
+    /// Its part of the home directory and the environment, in a box.
     pub belongings: Belongings,
 }
 

@@ -28,7 +28,7 @@ pub struct Preset {
     pub litter: Option<&'static str>,
     /// True if this line was tried with the real program.
     pub tried: bool,
-    /// What it needs of the home directory and the environment, in a box.
+    /// Its part of the home directory and the environment, in a box.
     pub belongings: Belongings,
 }
 

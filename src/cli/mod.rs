@@ -151,7 +151,7 @@ fn limit(text: &str) -> Result<Limit, String> {
         .map_err(|wanted| format!("it must be {wanted}"))
 }
 
-/// What an attempt may change of what judges it.
+/// The leave to change what judges an attempt.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct TestChanges {
     /// Let tests and the scripts of gates change this time, and say so in the checkpoint (ralph.testChanges)

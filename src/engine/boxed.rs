@@ -23,7 +23,7 @@ pub(crate) enum Inside<'a> {
     Commands,
 }
 
-/// What was decided for a process.
+/// The decision for a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Confinement {
     /// The box; `None` if there is none.

@@ -1,4 +1,4 @@
-//! What the complete stories of a loop rest on.
+//! Tells what the complete stories of a loop rest on.
 
 use std::path::Path;
 

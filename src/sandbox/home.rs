@@ -1,4 +1,4 @@
-//! What is seen of a home directory: the tools in it, and what the agent itself needs.
+//! Decides what is seen of a home directory: the tools in it, and what the agent itself needs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ const TOOLS: &[&str] = &[
 /// Keys that are among those tools.
 const KEYS: &[&str] = &[".cargo/credentials", ".cargo/credentials.toml"];
 
-/// What an agent needs of the home directory, and of the environment.
+/// The part of the home directory and of the environment that an agent needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Belongings {
     /// Its own directories and files.

@@ -149,7 +149,7 @@ fn rounded(cost: f64) -> f64 {
     (cost * 1e6).round() / 1e6
 }
 
-/// What the reviews of an attempt have used.
+/// The use that the reviews of an attempt made of their service.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spent {
     /// The reviewer's name, or that of its program.
@@ -242,7 +242,7 @@ pub(crate) struct Outcome {
     output: Option<Stretch>,
     /// The prefix of files that the agent leaves for its own use in the top directory.
     pub litter: Option<&'static str>,
-    /// What the review has used, if there was one.
+    /// The use that the review made of its service, if there was one.
     pub review: Option<Spent>,
 }
 

@@ -1,4 +1,4 @@
-//! What of the end of an attempt may leave the machine.
+//! Leaves of the end of an attempt what may go to another machine.
 
 use super::public_text::PublicText;
 use crate::events::Attempt;

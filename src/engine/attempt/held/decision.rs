@@ -2,7 +2,7 @@
 
 use crate::settings::{NewTests, TestChanges, TestRules};
 
-/// What an attempt did to a file.
+/// The change that an attempt made to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     /// It is another than at the last checkpoint.
@@ -23,7 +23,7 @@ impl Deed {
     }
 }
 
-/// What becomes of the file when the gates are run again.
+/// The fate of the file when the gates are run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is as it was at the checkpoint.
