@@ -39,14 +39,19 @@ impl Records {
         }
         let (odd, usual, below) = (self.modes(moment)?, self.usual(), Below::new(&self.top));
         for path in paths {
-            let file = self.top.join(OsStr::from_bytes(path));
-            let Ok(metadata) = file.symlink_metadata() else {
-                continue;
-            };
-            let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
-            set_mode(&below, &file, wanted)?;
+            self.restore_mode(path, &odd, &usual, &below)?;
         }
         Ok(())
+    }
+
+    /// Restores the permissions of a path, if it is there: its own among the unusual ones, else the usual ones.
+    fn restore_mode(&self, path: &[u8], odd: &Modes, usual: &Usual, below: &Below) -> Result<(), FileError> {
+        let file = self.top.join(OsStr::from_bytes(path));
+        let Ok(metadata) = file.symlink_metadata() else {
+            return Ok(());
+        };
+        let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
+        set_mode(below, &file, wanted)
     }
 
     /// Restores the permissions of that moment for touched paths and for every directory above tracked files.
@@ -65,12 +70,7 @@ impl Records {
         let unusual = odd.keys().map(Vec::as_slice);
         let touched = touched.iter().map(Vec::as_slice);
         for path in touched.chain(dirs.iter().copied()).chain(unusual) {
-            let file = self.top.join(OsStr::from_bytes(path));
-            let Ok(metadata) = file.symlink_metadata() else {
-                continue;
-            };
-            let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
-            set_mode(&below, &file, wanted)?;
+            self.restore_mode(path, &odd, &usual, &below)?;
         }
         Ok(())
     }
