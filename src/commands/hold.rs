@@ -1,0 +1,103 @@
+//! Holds a loop on a remote before a run works on it.
+
+use crate::engine::{self, Context, StartOptions, adopt};
+use crate::error::Error;
+use crate::events::What;
+use crate::names::Change;
+use crate::remote::refusal::RemoteRefusal;
+use crate::remote::{Server, Taken, Tenure, Watch, require_branch};
+use crate::settings::{Settings, Strategy};
+use crate::state::Store;
+
+/// Takes the loop on the remote that is typed or set, and makes it here as it is there. Without a remote there is nothing
+/// to hold. Returns `None` if the loop is closed, and all that was left to do was to say so there.
+pub(super) async fn hold<'o>(
+    context: Context<'o>,
+    change: &Change,
+    options: &StartOptions,
+    remote: Option<&str>,
+    watch: &mut Watch,
+) -> Result<Option<(Context<'o>, Option<Tenure>)>, Error> {
+    let settings = &options.settings;
+    if remote.is_none() && settings.remote.is_none() {
+        return Ok(Some((context, None)));
+    }
+    let server = Server::new(&context.repo, settings, remote)?;
+    require_shareable(&context, change, settings.strategy)?;
+    let own = options.own_work_tree.is_some();
+    let taken = Box::pin(take(context, server, change, settings, own, watch)).await?;
+    let left = Box::pin(tell_of_its_end(taken, change)).await?;
+    Ok(left.map(|(context, tenure)| (context, Some(tenure))))
+}
+
+/// Takes a loop on a remote, and makes it here if it is not here as it is there.
+async fn take<'o>(
+    context: Context<'o>,
+    server: Server,
+    change: &Change,
+    settings: &Settings,
+    own_work_tree: bool,
+    watch: &mut Watch,
+) -> Result<(Context<'o>, Tenure, bool), Error> {
+    let remote = server.name().to_owned();
+    let Taken {
+        tenure,
+        portable,
+        from,
+        was_complete,
+    } = Tenure::take(&context, server, change, watch).await?;
+    let Some(portable) = portable else {
+        return Ok((context, tenure, was_complete));
+    };
+    if own_work_tree {
+        tenure.give_back().await?;
+        let change = change.to_string();
+        return Err(RemoteRefusal::OwnWorkTree { change }.into());
+    }
+    match Box::pin(adopt(context, change, portable, settings)).await {
+        Ok(mut open) => {
+            open.emit(What::HandedOver { from, remote });
+            let mut context = open.context;
+            context.head = context.repo.head().await?;
+            Ok((context, tenure, was_complete))
+        }
+        Err(error) => {
+            tenure.give_back().await?;
+            Err(error)
+        }
+    }
+}
+
+/// Publishes the end of a loop whose run was killed in its `finish`, or between that and its last push; a `finish` is
+/// completed first. Returns `None` if that was all that was left to do.
+async fn tell_of_its_end<'o>(
+    (context, tenure, was_complete): (Context<'o>, Tenure, bool),
+    change: &Change,
+) -> Result<Option<(Context<'o>, Tenure)>, Error> {
+    let state = Store::new(&context.repo.common_dir, change).load()?;
+    let may_be_closed = state.is_some_and(|state| {
+        let is_live = state.is_live();
+        is_live && state.intent.is_some() || !is_live && was_complete
+    });
+    if !may_be_closed {
+        return Ok(Some((context, tenure)));
+    }
+    let mut open = engine::open(context, change).await?;
+    if !open.state.is_live() {
+        tenure.release(&mut open).await?;
+        open.tell(format!(
+            "{change} is closed here already; its end is on the remote now"
+        ));
+        return Ok(None);
+    }
+    let mut context = open.context;
+    context.head = context.repo.head().await?;
+    Ok(Some((context, tenure)))
+}
+
+/// Refuses a loop whose checkpoints cannot travel.
+fn require_shareable(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
+    let live = Store::new(&context.repo.common_dir, change).load_live()?;
+    let strategy = live.map_or(strategy, |state| state.strategy);
+    Ok(require_branch(change, strategy)?)
+}

@@ -1,0 +1,204 @@
+//! The end of a run: says where the loop stands, asks a person what to do with it, and closes it.
+
+use std::time::Instant;
+
+use super::choose::{AT_THE_END, choose, closes};
+use super::notify::notify;
+use crate::engine::question::Answered;
+use crate::engine::{self, AttemptOptions, Finish, Loop, Step, Stopped};
+use crate::error::Error;
+use crate::events::What;
+use crate::exit::Exit;
+use crate::inspect::next_steps::Driver;
+use crate::inspect::summary::Summary;
+use crate::settings::{FinishChoice, OnFailure, Settings};
+use crate::ui::choice::Choice;
+use crate::ui::{self, Screen};
+
+/// The choices when a story has no retries left.
+const AFTER_A_FAILURE: [Choice; 7] = [
+    Choice::Retry,
+    Choice::Skip,
+    Choice::Diff,
+    Choice::Log,
+    Choice::Cleanup,
+    Choice::Keep,
+    Choice::Quit,
+];
+
+/// The state of a run whose loop has stopped.
+pub(super) struct RunEnd {
+    pub(super) stopped: Stopped,
+    /// The start of the run.
+    pub(super) begun: Instant,
+    /// True if the run was shown on the whole screen.
+    pub(super) has_view: bool,
+}
+
+/// The result of a question.
+enum Answer {
+    /// The loop is closed so, or stays as it is.
+    Close(Option<Finish>),
+    /// The run continues.
+    GoesOn,
+    /// The question was ended from elsewhere.
+    Over(Exit),
+}
+
+impl RunEnd {
+    /// Reports the result of the run, and closes the loop as given, configured or chosen on a terminal, or leaves that to
+    /// a later command. Returns `None` if the run continues.
+    pub(super) async fn conclude(
+        self,
+        screen: Screen,
+        open: &mut Loop<'_>,
+        given: Option<Finish>,
+        step: &AttemptOptions,
+    ) -> Result<Option<Exit>, Error> {
+        let summary = Summary::of(open, Driver::Run).await?;
+        let at_its_end = !matches!(
+            self.stopped,
+            Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_)
+        );
+        let mut close = given
+            .or(set_finish(&step.settings))
+            .filter(|_| self.may_close(&step.settings));
+        let asks = close.is_none() && at_its_end && screen.can_ask();
+        // A person who is asked, or has answered before, need not type anything.
+        let is_decided = asks || close.is_some();
+        let text = self.tell(screen, open, &summary, is_decided).await;
+        if asks {
+            match self.ask(screen, open, step, text).await? {
+                Answer::Close(chosen) => close = chosen,
+                Answer::GoesOn => return Ok(None),
+                Answer::Over(exit) => return Ok(Some(exit)),
+            }
+            if close.is_none() {
+                screen.say(&ui::summary::next(&summary.next));
+            }
+        }
+        match close {
+            Some(close) => engine::finish(open, close).await?,
+            // Whoever is asked is waited for.
+            None if at_its_end && !asks => open.emit(What::AwaitingChoice {
+                options: vec!["cleanup".to_owned(), "keep".to_owned()],
+            }),
+            None => {}
+        }
+        Ok(Some(self.stopped.exit()))
+    }
+
+    /// Returns whether the loop may be closed without a question.
+    fn may_close(&self, settings: &Settings) -> bool {
+        match self.stopped {
+            Stopped::Complete | Stopped::Skipped(_) => true,
+            Stopped::RetriesSpent => settings.on_failure == OnFailure::Finish,
+            Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_) => false,
+        }
+    }
+
+    /// Says where the loop stands, and notifies whoever is away. Returns the text; the next commands are part of it unless
+    /// it is decided what happens.
+    async fn tell(&self, screen: Screen, open: &mut Loop<'_>, summary: &Summary, is_decided: bool) -> String {
+        let mut shown = summary.clone();
+        if is_decided {
+            shown.next.clear();
+        }
+        let text = ui::summary::of(&shown, why(&self.stopped).as_deref());
+        screen.say(&text);
+        let message = message(&self.stopped, open);
+        if screen.quiet && self.stopped != Stopped::Complete {
+            // Why it stopped is what -q leaves.
+            let loud = Screen {
+                quiet: false,
+                ..screen
+            };
+            loud.say(&format!("{message}\n"));
+        }
+        notify(screen, open, self.begun, &message).await;
+        text
+    }
+
+    /// Asks what to do with the loop, and does what lets the run continue.
+    async fn ask(
+        &self,
+        screen: Screen,
+        open: &mut Loop<'_>,
+        step: &AttemptOptions,
+        text: String,
+    ) -> Result<Answer, Error> {
+        let possible: &[Choice] = match self.stopped {
+            Stopped::RetriesSpent => &AFTER_A_FAILURE,
+            _ => &AT_THE_END,
+        };
+        let answered = Box::pin(choose(screen, open, possible, self.has_view.then_some(text))).await?;
+        let choice = match answered {
+            Answered::Here(choice) => choice,
+            Answered::ToStop => Choice::Quit,
+            Answered::Elsewhere if open.state.is_live() => return Ok(Answer::GoesOn),
+            // It has ended by another command, or by a signal.
+            Answered::Elsewhere | Answered::Lost => {
+                let signal = open.context.stop.signal();
+                let exit = signal.map_or_else(|| self.stopped.exit(), Exit::Signal);
+                return Ok(Answer::Over(exit));
+            }
+        };
+        match choice {
+            Choice::Retry => {
+                retry_once(open, step).await?;
+                Ok(Answer::GoesOn)
+            }
+            Choice::Skip => {
+                let id = engine::skip(open, None, false).await?;
+                screen.say(&format!("story {id} is skipped\n"));
+                Ok(Answer::GoesOn)
+            }
+            choice => Ok(Answer::Close(closes(choice))),
+        }
+    }
+}
+
+/// Returns how `ralph.finish` closes a loop.
+fn set_finish(settings: &Settings) -> Option<Finish> {
+    match settings.finish {
+        FinishChoice::Ask => None,
+        FinishChoice::Cleanup => Some(Finish::Cleanup { index: false }),
+        FinishChoice::Keep => Some(Finish::Keep),
+    }
+}
+
+/// Tries the failed story once more, whatever its limit is; the other stories keep theirs.
+async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Error> {
+    let failures = open
+        .state
+        .progress
+        .story
+        .as_ref()
+        .map_or(0, |story| story.failures);
+    let mut once = step.clone();
+    once.settings.max_retries = failures;
+    engine::attempt(open, Step::Retry, &once).await?;
+    Ok(())
+}
+
+/// Returns one line about the result of a run.
+fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
+    let change = open.change();
+    match (stopped, &open.state.progress.story) {
+        (Stopped::Complete, _) => format!("{change}: nothing is left to do"),
+        (Stopped::RetriesSpent, Some(story)) => format!("{change}: story {} failed", story.id),
+        (Stopped::RetriesSpent, None) => format!("{change}: a story failed"),
+        (other, _) => format!("{change}: {}", why(other).unwrap_or_default()),
+    }
+}
+
+/// Returns the reason why a run ended, unless a story is the reason.
+fn why(stopped: &Stopped) -> Option<String> {
+    match stopped {
+        Stopped::Complete | Stopped::RetriesSpent => None,
+        Stopped::Skipped(ids) => Some(format!("skipped, because they failed: {}", ids.join(", "))),
+        Stopped::Limit(limit) => Some(engine::at_limit(limit)),
+        Stopped::Asked => Some(engine::BY_REQUEST.to_owned()),
+        Stopped::Signal(signal) => Some(engine::by_signal(*signal)),
+    }
+}
