@@ -18,7 +18,7 @@ use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::{Savepoint, Site};
 use crate::settings::Strategy;
-use crate::state::{Before, Completed, Progress, SavePoint, State, Store};
+use crate::state::{Before, Completed, Linked, Progress, SavePoint, State, Store};
 use crate::stories;
 
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in its
@@ -36,39 +36,18 @@ pub async fn resume<'o>(
         context = go_to_branch(context, change, place, &options.settings).await?;
     }
     let repo = &context.repo;
-    let git = &repo.git;
-    let start_ref = change.ralph_ref("start");
-    let anchor_ref = change.ralph_ref("anchor");
-    let refs = git.refs(&[&change.ralph_ref("")]).await?;
-    let at = |name: &str| refs.iter().find(|found| found.name == name);
-    let is_on_branch = context.head.branch.as_deref() == Some(&change.branch_ref());
-    let (strategy, tip) = match at(&Strategy::Stash.tip_ref(change)) {
-        Some(tip) if !is_on_branch => (Strategy::Stash, Some(tip.oid.clone())),
-        _ => (
-            Strategy::Branch,
-            context.head.oid.clone().filter(|_| is_on_branch),
-        ),
-    };
-    let (Some(snapshot), Some(tip)) = (at(&start_ref), tip) else {
-        return Err(StartRefusal::NothingToResume(change.to_string()).into());
-    };
-    let message = git.message(&snapshot.oid).await?;
-    let field = |name: &str| {
-        let line = message.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.trim().to_owned())
-    };
-    let original_branch =
-        field("original-branch:").and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned));
-    let linked = linked_in(&message);
-    let original_head = field("original-head:").and_then(|oid| Oid::parse(&oid));
-    let history = git
-        .history_since(original_head.as_ref(), &tip, ATTEMPT_TRAILER)
+    let remains = Remains::find(&context, change).await?;
+    let begun = Begun::read(repo, &remains.snapshot).await?;
+    let (strategy, tip) = (remains.strategy, &remains.tip);
+    let history = repo
+        .git
+        .history_since(begun.original_head.as_ref(), tip, ATTEMPT_TRAILER)
         .await?;
     let initial = history
         .iter()
         .find(|commit| commit.subject == "initial state")
         .map(|commit| commit.oid.clone())
-        .ok_or_else(|| StartRefusal::NothingToResume(change.to_string()))?;
+        .ok_or_else(|| nothing_to_resume(change))?;
     let wanted = wanted(&options.settings, change, &context.below_top);
     let source = stories::resolve(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
@@ -78,29 +57,17 @@ pub async fn resume<'o>(
         .filter_map(|id| listing.stories.iter().find(|story| story.id == id))
         .map(Completed::of)
         .collect();
-    if strategy == Strategy::Stash && original_branch.as_deref() != branch_of(&context.head) {
-        return Err(StartRefusal::NothingToResume(change.to_string()).into());
+    if strategy == Strategy::Stash && begun.original_branch.as_deref() != branch_of(&context.head) {
+        return Err(nothing_to_resume(change));
     }
     let store = Store::new(&repo.common_dir, change);
     let lock = store.lock()?;
-    take_numbers(&store, change, names(&refs))?;
+    take_numbers(&store, change, names(&remains.refs))?;
     // The end of this loop would overwrite an earlier one.
-    let kept = kept_from_before(&context, change, Vec::new(), &refs, &["finished"], &tip).await?;
-    git.keep(&kept, &format!("ralph: resume {change}")).await?;
-    let work = store.file("work.index");
-    let made = repo.private_index(&repo.index(), &work, Some(&tip)).await?;
-    let dir = store.dir();
-    let site = Site { repo, dir: &dir };
-    Savepoint::begin_records(site, &work, &made.entries).await?;
-    Savepoint::begin_exact_bytes(site, &work).await?;
-    let anchor = refs.iter().find(|found| found.name == anchor_ref);
-    let anchor = anchor.map(|found| found.oid.clone());
-    restore_original_index(git, anchor.as_ref(), &store).await?;
-    repo.discard_index(&work)?;
-    // Where the loop's own index is missing, it is made anew from the checkpoint.
-    strategy
-        .loop_index(&dir)
-        .map_or(Ok(()), |own| repo.discard_index(&own))?;
+    let kept = kept_from_before(&context, change, Vec::new(), &remains.refs, &["finished"], tip).await?;
+    repo.git.keep(&kept, &format!("ralph: resume {change}")).await?;
+    let anchor = remains.at(&change.ralph_ref("anchor")).cloned();
+    rebuild_files(repo, &store, strategy, tip, anchor.as_ref()).await?;
     // It is not known either whether a command was run for them; those that are listed as done are soon forgotten.
     let unmarked = if source.is_by_command() {
         completed.clone()
@@ -113,19 +80,19 @@ pub async fn resume<'o>(
         branch: strategy.branch(change, &context.head),
         strategy,
         moved_head: context.head.oid.clone().filter(|_| strategy == Strategy::Stash),
-        original_branch,
-        original_head,
-        checkpoint_tree: git.tree_of(&tip).await?,
-        checkpoint: tip,
+        original_branch: begun.original_branch,
+        original_head: begun.original_head,
+        checkpoint_tree: repo.git.tree_of(tip).await?,
+        checkpoint: tip.clone(),
         worktree: WorkTreePath::new(&repo.top),
-        linked,
+        linked: begun.linked,
         started: Timestamp::now(),
         progress: Progress::new(options.settings.max_retries, completed),
         settings: options.kept(),
         source,
         unmarked,
         before: Before {
-            snapshot: snapshot.oid.clone(),
+            snapshot: remains.snapshot.clone(),
             initial,
             anchor,
             index: true,
@@ -142,7 +109,7 @@ pub async fn resume<'o>(
         stopped: None,
         closed: None,
         noted: None,
-        save_points: save_points(repo, change, &refs).await?,
+        save_points: save_points(repo, change, &remains.refs).await?,
         restored: None,
         intent: None,
     };
@@ -150,6 +117,102 @@ pub async fn resume<'o>(
     let mut open = Loop::new(context, state, store, lock);
     open.tell("the loop's state is rebuilt from its branch and refs");
     Ok(open)
+}
+
+/// What the repository has of a loop whose state file is lost.
+struct Remains {
+    strategy: Strategy,
+    /// The start snapshot.
+    snapshot: Oid,
+    /// The last checkpoint.
+    tip: Oid,
+    /// All refs of the loop.
+    refs: Vec<RefInfo>,
+}
+
+impl Remains {
+    /// Finds the loop on the branch of HEAD, or by the ref of its checkpoints.
+    async fn find(context: &Context<'_>, change: &Change) -> Result<Self, Error> {
+        let refs = context.repo.git.refs(&[&change.ralph_ref("")]).await?;
+        let is_on_branch = context.head.branch.as_deref() == Some(&change.branch_ref());
+        let in_place = oid_of(&refs, &Strategy::Stash.tip_ref(change)).filter(|_| !is_on_branch);
+        let on_branch = context.head.oid.clone().filter(|_| is_on_branch);
+        let (strategy, tip) = match in_place {
+            Some(tip) => (Strategy::Stash, Some(tip.clone())),
+            None => (Strategy::Branch, on_branch),
+        };
+        let snapshot = oid_of(&refs, &change.ralph_ref("start")).cloned();
+        let (Some(snapshot), Some(tip)) = (snapshot, tip) else {
+            return Err(nothing_to_resume(change));
+        };
+        Ok(Self {
+            strategy,
+            snapshot,
+            tip,
+            refs,
+        })
+    }
+
+    /// Returns what a ref of the loop points to.
+    fn at(&self, name: &str) -> Option<&Oid> {
+        oid_of(&self.refs, name)
+    }
+}
+
+fn oid_of<'r>(refs: &'r [RefInfo], name: &str) -> Option<&'r Oid> {
+    let found = refs.iter().find(|found| found.name == name);
+    found.map(|found| &found.oid)
+}
+
+fn nothing_to_resume(change: &Change) -> Error {
+    StartRefusal::NothingToResume(change.to_string()).into()
+}
+
+/// What the message of a start snapshot says.
+struct Begun {
+    /// The short name of the branch on which the loop was started.
+    original_branch: Option<String>,
+    original_head: Option<Oid>,
+    linked: Option<Linked>,
+}
+
+impl Begun {
+    async fn read(repo: &Repo, snapshot: &Oid) -> Result<Self, Error> {
+        let message = repo.git.message(snapshot).await?;
+        let field = |name: &str| {
+            let line = message.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(line.trim().to_owned())
+        };
+        let branch = field("original-branch:");
+        Ok(Self {
+            original_branch: branch.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)),
+            original_head: field("original-head:").and_then(|oid| Oid::parse(&oid)),
+            linked: linked_in(&message),
+        })
+    }
+}
+
+/// Makes the loop's own files anew: the records of the work tree, the original index, and the loop's own index.
+async fn rebuild_files(
+    repo: &Repo,
+    store: &Store,
+    strategy: Strategy,
+    tip: &Oid,
+    anchor: Option<&Oid>,
+) -> Result<(), Error> {
+    let work = store.file("work.index");
+    let made = repo.private_index(&repo.index(), &work, Some(tip)).await?;
+    let dir = store.dir();
+    let site = Site { repo, dir: &dir };
+    Savepoint::begin_records(site, &work, &made.entries).await?;
+    Savepoint::begin_exact_bytes(site, &work).await?;
+    restore_original_index(&repo.git, anchor, store).await?;
+    repo.discard_index(&work)?;
+    // Where the loop's own index is missing, it is made anew from the checkpoint.
+    if let Some(own) = strategy.loop_index(&dir) {
+        repo.discard_index(&own)?;
+    }
+    Ok(())
 }
 
 /// Returns the id of the story whose checkpoint this commit is. An agent's own commits may have any subject.
