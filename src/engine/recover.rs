@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::events::{Attempt, What};
 use crate::names::Change;
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
-use crate::state::{Phase, State, StateError, Store, Verdict};
+use crate::state::{Current, Phase, State, StateError, Store, Verdict};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
 ///
@@ -202,17 +202,10 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(());
     };
     guard_rail::take_away(open, Some((&story.id, story.attempt)), AGENT);
-    let reason = "git-ralph was cut off during the attempt".to_owned();
-    let since = open.state.running.as_ref().map(|running| running.since);
-    let now = jiff::Timestamp::now();
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
-    let began = since.unwrap_or(now);
-    let cut_off = Some(reason.clone());
-    let ended = Attempt {
-        duration: now.duration_since(began).as_secs_f64(),
-        ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, cut_off, began)
-    };
+    let ended = cut_off(open, &story);
+    let reason = ended.reason.clone();
     let size = open.size_of(&left).await;
     open.emit(What::AttemptEnded(Box::new(ended.with_size(size))));
     revert_own_refs(open).await?;
@@ -220,7 +213,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         story: story.id.clone(),
         attempt: story.attempt,
         verdict: Some(Verdict::Interrupted),
-        reason: Some(reason),
+        reason,
         shown: None,
     };
     revert::undo(open, undoing, &position, left).await?;
@@ -231,9 +224,24 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns the end of the attempt that a killed git-ralph was in.
+fn cut_off(open: &Loop<'_>, story: &Current) -> Attempt {
+    let reason = Some("git-ralph was cut off during the attempt".to_owned());
+    let now = jiff::Timestamp::now();
+    let began = open.state.running.as_ref().map_or(now, |running| running.since);
+    Attempt {
+        duration: now.duration_since(began).as_secs_f64(),
+        ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, reason, began)
+    }
+}
+
 /// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
 /// a person's, and stays.
 fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
+    if let Some(story) = open.state.progress.story.clone() {
+        let ended = cut_off(open, &story);
+        open.emit(What::AttemptEnded(Box::new(ended)));
+    }
     let (site, state, mut recorder) = open.parts();
     story_backup::put_back_cut_off(site, &state.source, &mut recorder)?;
     open.state.follow_cut_off_answer();

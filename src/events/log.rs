@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{Attempt, Event, What};
 use crate::fs::{FileError, Links, file_error, open_regular};
 use crate::names::{Change, Oid};
+use crate::state::Verdict;
 
 /// The attempts of a loop: `git ralph log --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -85,12 +86,15 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
         match &event.what {
             What::Started { .. } => entries.clear(),
             What::AttemptStarted { title, .. } => begun = Some(title.clone()),
-            What::AttemptEnded(attempt) => entries.push(LogEntry {
-                attempt: (**attempt).clone(),
-                title: begun.take(),
-                kept: None,
-                checkpoint: None,
-            }),
+            What::AttemptEnded(attempt) => match cut_off_checkpoint(&mut entries, attempt) {
+                Some(entry) => entry.attempt = of_lost_checkpoint(&entry.attempt, attempt),
+                None => entries.push(LogEntry {
+                    attempt: (**attempt).clone(),
+                    title: begun.take(),
+                    kept: None,
+                    checkpoint: None,
+                }),
+            },
             What::Checkpoint { story, attempt, oid } => {
                 if let Some(entry) = find(&mut entries, story.as_deref(), *attempt) {
                     entry.checkpoint = Some(oid.clone());
@@ -107,6 +111,26 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
         }
     }
     entries
+}
+
+/// Finds the entry of an attempt that ends again, because git-ralph was killed between its verdict and its checkpoint.
+fn cut_off_checkpoint<'e>(entries: &'e mut [LogEntry], again: &Attempt) -> Option<&'e mut LogEntry> {
+    if again.verdict != Verdict::Interrupted {
+        return None;
+    }
+    let entry = find(entries, Some(&again.story), Some(again.attempt))?;
+    let has_lost_it = entry.attempt.verdict == Verdict::Complete && entry.checkpoint.is_none();
+    has_lost_it.then_some(entry)
+}
+
+/// Returns an attempt as it ended in the end, with what it used.
+fn of_lost_checkpoint(first: &Attempt, again: &Attempt) -> Attempt {
+    Attempt {
+        verdict: again.verdict,
+        reason: again.reason.clone(),
+        rests_on: Vec::new(),
+        ..first.clone()
+    }
 }
 
 /// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
@@ -181,4 +205,41 @@ fn find<'a>(
         .iter_mut()
         .rev()
         .find(|entry| Some(entry.attempt.story.as_str()) == story && Some(entry.attempt.attempt) == attempt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(verdict: Verdict, reason: Option<&str>) -> Attempt {
+        Attempt::ended(
+            "1",
+            1,
+            verdict,
+            reason.map(str::to_owned),
+            jiff::Timestamp::UNIX_EPOCH,
+        )
+    }
+
+    #[test]
+    fn an_attempt_whose_checkpoint_was_cut_off_is_not_complete() {
+        let first = Attempt {
+            cost_usd: Some(0.5),
+            ..ended(Verdict::Complete, None)
+        };
+        let again = ended(Verdict::Interrupted, Some("cut off"));
+        let events = [first, again].map(|attempt| Event::now("x", What::AttemptEnded(Box::new(attempt))));
+        let entries = entries_of(&events);
+        let told: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                (
+                    entry.attempt.verdict,
+                    entry.attempt.reason.as_deref(),
+                    entry.attempt.cost_usd,
+                )
+            })
+            .collect();
+        assert_eq!(told, [(Verdict::Interrupted, Some("cut off"), Some(0.5))]);
+    }
 }
