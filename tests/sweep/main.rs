@@ -18,8 +18,10 @@ mod support;
 
 mod coverage;
 mod crash;
+mod killed;
 mod listing;
 mod matrix;
+mod outside;
 mod property;
 mod storm;
 
