@@ -7,6 +7,8 @@ use crate::engine::{kept_range, look};
 use crate::error::Error;
 use crate::events::log;
 use crate::exit::Exit;
+use crate::git::Git;
+use crate::names::{Change, typed};
 use crate::state::Store;
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -67,6 +69,17 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         git_args.push("--stat");
     }
     git_args.extend([from.as_str(), to.as_str(), "--"]);
+    tell_empty(screen, &context.repo.git, &change, [&from, &to]).await?;
     // Git takes over, with the user's pager and colours.
     Err(context.repo.git.take_over(&git_args).into())
+}
+
+/// Says that there is nothing to see, where git would print nothing.
+async fn tell_empty(screen: Screen, git: &Git, change: &Change, sides: [&str; 2]) -> Result<(), Error> {
+    let [from, to] = sides;
+    if git.tree_of_name(from).await? == git.tree_of_name(to).await? {
+        let log = format!("git ralph log {}", typed(change.as_str()));
+        screen.say(&format!("no file was changed; what the attempts did: {log}\n"));
+    }
+    Ok(())
 }

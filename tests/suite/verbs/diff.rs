@@ -61,6 +61,21 @@ fn what_is_no_attempt_is_told() {
 }
 
 #[test]
+fn an_attempt_that_changed_nothing_has_no_difference_to_look_for() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.agent("echo hello")).exits(3);
+    let shown = sandbox.ralph(&["diff", "1@1"]).exits(0);
+    assert_eq!(shown.stdout, "");
+    shown.says("no file was changed");
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(
+        log.contains("no file was changed") && !log.contains("diff"),
+        "{log}"
+    );
+}
+
+#[test]
 fn a_program_gets_the_commits_and_the_files() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.failing("echo x >new")).exits(3);
