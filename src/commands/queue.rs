@@ -59,7 +59,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     loop {
         let mut queue = read(&context, &settings, server.as_ref(), &mut holders).await?;
         if args.conflicts {
-            find_conflicts(&context, &mut queue).await?;
+            find_conflicts(&context, server.as_ref(), &mut queue).await?;
         }
         if last.as_ref() != Some(&queue.changes) {
             if last.is_some() && !args.json {

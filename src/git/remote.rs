@@ -81,6 +81,20 @@ impl RemoteGit {
     /// # Errors
     /// If the remote cannot be read, or has no such ref.
     pub async fn fetch(&self, names: &[String]) -> Result<(), GitError> {
+        self.fetch_with(&[], names).await
+    }
+
+    /// Fetches the commits that refs name, without their files and without those before them, and names them nowhere: only
+    /// for a repository that is made for it, as its history ends at each of them. From a remote that knows no filters, the
+    /// files of these commits come too.
+    ///
+    /// # Errors
+    /// As [`RemoteGit::fetch`].
+    pub async fn fetch_commits(&self, names: &[String]) -> Result<(), GitError> {
+        self.fetch_with(&["--depth=1", "--filter=tree:0"], names).await
+    }
+
+    async fn fetch_with(&self, more: &[&str], names: &[String]) -> Result<(), GitError> {
         let mut args = vec![
             "--quiet",
             "--no-tags",
@@ -89,6 +103,7 @@ impl RemoteGit {
             "--no-auto-maintenance",
             "--refmap=",
         ];
+        args.extend(more);
         args.extend(["--", &self.name]);
         args.extend(names.iter().map(String::as_str));
         // An object of this size is not read into memory.
