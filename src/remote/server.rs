@@ -12,7 +12,7 @@ use super::record::{Record, phase_name};
 use super::refusal::RemoteRefusal;
 use crate::async_cmd::CommandError;
 use crate::error::Error;
-use crate::git::remote::{Pushed, RemoteGit};
+use crate::git::remote::{Move, Pushed, RemoteGit, Together};
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
 use crate::settings::{Settings, to_std};
@@ -323,6 +323,30 @@ impl Server {
             }
             sleep(pause.min(patience.saturating_sub(begun.elapsed()))).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Moves a loop's ref and its branch, both or none: one push. An answer that is lost is looked up.
+    pub(super) async fn swap_both(
+        &self,
+        change: &Change,
+        state: (Option<&Oid>, &Oid),
+        branch: (Option<&Oid>, &Oid),
+    ) -> Together {
+        let (state_ref, branch_ref) = (self.state_ref(change), change.branch_ref());
+        let to = |name, (old, new)| Move {
+            name,
+            old,
+            new: Some(new),
+        };
+        let moves = [to(&state_ref, state), to(&branch_ref, branch)];
+        let pushed = self.git.push_together(&moves).await.unwrap_or(Together::Unknown);
+        match pushed {
+            Together::Unknown => match self.places(change).await {
+                Ok((now, _)) if now.as_ref() == Some(state.1) => Together::Done,
+                _ => Together::Unknown,
+            },
+            pushed => pushed,
         }
     }
 
