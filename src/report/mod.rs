@@ -102,9 +102,21 @@ pub struct Environment {
     pub since: String,
     /// Retries that each story has.
     pub max_retries: u32,
+    /// The agents of the attempts with these settings whose version is known, each version once.
+    pub agents: Vec<AgentVersion>,
     /// The other settings.
     #[serde(flatten)]
     pub settings: InForce,
+}
+
+/// The version of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AgentVersion {
+    /// The agent, as attempts name it.
+    pub agent: String,
+    /// Its version.
+    pub version: String,
 }
 
 /// The end of a loop.

@@ -45,6 +45,10 @@ impl Redaction {
         self.apply_to([&mut report.compare_url]);
         for environment in &mut report.environments {
             self.apply(&mut environment.since);
+            for known in &mut environment.agents {
+                self.apply(&mut known.agent);
+                self.apply(&mut known.version);
+            }
             environment
                 .settings
                 .gates
@@ -70,6 +74,7 @@ impl Redaction {
                 self.apply_to([
                     &mut entry.attempt.reason,
                     &mut entry.attempt.model,
+                    &mut entry.attempt.agent_version,
                     &mut entry.attempt.boxed,
                     &mut entry.title,
                     &mut entry.kept,
