@@ -37,7 +37,7 @@ pub struct Args {
     pub watch: Option<Duration>,
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text).ok().flatten().map(to_std);
     time.filter(|time| !time.is_zero())
         .ok_or_else(|| "it must be a time, such as 10s".to_owned())

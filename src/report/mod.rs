@@ -16,6 +16,7 @@ mod output;
 mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
+mod wanted;
 mod words;
 
 use jiff::Timestamp;
@@ -28,9 +29,10 @@ use crate::state::{Phase, Verdict};
 
 pub use asked::{Asked, AskedTask};
 pub use changes::Diffs;
-pub use of_loop::{Wanted, of_loop};
+pub use of_loop::{list_at_checkpoint, of_loop};
 pub use outcome::{Outcome, OutcomeKind};
 pub use redact::Redaction;
+pub use wanted::Wanted;
 
 /// Version of the JSON format.
 pub const VERSION: u32 = 1;

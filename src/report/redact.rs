@@ -2,7 +2,7 @@
 
 use regex::{NoExpand, Regex};
 
-use super::{Gate, Happening, Patch, Report};
+use super::{Gate, Happening, Outcome, Patch, Report};
 
 /// The replacement for each match.
 const TAKEN_OUT: &str = "***";
@@ -88,6 +88,11 @@ impl Redaction {
                 self.difference(attempt.diff.as_mut(), attempt.patch.as_mut());
             }
         }
+    }
+
+    /// Applies the expressions to an outcome that is put into a report later.
+    pub fn apply_to_outcome(&self, outcome: &mut Outcome) {
+        self.apply(&mut outcome.text);
     }
 
     fn gate(&self, gate: &mut Gate) {
